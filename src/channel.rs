@@ -64,7 +64,8 @@ mod iter;
 pub use iter::IntoIter;
 
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch, TakeBatchAsync};
-use crate::{Drain, Iter, PopError, PushError, Queue};
+use crate::queue::{Drain, Iter};
+use crate::{PopError, PushError, Queue};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -447,6 +448,30 @@ impl<T> Receiver<T> {
         items: &'i mut Vec<T>,
     ) -> TakeBatchAsync<'i, T> {
         self.0 .0.pop_batch_async(min, max, items)
+    }
+
+    /// As [`pop_batch_async`](Self::pop_batch_async), but ready after `timeout` at the latest: see
+    /// [`Queue::pop_batch_timeout_async`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push(1)?;
+    /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
+    /// assert_eq!(receiver.pop_batch_timeout_async(2, 10, &mut items, moment).await, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn pop_batch_timeout_async<'i>(
+        &self,
+        min: usize,
+        max: usize,
+        items: &'i mut Vec<T>,
+        timeout: Duration,
+    ) -> TakeBatchAsync<'i, T> {
+        self.0 .0.pop_batch_timeout_async(min, max, items, timeout)
     }
 
     /// All items until the channel is closed and drained; waits for them. `for item in &receiver` does the same. The

@@ -19,7 +19,8 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PushError<T> {
     /// There was no room. Forms that wait return it on timeout, or at once if waiting would not help: for a batch
-    /// larger than the capacity, and for an item whose key is at its [limit](crate::Builder::key_capacity).
+    /// larger than the [capacity](crate::Queue::capacity), which can never fit, and for an item whose key is at its
+    /// [limit](crate::Builder::key_capacity).
     Full(T),
     /// The queue is closed, and the push was not made by a transaction that holds one of its items.
     Closed(T),
@@ -68,7 +69,9 @@ impl<T> fmt::Debug for PushError<T> {
 impl<T> fmt::Display for PushError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Full(_) => "no room: the queue or the item's key is at its limit",
+            Self::Full(_) => {
+                "no room: the queue or the item's key is at its limit, or a batch exceeds it"
+            }
             Self::Closed(_) => "the queue is closed",
         })
     }
@@ -199,7 +202,7 @@ pub enum Reason {
     Retried,
     /// Its transaction was forgotten, and ended when its handle was used again or dropped.
     Forgotten,
-    /// Its worker gave it up, by [`Transaction::fail`](crate::Transaction::fail).
+    /// Its run returned an error, or gave it up by [`Transaction::fail`](crate::Transaction::fail).
     Failed,
     /// It was held for longer than its [lease](crate::Builder::leased), or
     /// [recovered](crate::Queue::recover).

@@ -18,6 +18,7 @@ pages! {
     ordering "../docs/guide/ordering.md"
     failure "../docs/guide/failure.md"
     waiting "../docs/guide/waiting.md"
+    batches "../docs/guide/batches.md"
     orders "../docs/guide/orders.md"
     performance "../docs/guide/performance.md" + "../docs/compared.svg"
     channels "../docs/guide/channels.md"

@@ -92,8 +92,8 @@ impl<T: fmt::Display> fmt::Display for Item<'_, T> {
     }
 }
 
-/// The items of one [`Transaction::pop_batch`](crate::Transaction::pop_batch), or all of an
-/// [`OwnedTransaction`](crate::OwnedTransaction::items). All of them are held, whether iterated or not.
+/// The items of one [`Transaction::pop_batch`](crate::Transaction::pop_batch), or [all](crate::Transaction::items) of a
+/// transaction. All of them are held, whether iterated or not.
 ///
 /// They may be iterated on another thread while the transaction is in use.
 ///

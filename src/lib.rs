@@ -46,6 +46,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! In tasks, on any runtime, the same calls are futures. A task that is cancelled gives its items back:
+//!
+//! ```
+//! use requeue::Queue;
+//!
+//! async fn fetch(page: u32) -> u32 {
+//!     tokio::task::yield_now().await;
+//!     page * 10
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let pages = Queue::bounded(2);
+//!     let mut worker = pages.handle();
+//!     let task = tokio::spawn(async move {
+//!         let mut sum = 0;
+//!         loop {
+//!             let tx = worker.begin();
+//!             let Ok(page) = tx.pop_async().await else {
+//!                 return sum; // closed and drained
+//!             };
+//!             sum += fetch(*page).await; // cancelled here, the page goes back to the head
+//!             tx.commit();
+//!         }
+//!     });
+//!     for page in 1..=5 {
+//!         pages.push_async(page).await?; // waits while the queue is full
+//!     }
+//!     pages.close();
+//!     assert_eq!(task.await?, 150);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! # Which type for which need
 //!
 //! | need | type |
@@ -71,6 +105,7 @@
 //! | [`guide::ordering`] | what is ordered, how far items can be out of order, guarantees |
 //! | [`guide::failure`] | retries, backoff, dead letters, leases, clocks, metrics |
 //! | [`guide::waiting`] | waiting, cancel safety, bounds, batches, shutdown, select |
+//! | [`guide::batches`] | batch writers, what dropped futures have taken |
 //! | [`guide::orders`] | fair by key, priorities, schedules, rate limits |
 //! | [`guide::performance`] | costs, comparison, progress, memory, trade-offs |
 //! | [`guide::channels`] | coming from a channel: a table of calls |
@@ -120,7 +155,7 @@ mod raw;
 mod select;
 mod stats;
 #[cfg(feature = "stream")]
-mod stream;
+pub mod stream;
 mod sync;
 pub mod time;
 mod wait;
@@ -131,6 +166,12 @@ pub mod workers;
 #[cfg(all(loom, test))]
 #[path = "workers/progress.rs"]
 mod progress;
+
+/// Iterators over the items of a queue or of a transaction.
+pub mod iter {
+    pub use crate::item::Items;
+    pub use crate::queue::{Drain, Iter};
+}
 
 /// Queues that are fair by key: a key with many items cannot starve the others.
 ///
@@ -166,24 +207,22 @@ pub struct Readme;
 
 #[doc(inline)]
 pub use error::{Expired, PopError, PushError, Reason};
-#[doc(inline)]
-pub use future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
 pub use handle::Handle;
-pub use item::{Item, Items};
+pub use item::Item;
 pub use order::fair::{ByKey, Keyed};
 pub use order::priority::{ByPriority, Prioritized, Ticket};
 pub use order::{Fifo, Leased, Order, Unleased};
 pub use policy::dead::DeadLetter;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};
-pub use queue::{Builder, DeadLetters, Drain, Iter, Queue};
+#[doc(hidden)]
+pub use queue::Restore;
+pub use queue::{Builder, DeadLetters, Queue};
 pub use rate::{Limiter, Pace, RateSlot, WeakPace};
 pub use select::{
     hold_any, hold_any_async, hold_any_timeout, pop_any, pop_any_async, pop_any_timeout,
 };
 pub use stats::{DeliveryId, Held, Imbalance, Stats};
-#[cfg(feature = "stream")]
-pub use stream::{PopStream, PushSink};
 #[doc(inline)]
 pub use time::{Backoff, Clock, ManualClock, SystemClock};
 pub use transaction::{

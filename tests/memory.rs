@@ -11,11 +11,12 @@ use std::cell::Cell;
 use std::env;
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use common::drain;
-use requeue::{Handle, Queue};
+use requeue::{FairQueue, Handle, ManualClock, Order, OwnedTransaction, PriorityQueue, Queue};
 
 struct Counting;
 
@@ -59,6 +60,9 @@ const GARBAGE: usize = 16 * KIB;
 
 /// Bytes that a queue keeps for each handle of the largest number alive at once, even if they were dropped.
 const FIXED: usize = 700;
+
+/// Bytes in addition if the queue is bounded.
+const BOUNDED: usize = 400;
 
 /// Serializes the tests, so that each measures only its own bytes.
 fn alone() -> MutexGuard<'static, ()> {
@@ -335,6 +339,95 @@ fn threads_that_end_leave_nothing() {
     assert_at_most(level + GARBAGE);
 }
 
+/// Runs `user` on `threads` threads, which all live until `meanwhile` was called, and returns its result when they have
+/// ended.
+fn with_threads<R>(
+    threads: usize,
+    user: impl Fn() + Clone + Send + 'static,
+    meanwhile: impl FnOnce() -> R,
+) -> R {
+    let at = Arc::new(Barrier::new(threads + 1));
+    let spawn = |_| {
+        let (at, user) = (Arc::clone(&at), user.clone());
+        let run = move || {
+            user();
+            at.wait();
+            at.wait();
+        };
+        let small = thread::Builder::new().stack_size(128 * KIB);
+        small.spawn(run).unwrap()
+    };
+    let users: Vec<_> = (0..threads).map(spawn).collect();
+    at.wait();
+    let result = meanwhile();
+    at.wait();
+    for user in users {
+        user.join().unwrap();
+    }
+    result
+}
+
+#[test]
+fn threads_that_have_ended_leave_as_little_as_dropped_handles() {
+    const THREADS: usize = 1_000;
+    let _alone = alone();
+    for queue in [Queue::unbounded(), Queue::bounded(10 * THREADS)] {
+        let most = if queue.capacity().is_some() {
+            FIXED + BOUNDED
+        } else {
+            FIXED
+        };
+        let before = live();
+        let user = {
+            let queue = queue.clone();
+            move || {
+                queue.push(1).unwrap();
+                assert_eq!(queue.pop(), Ok(1));
+            }
+        };
+        let pass_one = |mut handle: Handle<i32>| {
+            handle.push(1).unwrap();
+            assert_eq!(handle.pop(), Ok(1));
+        };
+        for _ in 0..2 {
+            with_threads(THREADS, user.clone(), || ());
+            // What the epoch reclaimer keeps for each thread that has ended, over 2 KiB, is freed by later pins, mostly.
+            let limit = before + THREADS * (most + KIB) + CONSTANT;
+            let is_freed = (0..100).any(|_| {
+                (0..THREADS).for_each(|_| pass_one(queue.handle()));
+                live() <= limit
+            });
+            assert!(is_freed, "{} live bytes, at most {limit} expected", live());
+        }
+        queue.stats().check().unwrap();
+    }
+}
+
+#[test]
+fn a_queue_costs_the_same_whatever_the_number_of_threads() {
+    const THREADS: usize = 2_046;
+    let _alone = alone();
+    let others = Queue::unbounded();
+    let user = move || others.push(1).unwrap();
+    let costs = || {
+        let cost = || {
+            user();
+            let before = live();
+            let queue = Queue::unbounded();
+            queue.push(1).unwrap();
+            assert_eq!(queue.pop(), Ok(1));
+            live() - before
+        };
+        thread::scope(|scope| scope.spawn(cost).join().unwrap())
+    };
+    let alone = costs();
+    let beside = with_threads(THREADS, user.clone(), costs);
+    assert!(
+        beside <= alone + KIB,
+        "{alone} bytes without other threads, {beside} beside {THREADS}"
+    );
+}
+
 #[test]
 fn a_thread_without_thread_locals_leaves_nothing() {
     /// Uses a queue after the thread's other thread-locals are dropped: those that are created first are dropped
@@ -436,5 +529,149 @@ fn little_is_held_for_items_of_many_shards() {
     let _alone = alone();
     for shards in [4, 5, 8, 64] {
         assert_little_is_held_for_items_of(shards);
+    }
+}
+
+#[test]
+fn delayed_items_leave_nothing_once_popped() {
+    const DELAY: Duration = Duration::from_secs(1);
+    let _alone = alone();
+    let clock = ManualClock::new();
+    let queue = Queue::builder().clock(clock.clone()).build();
+    let before = live();
+    let mut handle = queue.handle();
+    handle
+        .push_batch((0..items() / 3).map(|_| [0_u8; 200]))
+        .unwrap();
+    let tx = handle.begin();
+    for item in tx.pop_batch(items()) {
+        tx.retry_after(item, DELAY).unwrap();
+    }
+    tx.commit();
+    assert!(live() >= before + items() / 3 * 200);
+    clock.advance(DELAY);
+    assert_eq!(drain(&queue).len(), items() / 3);
+    assert_at_most(before + CONSTANT);
+}
+
+/// Holds that many items, and aborts, or commits.
+fn hold_and_end(handle: &mut Handle<u64>, items: usize, commit: bool) {
+    let tx = handle.begin();
+    assert_eq!(tx.pop_batch(items).len(), items);
+    if commit {
+        drop(tx.commit());
+    }
+}
+
+/// A queue that limits the attempts, so that memory is set aside for each held item.
+#[test]
+fn a_large_transaction_leaves_its_handle_little() {
+    let _alone = alone();
+    let queue = Queue::builder().max_attempts(2).build();
+    let before = live();
+    let mut handle = queue.handle();
+    handle.push_batch(0..2 * items() as u64).unwrap();
+    hold_and_end(&mut handle, items(), true);
+    assert_at_most(before + items() * 24 + CONSTANT);
+    hold_and_end(&mut handle, items(), false);
+    assert_eq!(drain(&queue).len(), items());
+    assert_at_most(before + CONSTANT);
+}
+
+#[test]
+fn transactions_of_the_same_size_allocate_nothing_for_failures() {
+    const HELD: usize = 30;
+    let _alone = alone();
+    let queue = Queue::builder().max_attempts(1_000).build();
+    let mut handle = queue.handle();
+    let mut pass = |times: usize| {
+        let calls = CALLS.with(Cell::get);
+        for time in 0..times {
+            handle.push_batch(0..HELD as u64).unwrap();
+            hold_and_end(&mut handle, HELD, false);
+            hold_and_end(&mut handle, HELD, time % 2 == 0);
+            handle.pop_batch(HELD, &mut Vec::with_capacity(HELD));
+        }
+        CALLS.with(Cell::get) - calls
+    };
+    pass(100);
+    let calls = pass(100);
+    // Those for the callers' batches, and for segments of pushed items.
+    assert!(calls < 300, "{calls} allocations for 200 transactions");
+}
+
+/// The bytes of a queue for each of its items, all of which have left a transaction in this way.
+fn bytes_per_retried(retry: impl FnOnce(&mut OwnedTransaction<u64>, usize)) -> usize {
+    const ITEMS: usize = 10_000;
+    let before = live();
+    let queue = Queue::unbounded();
+    queue.handle().push_batch(0..ITEMS as u64).unwrap();
+    let mut tx = queue.begin_owned();
+    assert_eq!(tx.pop_batch(ITEMS).len(), ITEMS);
+    retry(&mut tx, ITEMS);
+    let bytes = live() - before;
+    drop(tx);
+    assert_eq!(drain(&queue).len(), ITEMS);
+    bytes / ITEMS
+}
+
+#[test]
+fn a_retried_item_needs_little_more_than_itself() {
+    let _alone = alone();
+    let together = bytes_per_retried(|tx, _| tx.retry_all_after(Duration::ZERO).unwrap());
+    assert!(together <= 32, "{together} bytes for an item");
+    let one_by_one = bytes_per_retried(|tx, items| {
+        tx.retry_all_after(Duration::ZERO).unwrap();
+        let items: Vec<_> = (0..items).map(|_| tx.pop().unwrap()).collect();
+        for item in items {
+            tx.retry(item).unwrap();
+        }
+    });
+    assert!(one_by_one <= 128, "{one_by_one} bytes for an item");
+}
+
+/// The kilobytes of a queue that is new, that was used once, and that is drained after many items.
+fn weight<O: Order<u64>>(make: fn() -> Queue<u64, O>) -> [usize; 3] {
+    let weigh = |items: usize| {
+        let before = live();
+        let queue = make();
+        for item in 0..items as u64 {
+            assert!(queue.push(item).is_ok());
+        }
+        while queue.pop().is_ok() {}
+        // Reclamation is deferred.
+        for item in 0..items.min(1000) as u64 {
+            assert!(queue.push(item).is_ok());
+            assert_eq!(queue.pop(), Ok(item));
+        }
+        (live() - before).div_ceil(1000)
+    };
+    weigh(1); // what the thread allocates once
+    [weigh(0), weigh(1), weigh(100_000)]
+}
+
+/// The figures of `docs/guide/channels.md` and `docs/guide/performance.md`, printed with `--nocapture`.
+#[test]
+fn a_queue_weighs_what_the_guide_says() {
+    let _alone = alone();
+    let fair = || FairQueue::by(|item: &u64| item % 8);
+    let weights = [
+        ("FIFO", weight(Queue::unbounded), [9, 17, 24]),
+        ("bounded", weight(|| Queue::bounded(100_000)), [14, 21, 28]),
+        ("fair", weight(fair), [44, 54, 66]),
+        (
+            "priority",
+            weight(PriorityQueue::by_priority),
+            [14, 105, 107],
+        ),
+    ];
+    for (name, weight, most) in weights {
+        println!("{name}: new, used once, drained: {weight:?} KB");
+        for (weight, most) in weight.into_iter().zip(most) {
+            assert!(
+                weight <= most,
+                "{name}: {weight} KB, at most {most} expected"
+            );
+        }
     }
 }

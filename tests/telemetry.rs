@@ -151,13 +151,36 @@ fn metrics_of_deliveries() {
         queue.stats();
     });
     assert_eq!(log.of("requeue_attempts mails"), [1.0, 2.0, 1.0]);
-    assert_eq!(log.of("requeue_wait_seconds mails"), [3.0, 14.0, 5.0]);
+    assert_eq!(log.of("requeue_wait_seconds mails"), [3.0, 5.0]); // not that of a retry
+    assert_eq!(log.of("requeue_age_seconds mails"), [3.0, 14.0, 5.0]);
     assert_eq!(log.of("requeue_hold_seconds mails"), [1.0, 1.0, 2.0]);
     assert_eq!(log.of("requeue_pushed_total mails"), [2.0]);
     assert_eq!(log.of("requeue_dead_total mails"), [1.0]);
     assert_eq!(log.of("requeue_aborted_total mails"), [2.0]);
     assert_eq!(log.of("requeue_committed_total mails"), [1.0]);
     assert_eq!(log.of("requeue_ready mails"), [0.0]);
+}
+
+/// An item that is scheduled is ready when it is due, and an item in time is not late.
+#[test]
+fn the_wait_of_a_scheduled_item_begins_when_it_is_due() {
+    let _alone = alone();
+    let (log, clock) = (Log::default(), ManualClock::new());
+    metrics::with_local_recorder(&log, || {
+        let queue = settings().clock(clock.clone()).by_priority().build();
+        let later = Duration::from_secs(100);
+        queue.push_after(later, 1).unwrap();
+        queue.push(2).unwrap();
+        clock.advance(Duration::from_secs(4));
+        let mut worker = queue.handle();
+        let tx = worker.begin();
+        assert_eq!(*tx.pop().unwrap(), 2);
+        clock.advance(Duration::from_secs(103));
+        assert_eq!(*tx.pop().unwrap(), 1);
+        tx.commit();
+    });
+    assert_eq!(log.of("requeue_wait_seconds mails"), [4.0, 7.0]);
+    assert_eq!(log.of("requeue_age_seconds mails"), [4.0, 107.0]);
 }
 
 #[test]
@@ -403,4 +426,29 @@ fn each_run_of_a_task_has_a_span() {
         assert_eq!(tasks.join().await.failed, 1);
     });
     assert_runs(&lines, [1, 2]);
+}
+
+/// In debug builds: a pool that nobody closes says what it waits for.
+#[cfg(debug_assertions)]
+#[test]
+fn a_join_says_that_nobody_has_closed_the_queue() {
+    let _alone = alone();
+    let lines = Lines::default();
+    let queue = Queue::<u32>::unbounded();
+    let workers = Workers::builder(&queue).threads(2).name("mail");
+    let workers = workers.run(|_, _| Ok::<(), ()>(()));
+    let subscriber = lines.clone();
+    let joins = std::thread::spawn(move || {
+        tracing::subscriber::with_default(subscriber, || workers.join())
+    });
+    while lines.0.lock().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    queue.close();
+    assert_eq!(joins.join().unwrap().done, 0);
+    let lines = lines.0.lock().unwrap();
+    assert_eq!(lines.len(), 1);
+    for part in ["2 idle workers", "`mail-0`", "nobody has called `close`"] {
+        assert!(lines[0].contains(part), "{lines:?}");
+    }
 }

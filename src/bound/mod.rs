@@ -198,6 +198,12 @@ impl Capacity {
         self.limit - out
     }
 
+    /// The number of records that a search visits.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn records_in_use(&self) -> usize {
+        self.records.count_in_use()
+    }
+
     /// How many of `free` permits a call may take, if that is more than it needs: half of them, and not more
     /// than if all caches together had a part of the capacity, so that a search finds the rest without revoking.
     fn share(&self, free: usize) -> usize {

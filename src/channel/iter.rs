@@ -1,7 +1,7 @@
 //! Iterators over the items of a channel.
 
 use super::Receiver;
-use crate::Iter;
+use crate::queue::Iter;
 
 /// As [`Receiver::iter`].
 impl<T> IntoIterator for &Receiver<T> {

@@ -67,7 +67,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
         if self.may_find_full {
             // Checked first, so that no permit is taken that others could use meanwhile.
-            if !self.shared.fits(slice::from_ref(item)) {
+            if !self.fits(slice::from_ref(item)) {
                 return Some(Err(Refusal::Full));
             }
             if !self.take_permit(put) {
@@ -99,7 +99,17 @@ impl<T, O: Order<T>> Local<T, O> {
         word.is_closed() && (put == Put::Publish || self.held() == 0 || word.is_drained())
     }
 
+    /// Whether the keys of some items have room for them, possibly since expired leases were taken back.
+    pub(super) fn fits(&self, items: &[T]) -> bool {
+        self.shared.fits(items) || self.shared.reclaim() && self.shared.fits(items)
+    }
+
+    /// Takes a permit, possibly one that was freed since expired leases were taken back.
     pub(super) fn take_permit(&mut self, put: Put) -> bool {
+        self.take_free_permit(put) || self.shared.reclaim() && self.take_free_permit(put)
+    }
+
+    fn take_free_permit(&mut self, put: Put) -> bool {
         let (staged, held) = (self.staged(), self.held());
         match put {
             Put::Publish => self.permits.take_gathered_or_one(),
@@ -121,7 +131,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return false;
         };
         let can_fit = self.staged() + items.len() <= room.capacity.limit();
-        can_fit && (self.room_waiter.is_taken() || self.shared.fits(items))
+        can_fit && (self.room_waiter.is_taken() || self.fits(items))
     }
 
     /// Releases permits, and wakes their waiters.

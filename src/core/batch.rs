@@ -191,13 +191,16 @@ impl<T, O: Order<T>> Local<T, O> {
         register: &impl RegisterNth<T, O>,
     ) -> Admission<Vec<PushMetaOf<T, O>>> {
         let is_refusing = self.is_refusing(Put::Stage);
-        if is_refusing || !self.shared.fits(items) {
+        if is_refusing || !self.fits(items) {
             self.give_back_gathered();
             let closed = is_refusing.then_some(Refusal::Closed);
             return Some(Err(closed.unwrap_or(Refusal::Full)));
         }
         if !self.take_permits_for(items.len()) {
-            return None;
+            // Possibly some were freed since expired leases were taken back.
+            if !self.shared.reclaim() || !self.take_permits_for(items.len()) {
+                return None;
+            }
         }
         let mut local = defer_with(self, |local| local.release());
         let Some(metas) = local.register_all(items, register) else {

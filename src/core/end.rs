@@ -1,8 +1,9 @@
 //! The end of a transaction: staged and held items, permits and leases are settled; then waiters are notified.
 
-use super::local::{CellOf, Local};
+use super::local::{CellOf, Local, HAS_GIVEN_UP};
 use super::shared::Shared;
-use crate::order::{EntryOf, Order};
+use crate::order::{Order, StoredOf};
+use crate::policy::lease::Copies;
 use crate::policy::retry::Cause;
 use crate::raw::{HeldPosition, Stored, Unborrowed};
 use crate::sync::{defer_with, planted, step};
@@ -21,6 +22,7 @@ pub(crate) struct CommitCounts {
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
         let held_any = self.held() > 0;
+        self.guarded &= !HAS_GIVEN_UP;
         let removed = self.remove_lost(unborrowed);
         let dead = self.reroute_failed(cause, unborrowed);
         let held = self.endpoint.give_back(unborrowed);
@@ -94,11 +96,13 @@ impl<T, O: Order<T>> CellOf<T, O> {
         local.abort_for(cause, &unborrowed);
     }
 
-    /// Ends the leases of the committed items, emits the event, and returns the copies, whose destructors are user
-    /// code.
-    pub(crate) fn end_guard(&mut self, held_any: bool) -> Vec<EntryOf<T, O>> {
+    /// Does what the end of a [guarded](Local::is_guarded) transaction involves after its commit. Returns the copies of
+    /// leased items, whose destructors are user code.
+    pub(crate) fn end_guard(&mut self, held_any: bool) -> Copies<StoredOf<T, O>> {
         let (local, unborrowed) = self.whole();
         local.spend_tokens();
+        local.free_envelopes();
+        local.guarded &= !HAS_GIVEN_UP;
         local.retire_held(&unborrowed);
         let copies = local.end_leases();
         if held_any {

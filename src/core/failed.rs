@@ -1,19 +1,17 @@
 //! Failed deliveries of held items that do not return to the head of their shard.
 
-use super::local::{Envelope, Local};
+use super::local::{Envelope, Local, HAS_GIVEN_UP, HAS_MANY_ENVELOPES};
 use super::shared::Shared;
-use crate::order::{Order, StoredOf};
+use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::retry::{Cause, Failed, Fate};
 use crate::raw::{DeliveryMeta, HeldPosition, ItemRef, Unborrowed, Vacant};
 use crate::sync::swallow_panic;
 use crate::Reason;
+#[cfg(not(any(loom, shuttle)))]
 use std::sync::Arc;
 use std::time::Duration;
 
 const FOREIGN: &str = "item does not belong to this transaction";
-
-/// The number of envelopes kept for the next transaction.
-const KEPT: usize = 32;
 
 /// An item cannot be delayed, because it has no permit of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,15 +20,24 @@ pub(crate) struct NoRoom;
 /// The leased copy of an item that has left its transaction, if any. Dropping it runs user code.
 pub(crate) type Removed<T> = Option<T>;
 
+/// Items that leave a transaction together and are retried at once.
+pub(super) type AtHead<T, O> = Vec<EntryOf<T, O>>;
+
 impl<T, O: Order<T>> Local<T, O> {
     /// Allocates an envelope for each held item, so that an abort allocates nothing.
     pub(super) fn preallocate_envelopes(&mut self) {
         if self.shared.failures.has_rules() {
-            let held = self.held();
-            while self.envelopes.len() < held {
-                self.envelopes.push(Vacant::new());
+            self.envelopes.fill(self.endpoint.held());
+            if self.envelopes.is_long() {
+                self.guarded |= HAS_MANY_ENVELOPES;
             }
         }
+    }
+
+    /// Frees the envelopes of a large transaction, of which a few are kept for the next one.
+    pub(super) fn free_envelopes(&mut self) {
+        self.envelopes.shorten();
+        self.guarded &= !HAS_MANY_ENVELOPES;
     }
 
     /// Takes a preallocated envelope, or a new one.
@@ -65,10 +72,10 @@ impl<T, O: Order<T>> Local<T, O> {
             }
             dead += usize::from(fate == Fate::Death);
             let entry = self.endpoint.remove_before(position, unborrowed);
-            self.route(fate, now.unwrap_or_default(), Failed::new(entry, cause));
-            self.endpoint.count_aborted(1);
+            let failed = Failed::new(entry, cause);
+            self.route(fate, now.unwrap_or_default(), failed, None);
         }
-        self.envelopes.truncate(KEPT);
+        self.free_envelopes();
         dead
     }
 
@@ -78,10 +85,22 @@ impl<T, O: Order<T>> Local<T, O> {
         failures.letters.drop_excess(time);
     }
 
-    /// Moves a failed item to where `fate` says.
-    fn route(&mut self, fate: Fate, now: u64, failed: Failed<StoredOf<T, O>>) {
+    /// Moves a failed item to where `fate` says, but if that is the head to `at_head`, if there is one: the caller then
+    /// [puts](Local::put_at_head) it there.
+    fn route(
+        &mut self,
+        fate: Fate,
+        now: u64,
+        failed: Failed<StoredOf<T, O>>,
+        at_head: Option<&mut AtHead<T, O>>,
+    ) {
         match fate {
-            Fate::Head => self.shared.put_at_head(failed.entry),
+            Fate::Head => {
+                return match at_head {
+                    Some(at_head) => at_head.push(failed.entry),
+                    None => self.put_at_head([failed.entry]),
+                }
+            }
             Fate::Delay(delay) => {
                 let envelope = self.envelope();
                 self.shared.delay(envelope, failed, now, delay);
@@ -91,9 +110,21 @@ impl<T, O: Order<T>> Local<T, O> {
                 self.shared.bury(envelope, failed);
             }
         }
+        self.endpoint.count_aborted(1);
     }
 
-    /// Takes a held item out of the transaction, to be delivered again: after `delay`, or by the queue's rules.
+    /// Puts removed items at the head, in their order.
+    pub(super) fn put_at_head<I>(&mut self, entries: I)
+    where
+        I: IntoIterator<Item = EntryOf<T, O>>,
+        I::IntoIter: ExactSizeIterator,
+    {
+        let count = self.shared.put_at_head(entries);
+        self.endpoint.count_aborted(count);
+    }
+
+    /// Takes a held item out of the transaction, to be delivered again: after `delay`, or by the queue's rules. If that
+    /// is at once, and there is an `at_head`, the caller puts it there, together with others.
     ///
     /// # Panics
     ///
@@ -103,8 +134,10 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         item: ItemRef<'_, T>,
         delay: Option<Duration>,
+        at_head: Option<&mut AtHead<T, O>>,
     ) -> Result<Removed<T>, NoRoom> {
-        self.reroute_held(item, &Reason::Retried.into(), |local, delivery, cause| {
+        let cause = Reason::Retried.into();
+        self.reroute_held(item, &cause, at_head, |local, delivery, cause| {
             // The item keeps its permit, which a staged item may be using.
             let has_room = local.ensure_permit();
             let failures = &local.shared.failures;
@@ -115,7 +148,8 @@ impl<T, O: Order<T>> Local<T, O> {
         })
     }
 
-    /// Takes a held item out of the transaction, to become a dead letter with this error.
+    /// Takes a held item out of the transaction, to become a dead letter with this error. If there is no place for it, it
+    /// is [retried](Local::retry).
     ///
     /// # Panics
     ///
@@ -125,18 +159,49 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         item: ItemRef<'_, T>,
         error: Arc<str>,
+        at_head: Option<&mut AtHead<T, O>>,
     ) -> Result<Removed<T>, NoRoom> {
         let cause = Cause {
             error: Some(error),
             ..Reason::Failed.into()
         };
-        self.reroute_held(item, &cause, |local, delivery, cause| {
+        self.reroute_held(item, &cause, at_head, |local, delivery, cause| {
             if local.shared.failures.letters.reserve() {
                 return Some(Fate::Death);
             }
             let has_room = local.ensure_permit();
             has_room.then(|| local.shared.failures.fate(delivery, cause))
         })
+    }
+
+    /// Whether the transaction has retried or failed an item itself.
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline]
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.guarded & HAS_GIVEN_UP != 0
+    }
+
+    /// Takes a held item out of the transaction and puts it at the head, as if it had not been delivered.
+    ///
+    /// # Panics
+    ///
+    /// If another transaction holds the item.
+    #[track_caller]
+    pub(crate) fn put_back(&mut self, item: ItemRef<'_, T>) -> Result<Removed<T>, NoRoom> {
+        let position = self.endpoint.position_of(&item).expect(FOREIGN);
+        if !self.ensure_permit() {
+            return Err(NoRoom);
+        }
+        let Ok(copy) = self.end_lease(position) else {
+            // As in `reroute_held`.
+            return Ok(None);
+        };
+        let mut entry = self.endpoint.remove(item, position);
+        entry.delivery = entry.delivery.before();
+        self.put_at_head([entry]);
+        self.return_token(position);
+        self.shared.notify_end(0);
+        Ok(copy.map(|copy| copy.item.into_item()))
     }
 
     fn ensure_permit(&mut self) -> bool {
@@ -150,28 +215,29 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         item: ItemRef<'_, T>,
         cause: &Cause,
+        at_head: Option<&mut AtHead<T, O>>,
         fate: impl FnOnce(&mut Self, DeliveryMeta, &Cause) -> Option<Fate>,
     ) -> Result<Removed<T>, NoRoom> {
-        let address = item.address();
-        let delivery = self.endpoint.delivery_of(address).expect(FOREIGN);
+        let position = self.endpoint.position_of(&item).expect(FOREIGN);
+        let delivery = self.endpoint.delivery_before(position);
         let now = self.shared.time.now();
         let fate = fate(self, delivery, cause).ok_or(NoRoom)?;
-        let Ok(copy) = self.end_lease(address) else {
+        self.guarded |= HAS_GIVEN_UP;
+        let Ok(copy) = self.end_lease(position) else {
             // It was reclaimed, and its delivery is counted; it is removed when its transaction ends.
             if fate == Fate::Death {
                 self.shared.failures.letters.release();
             }
             return Ok(None);
         };
-        let entry = self.endpoint.remove(item);
-        self.route(fate, now, Failed::new(entry, cause));
-        self.endpoint.count_aborted(1);
+        let entry = self.endpoint.remove(item, position);
+        self.route(fate, now, Failed::new(entry, cause), at_head);
         if fate == Fate::Death {
             let (staged, held) = (self.staged(), self.held());
             self.permits.release_one(staged, held);
             self.drop_excess_letters();
         }
-        self.return_token(address);
+        self.return_token(position);
         // After the close, waiters may wait for the end of this delivery.
         self.shared.notify_end(0);
         Ok(copy.map(|copy| copy.item.into_item()))

@@ -3,13 +3,15 @@
 use super::end::CommitCounts;
 use super::permits::Permits;
 use super::shared::Shared;
-use super::tokens::HeldToken;
+use super::tokens::HeldTokens;
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
 use crate::policy::watch::Watch;
-use crate::raw::{Endpoint, JointRecord, LocalCell, Party, Session, Tails, Unborrowed, Vacant};
-use crate::wait::{ModeWord, WaitQueue, Waiter};
+use crate::raw::{
+    Endpoint, JointRecord, LocalCell, Party, Session, Tails, Unborrowed, Vacant, VacantList,
+};
+use crate::wait::{ModeWord, WaitQueue, Waiter, Wanted};
 use crate::Reason;
 use std::sync::Arc;
 use std::thread;
@@ -19,12 +21,17 @@ pub(crate) type CellOf<T, O> = LocalCell<Local<T, O>>;
 
 /// Preallocated memory for an item whose delivery fails.
 pub(super) type Envelope<T, O> = Vacant<Failed<StoredOf<T, O>>>;
+type Envelopes<T, O> = VacantList<Failed<StoredOf<T, O>>>;
 
 /// Flag of `guarded`: items are leased, events are observed, or the order has to be notified of the end of a
 /// transaction.
 const ALWAYS: u8 = 1;
 /// Flag of `guarded`: the transaction has tokens of a rate limit, or items that count against `max_held`.
 pub(super) const HAS_TOKENS: u8 = 1 << 1;
+/// Flag of `guarded`: there are more envelopes than are kept for the next transaction.
+pub(super) const HAS_MANY_ENVELOPES: u8 = 1 << 2;
+/// Flag of `guarded`: the transaction has retried or failed an item itself.
+pub(super) const HAS_GIVEN_UP: u8 = 1 << 3;
 
 /// The state of one handle.
 pub(crate) struct Local<T, O: Order<T>> {
@@ -47,11 +54,9 @@ pub(crate) struct Local<T, O: Order<T>> {
     pub(super) item_waiter: Waiter,
     pub(super) room_waiter: Waiter,
     /// Preallocated, for held items whose delivery may fail.
-    pub(super) envelopes: Vec<Envelope<T, O>>,
+    pub(super) envelopes: Envelopes<T, O>,
     /// The tokens of the items that the transaction has taken.
-    pub(super) tokens: Vec<HeldToken>,
-    /// Items of the transaction that the gate counts as held.
-    pub(super) counted: usize,
+    pub(super) tokens: HeldTokens,
     /// `None` if the handle is not watched.
     pub(super) watch: Option<Arc<Watch<StoredOf<T, O>>>>,
     /// The counts of the last commit over several queues.
@@ -79,9 +84,8 @@ impl<T, O: Order<T>> Local<T, O> {
             permits,
             item_waiter: Waiter::default(),
             room_waiter: Waiter::default(),
-            envelopes: Vec::new(),
-            tokens: Vec::new(),
-            counted: 0,
+            envelopes: VacantList::new(),
+            tokens: HeldTokens::new(),
             watch,
             concluded: CommitCounts::default(),
         }
@@ -122,23 +126,17 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline]
     pub(super) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.shared.notify_if_idle();
+            self.shared.ended();
         }
     }
 
     /// Leaves the wait queues, and releases the permits gathered for a batch that will not be pushed.
     #[inline]
     pub(crate) fn stop_waiting(&mut self) {
-        wait::stop_waiting_for_item(self);
+        wait::stop_waiting_for(self, Wanted::Item);
         if self.permits.is_bounded() {
-            self.stop_waiting_for_room();
-        }
-    }
-
-    fn stop_waiting_for_room(&mut self) {
-        if let Some(room) = self.shared.room() {
             self.permits.give_back_gathered();
-            self.room_waiter.leave(&room.wait_queue);
+            wait::stop_waiting_for(self, Wanted::Room);
         }
     }
 }
@@ -204,14 +202,8 @@ impl<T, O: Order<T>> Drop for Local<T, O> {
         if let Some(watch) = &self.watch {
             self.shared.watches.remove(watch.counters);
         }
-        self.permits.release_all();
+        self.permits.leave()();
     }
-}
-
-/// The address that identifies an item while it is held.
-pub(super) fn address_of<T>(item: &T) -> usize {
-    let item: *const T = item;
-    item as usize
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

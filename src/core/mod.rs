@@ -5,6 +5,8 @@
 
 pub(crate) mod admit;
 pub(crate) mod batch;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod costs;
 pub(crate) mod end;
 pub(crate) mod failed;
 mod held;

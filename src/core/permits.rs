@@ -254,10 +254,17 @@ impl Permits {
         }
     }
 
-    /// Releases all permits that the handle has cached.
-    pub(super) fn release_all(&mut self) {
-        if let Some(Bounded { cache, room }) = &mut self.bounded {
-            room.freed(cache.leave(&room.capacity));
+    /// Releases all permits that the handle has cached, and its record. Returns what wakes the waiters for them.
+    #[must_use = "the permits are free, and their waiters asleep"]
+    pub(super) fn leave(&mut self) -> impl FnOnce() {
+        let left = self.bounded.take().map(|Bounded { mut cache, room }| {
+            let freed = cache.leave(&room.capacity);
+            (room, freed)
+        });
+        move || {
+            if let Some((room, freed)) = left {
+                room.freed(freed);
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::local::{CellOf, Local};
 use super::shared::Shared;
 use crate::order::Order;
-use crate::raw::{Own, ThreadCells};
+use crate::raw::{Own, ThreadCells, ThreadValue};
 use crate::sync::{lock, Mutex};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -18,26 +18,25 @@ pub(crate) struct Pool<T, O: Order<T>> {
     threads: ThreadCells<CellOf<T, O>>,
     #[allow(clippy::vec_box)] // they come and go as boxes
     idle: Mutex<Vec<Box<CellOf<T, O>>>>,
+    /// Dropped last: a handle that ends with its thread is not the last owner of the queue and its items.
+    shared: Arc<Shared<T, O>>,
 }
 
 impl<T, O: Order<T>> Pool<T, O> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(shared: Arc<Shared<T, O>>) -> Self {
         Self {
             threads: ThreadCells::new(),
             idle: Mutex::new(Vec::new()),
+            shared,
         }
     }
 
     /// Makes a call with the handle of the current thread. If that is in use, or the thread ends, with one of the pool.
     #[inline]
-    pub(crate) fn call<R>(
-        self: &Arc<Self>,
-        shared: &Arc<Shared<T, O>>,
-        call: impl FnOnce(&mut CellOf<T, O>) -> R,
-    ) -> R {
-        match self.own(shared) {
+    pub(crate) fn call<R>(self: &Arc<Self>, call: impl FnOnce(&mut CellOf<T, O>) -> R) -> R {
+        match self.own() {
             Some(mut own) => call(&mut own),
-            None => call(&mut self.check_out(shared)),
+            None => call(&mut self.check_out()),
         }
     }
 
@@ -45,16 +44,26 @@ impl<T, O: Order<T>> Pool<T, O> {
     /// serves.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push and the pop without a handle
-    pub(crate) fn own(&self, shared: &Arc<Shared<T, O>>) -> Option<Own<'_, CellOf<T, O>>> {
-        let make = || Local::in_cell(Arc::clone(shared), None);
-        self.threads.own(make)
+    pub(crate) fn own(&self) -> Option<Own<'_, CellOf<T, O>>> {
+        self.threads.own(|| self.make())
+    }
+
+    fn make(&self) -> CellOf<T, O> {
+        Local::in_cell(Arc::clone(&self.shared), None)
     }
 
     /// Takes a handle out of the pool, or makes one.
     #[inline(never)]
-    pub(crate) fn check_out(self: &Arc<Self>, shared: &Arc<Shared<T, O>>) -> CheckedOut<T, O> {
-        let idle = lock(&self.idle).pop();
-        let cell = idle.unwrap_or_else(|| Box::new(Local::in_cell(Arc::clone(shared), None)));
+    pub(crate) fn check_out(self: &Arc<Self>) -> CheckedOut<T, O> {
+        let idle = {
+            let mut idle = lock(&self.idle);
+            if idle.capacity() == 0 {
+                // Now, since the end of a transaction must not allocate.
+                idle.reserve_exact(KEPT);
+            }
+            idle.pop()
+        };
+        let cell = idle.unwrap_or_else(|| Box::new(self.make()));
         CheckedOut::new(cell, Some(Arc::clone(self)))
     }
 
@@ -66,6 +75,18 @@ impl<T, O: Order<T>> Pool<T, O> {
         }
         idle.push(cell);
         None
+    }
+}
+
+impl<T, O: Order<T>> ThreadValue for CellOf<T, O> {
+    fn may_end(&mut self) -> bool {
+        !self.is_unsettled()
+    }
+
+    /// Leaves the shard with its items, the counters and the permits, as the drop of a handle does, except that waiters for
+    /// the permits are woken afterwards.
+    fn end(&mut self) -> Box<dyn FnOnce()> {
+        Box::new(self.get_mut().permits.leave())
     }
 }
 
@@ -119,5 +140,51 @@ impl<T, O: Order<T>> Drop for CheckedOut<T, O> {
         if let (Some(cell), Some(pool)) = (self.cell.take(), &self.pool) {
             drop(pool.check_in(cell)); // not under the lock
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::raw::record_pool;
+    use crate::Queue;
+    use std::sync::{Arc, Barrier};
+    use std::thread;
+
+    /// Uses the queue on many threads at the same time, which end.
+    fn use_on_threads(queue: &Queue<usize>, threads: usize) {
+        let at = Arc::new(Barrier::new(threads));
+        let spawn = |_| {
+            let (queue, at) = (queue.clone(), Arc::clone(&at));
+            thread::spawn(move || {
+                queue.push(1).unwrap();
+                at.wait();
+                queue.pop().unwrap();
+                at.wait();
+            })
+        };
+        let users: Vec<_> = (0..threads).map(spawn).collect();
+        for user in users {
+            user.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn walks_visit_nothing_of_threads_that_have_ended() {
+        let threads = if cfg!(miri) { 8 } else { 500 };
+        let queue = Queue::bounded(10 * threads);
+        use_on_threads(&queue, threads);
+        // The first search for room collects the permits that they have left.
+        while queue.push(1).is_ok() {}
+        let room = queue.shared().room().unwrap();
+        let shards = queue.shared().shards();
+        let left = [
+            room.capacity.records_in_use(),
+            shards.handles_in_use(),
+            shards.count(),
+        ];
+        // Those with the lowest numbers are never retired; and the injector.
+        let most = record_pool::FIRST + 1;
+        assert!(left.iter().all(|&left| left <= most), "{left:?}");
+        queue.stats().check().unwrap();
     }
 }

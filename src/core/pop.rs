@@ -1,6 +1,6 @@
 //! Pops of single items and batches, with and without waiting.
 
-use super::local::{address_of, CellOf, Local};
+use super::local::{CellOf, Local};
 use super::shared::Shared;
 use super::take::{IntoHold, IntoPeek};
 use super::wait;
@@ -85,11 +85,11 @@ impl<T, O: Order<T>> Local<T, O> {
         stored.into_item()
     }
 
-    /// Releases the permit of an item that was popped, and notifies the waiters for an idle queue.
+    /// Releases the permit of an item that was popped, and notifies those that wait for the queue to be idle or drained.
     #[inline(never)]
     fn note_popped(&mut self, word: ModeWord) {
         let seen = self.permits.put_back(1);
-        if !seen || word.notifies_ends() {
+        if !seen || word.awaits_ends() {
             self.notify_popped();
         }
     }
@@ -219,7 +219,8 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         self.hold_one()
     }
 
-    /// As [`Borrow::pop`], after an attempt in vain, which waiters for the queue to be idle may have observed.
+    /// As [`Borrow::pop`], after an attempt in vain, which those that wait for the queue to be idle or drained may have
+    /// observed.
     pub(crate) fn pop_after_attempt(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         step!("pop.attempts-unsaid", self.shared.popped());
         self.pop()
@@ -320,7 +321,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Takes the peeked item into the hold.
     pub(crate) fn hold_peeked(peeked: Peeked<'t, Local<T, O>>) -> ItemRef<'t, StoredOf<T, O>> {
         let (reference, mut borrow) = peeked.hold();
-        borrow.move_token(address_of(&reference.item));
+        borrow.hold_token();
         borrow.release();
         borrow.record_held(&reference);
         reference

@@ -5,16 +5,21 @@ use super::take::{IntoHold, Target};
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Gathering, HeldItems};
+use crate::time::Time;
 use crate::wait::WakeTarget;
 use std::task::Poll;
 use std::time::Duration;
 
-/// The progress of a batch: how many items it wants and has taken.
+/// The progress of a batch: how many items it wants and has taken, and until when a task waits for them.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch {
     min: usize,
     max: usize,
     taken: usize,
+    /// Without one, a task waits indefinitely.
+    until: Option<u64>,
+    /// How long a task that has its minimum waits for the rest, if it does.
+    linger: Option<Duration>,
 }
 
 impl Batch {
@@ -23,7 +28,22 @@ impl Batch {
             min: min.min(max),
             max,
             taken: 0,
+            until: None,
+            linger: None,
         }
+    }
+
+    /// A task that has its minimum waits for the rest, for at most `linger`.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn lingering(self, linger: Duration) -> Self {
+        let linger = Some(linger).filter(|linger| !linger.is_zero());
+        Self { linger, ..self }
+    }
+
+    /// A task waits no longer than `timeout` from now on.
+    pub(crate) fn within(self, timeout: Duration, time: &Time) -> Self {
+        let until = Some(time.after(timeout));
+        Self { until, ..self }
     }
 
     pub(crate) fn taken(&self) -> usize {
@@ -32,6 +52,30 @@ impl Batch {
 
     fn has_enough(&self) -> bool {
         self.taken >= self.min
+    }
+
+    /// Whether a task that has its minimum waits for the rest from now on.
+    fn begins_to_linger(&mut self, time: &Time) -> bool {
+        let may_linger = 0 < self.taken && self.taken < self.max;
+        let Some(linger) = self.linger.filter(|_| may_linger) else {
+            return false;
+        };
+        let until = Some(time.after(linger));
+        (self.min, self.until, self.linger) = (self.max, until, None);
+        true
+    }
+
+    /// Whether the time of a task that found too few items is over. Otherwise it is woken then.
+    fn is_over(&self, time: &Time, wake_target: &WakeTarget<'_>) -> bool {
+        let Some(until) = self.until else {
+            return false;
+        };
+        let is_over = time.now() >= until;
+        if !is_over {
+            // At each poll: a task has one timer for all its waits, which may just have fired for another one.
+            wake_target.wake_at(time, until);
+        }
+        is_over
     }
 }
 
@@ -67,7 +111,8 @@ impl<T, O: Order<T>> Local<T, O> {
         batch.taken
     }
 
-    /// Pops the ready items, and polls for more until the batch has its minimum.
+    /// Pops the ready items, and polls for more until the batch has its minimum or its time is over. The caller then
+    /// leaves the wait queue.
     pub(crate) fn poll_pop_batch(
         mut self: &mut Self,
         wake_target: &WakeTarget<'_>,
@@ -79,7 +124,12 @@ impl<T, O: Order<T>> Local<T, O> {
                 .take_for(batch, items)
                 .map_or(Poll::Pending, Poll::Ready);
         }
-        wait::poll_item(&mut self, wake_target, |local| local.take_for(batch, items))
+        let poll = wait::poll_item(&mut self, wake_target, |local| local.take_for(batch, items));
+        // After the attempt: an item that has arrived wins over the deadline.
+        if poll.is_pending() && batch.is_over(&self.shared.time, wake_target) {
+            return Poll::Ready(());
+        }
+        poll
     }
 }
 
@@ -103,17 +153,25 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         self.give_out()
     }
 
-    /// Takes the ready items into the hold, and polls for more until the batch has its minimum.
+    /// Takes the ready items into the hold, and polls for more until the batch has its minimum or its time is over. The
+    /// caller then leaves the wait queue, and gives the items out.
     pub(crate) fn poll_pop_batch(
         &mut self,
         wake_target: &WakeTarget<'_>,
         batch: &mut Batch,
-    ) -> Poll<HeldItems<'t, StoredOf<T, O>>> {
-        if !batch.has_enough() {
-            let poll = wait::poll_item(self, wake_target, |user| user.hold_for(batch));
-            return poll.map(|()| self.give_out());
+    ) -> Poll<()> {
+        if batch.has_enough() {
+            self.hold_for(batch);
+            return Poll::Ready(());
         }
-        self.hold_for(batch);
-        Poll::Ready(self.give_out())
+        let poll = wait::poll_item(self, wake_target, |user| user.hold_for(batch));
+        let time = &self.shared.time;
+        match poll {
+            Poll::Ready(()) if batch.begins_to_linger(time) => {
+                self.poll_pop_batch(wake_target, batch)
+            }
+            Poll::Pending if batch.is_over(time, wake_target) => Poll::Ready(()),
+            poll => poll,
+        }
     }
 }

@@ -197,7 +197,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let poll = wait::poll_room(user, WaitKind::One, true, wake_target, |user: &mut C| {
             if !user.word().is_closed() {
                 let local = &mut **user;
-                if !local.permits.take_gathered_or_one() {
+                if !local.take_permit(Put::Publish) {
                     return None;
                 }
                 local.permits.gather_one();

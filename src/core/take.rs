@@ -1,10 +1,9 @@
 //! Dequeuing: the gate admits, the source supplies items, the target receives them, and the consequences (tokens,
 //! leases, watches) are recorded.
 
-use super::local::{address_of, Local};
+use super::local::Local;
 use super::permits::Permits;
 use super::shared::{Shared, Token};
-use super::tokens::PEEKED;
 use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Endpoint, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
@@ -128,7 +127,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
     }
 
     fn record(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {
-        local.keep_token(token, PEEKED);
+        local.keep_token(token, None);
     }
 }
 
@@ -287,7 +286,7 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn end_peek(&mut self) -> bool {
         let is_back = self.endpoint.put_back();
         if is_back && self.has_tokens() {
-            let token = self.take_token(PEEKED);
+            let token = self.take_token(None);
             self.shared.undo(token);
         }
         is_back
@@ -295,9 +294,8 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Keeps the token of the first of the fresh items.
     fn keep_tokens(&mut self, mut fresh: Fresh, token: Token) {
-        if let Some((stored, _)) = self.endpoint.next_fresh(&mut fresh) {
-            let address = address_of(&stored.item);
-            self.keep_token(token, address);
+        if self.endpoint.next_fresh(&mut fresh).is_some() {
+            self.keep_token(token, Some(fresh.position()));
         }
     }
 
@@ -310,7 +308,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return;
         }
         while let Some((stored, delivery)) = self.endpoint.next_fresh(fresh) {
-            self.record(stored, delivery);
+            self.record(stored, delivery, fresh.position());
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::local::{CellOf, Local};
 use super::shared::Shared;
 use crate::order::{Order, Shown, Source, Visit, PART};
-use crate::raw::HeldPosition;
 use crate::sync::{defer, defer_with};
 
 impl<T, O: Order<T>> CellOf<T, O> {
@@ -18,20 +17,19 @@ impl<T, O: Order<T>> CellOf<T, O> {
     }
 
     fn visit_shards(&mut self, mut visit: impl FnMut(&T)) -> usize {
+        let Local {
+            endpoint, shared, ..
+        } = self.get_mut();
         let (mut shard, mut count) = (0, 0);
-        while self.get_mut().endpoint.hold_shard(&mut shard) {
-            // Gives the items back also if the visitor panics.
-            let mut cell = defer_with(&mut *self, |cell| {
-                let (local, unborrowed) = cell.whole();
-                let back = local.endpoint.give_back_uncounted(&unborrowed);
-                local.shared.notify_end(back);
-            });
-            let (local, unborrowed) = cell.whole();
-            let mut position = HeldPosition::default();
-            while let Some((stored, _)) = local.endpoint.next_held(&mut position, &unborrowed) {
-                visit(&stored.item);
+        while let Some(look) = endpoint.look(&mut shard) {
+            // Puts the items back also if the visitor panics. Even a look that found nothing seemed to hold something.
+            let mut look = defer_with(look, |look| shared.notify_end(look.end()));
+            while let Some(back) = look.turn() {
+                if back > 0 {
+                    shared.notify_end(back);
+                }
+                count += look.items().map(|stored| visit(&stored.item)).count();
             }
-            count += local.held();
         }
         count
     }

@@ -23,7 +23,8 @@ pub(crate) const DONE: &str = "future polled after completion";
 /// How often a pop without waiting yields to a waiter that is being served.
 const MAX_YIELDS: usize = 32;
 
-/// Yields the processor for a moment if a waiter is being served, so that it can go first.
+/// Yields the processor for a moment if a waiter is being served, so that it can go first. One that never reacts, such as
+/// a task that is not polled, is not served for long.
 #[inline]
 pub(super) fn yield_to_served<T, O: Order<T>>(local: &Local<T, O>) {
     if local.word().is_serving() {
@@ -38,6 +39,9 @@ fn yield_while_served(wait_queue: &WaitQueue) {
             return;
         }
         thread::yield_now();
+    }
+    if wait_queue.word().is_serving() {
+        wait_queue.give_way_in_vain();
     }
 }
 
@@ -70,7 +74,7 @@ where
     }
     let shared = Arc::clone(&user.shared);
     // Runs also if user code panics: a clock, or `Clone` of an item.
-    let mut user = defer_with(user, |user| stop_waiting_for_item(user));
+    let mut user = defer_with(user, |user| stop_waiting_for(user, Wanted::Item));
     let deadline = Deadline::after(&shared.time, timeout);
     let polled = block(deadline, |wake_target| {
         poll_item(&mut **user, wake_target, &mut attempt)
@@ -104,13 +108,12 @@ where
         return Some(result);
     }
     let shared = Arc::clone(&user.shared);
-    let room = shared.room()?;
     // Leaves gathered permits to the caller, unless user code panics: a clock, or the key function of the order.
     let mut user = defer_with((user, true), |(user, panics)| {
         if *panics {
             user.permits.give_back_gathered();
         }
-        user.room_waiter.leave(&room.wait_queue);
+        stop_waiting_for(user, Wanted::Room);
     });
     let deadline = Deadline::after(&shared.time, timeout);
     let polled = block(deadline, |wake_target| {
@@ -154,18 +157,16 @@ where
     C: DerefMut<Target = Local<T, O>>,
 {
     if user.is_leader {
-        return wait_as_leader(user, wake_target, &mut attempt);
+        return wait_as_leader(user, |user| {
+            wait_without_lead(user, wake_target, &mut attempt)
+        });
     }
     wait_without_lead(user, wake_target, &mut attempt)
 }
 
-/// As [`wait_for_item`], for the leader. It may become it again.
+/// Waits as the leader does: it gives up the lead first, and may become it again.
 #[cold]
-fn wait_as_leader<T, O, C, R>(
-    user: &mut C,
-    wake_target: &WakeTarget<'_>,
-    attempt: &mut impl FnMut(&mut C) -> Option<R>,
-) -> Poll<R>
+fn wait_as_leader<T, O, C, R>(user: &mut C, wait: impl FnOnce(&mut C) -> Poll<R>) -> Poll<R>
 where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
@@ -177,7 +178,7 @@ where
     });
     // Due items wake their waiters in FIFO order.
     user.shared.release_due();
-    let poll = wait_without_lead(user, wake_target, attempt);
+    let poll = wait(user);
     if poll.is_pending() {
         *handing_over = None;
     }
@@ -251,15 +252,30 @@ where
     };
     let spare = |_: &C, served| shared.word().is_closed() || room.capacity.free() > served;
     let waker = wake_target.waker;
-    Waiter::poll(
-        user,
-        Wanted::Room,
-        kind,
-        waker,
-        spare,
-        |_, _| false,
-        attempt,
-    )
+    let wait = |user: &mut C| {
+        if Shared::<T, O>::LEASES && wake_target.is_task() {
+            shared.due_timer.expect_tasks();
+        }
+        let poll = Waiter::poll(
+            user,
+            Wanted::Room,
+            kind,
+            waker,
+            spare,
+            |_, _| false,
+            attempt,
+        );
+        let leads = Shared::<T, O>::LEASES && poll.is_pending();
+        if leads && shared.due_timer.next() != NEVER {
+            step!("waits.leads-for-room", lead(user, wake_target));
+        }
+        poll
+    };
+    if user.is_leader {
+        wait_as_leader(user, wait)
+    } else {
+        wait(user)
+    }
 }
 
 impl<T, O: Order<T>> Waits for Local<T, O> {
@@ -319,11 +335,12 @@ fn give_up_lead<T, O: Order<T>>(local: &mut Local<T, O>) -> bool {
     was_leader
 }
 
-/// Leaves the wait queue for items. If this waiter was the leader, another one is woken to become it.
+/// Leaves a wait queue. If this waiter was the leader, another one is woken to become it.
 #[inline]
-pub(super) fn stop_waiting_for_item<T, O: Order<T>>(local: &mut Local<T, O>) {
+pub(super) fn stop_waiting_for<T, O: Order<T>>(local: &mut Local<T, O>, wanted: Wanted) {
     let was_leader = give_up_lead(local);
-    local.item_waiter.leave(&local.ready);
+    let (waiter, wait_queue) = local.waiter(wanted);
+    waiter.leave(wait_queue);
     if was_leader {
         step!("waits.leads", hand_over_lead(&local.shared));
     }
@@ -333,6 +350,53 @@ pub(super) fn stop_waiting_for_item<T, O: Order<T>>(local: &mut Local<T, O>) {
 fn hand_over_lead<T, O: Order<T>>(shared: &Arc<Shared<T, O>>) {
     barrier::full("waits.hand-over");
     shared.due_timer.call_backup();
-    let planned = shared.due_timer.next() != NEVER;
-    shared.ready().notify(usize::from(planned));
+    if shared.due_timer.next() != NEVER {
+        shared.due_timer.notify_planned();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::Queue;
+    use std::future::Future;
+    use std::mem::ManuallyDrop;
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Wake, Waker};
+
+    struct NoopWaker;
+
+    impl Wake for NoopWaker {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    /// How many of ten pops leave the fast path after a future was woken twice in vain, and is not polled again.
+    fn slow_pops(forgets: bool) -> usize {
+        let queue = Queue::unbounded();
+        let mut handle = queue.handle();
+        let waker = Waker::from(Arc::new(NoopWaker));
+        let mut context = Context::from_waker(&waker);
+        let mut wait = ManuallyDrop::new(handle.pop_async());
+        assert_eq!(Pin::new(&mut *wait).poll(&mut context), Poll::Pending);
+        queue.push(0).unwrap();
+        assert_eq!(queue.pop(), Ok(0));
+        assert_eq!(Pin::new(&mut *wait).poll(&mut context), Poll::Pending);
+        queue.push(0).unwrap();
+        assert!(queue.shared().word().is_serving());
+        let mut slow = 0;
+        for item in 0..10 {
+            slow += usize::from(queue.shared().word().slows_pop());
+            assert_eq!(queue.pop(), Ok(item));
+            queue.push(item + 1).unwrap();
+        }
+        if !forgets {
+            drop(ManuallyDrop::into_inner(wait));
+        }
+        slow
+    }
+
+    #[test]
+    fn few_pops_give_way_to_a_waiter_that_never_reacts() {
+        assert_eq!([false, true].map(slow_pops), [2, 2]);
+    }
 }

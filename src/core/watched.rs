@@ -1,14 +1,16 @@
 //! The watch of a handle's open transaction, and its leases.
 
-use super::local::{address_of, Local};
+use super::local::Local;
 use super::shared::Shared;
 use crate::order::{EntryOf, Order, StoredOf};
-use crate::policy::lease::Lost;
+use crate::policy::lease::{Copies, Lost};
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Watch;
 use crate::raw::{DeliveryMeta, Entry, HeldPosition, ItemRef, Stored, Unborrowed};
 use crate::sync::{lock, step};
-use std::collections::HashSet;
+
+/// The copies of a transaction's leases, and the items that were reclaimed from it.
+type Lent<T, O> = (Copies<StoredOf<T, O>>, Vec<EntryOf<T, O>>);
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Records that the transaction holds something from now on.
@@ -46,8 +48,9 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.held() == 1 {
             self.record_begin();
         }
-        let delivery = self.endpoint.delivery_of(reference.address());
-        self.record(reference, delivery.expect("the item was just taken"));
+        let position = self.endpoint.end_of_hold();
+        let delivery = self.endpoint.delivery_before(position);
+        self.record(reference, delivery, position);
     }
 
     /// Whether the transaction is visible to others.
@@ -56,20 +59,38 @@ impl<T, O: Order<T>> Local<T, O> {
         self.watch.is_some()
     }
 
-    /// Records an item that the transaction has taken.
-    pub(super) fn record(&self, stored: &StoredOf<T, O>, delivery: DeliveryMeta) {
+    /// Records an item that the transaction has taken, and holds before `position`.
+    pub(super) fn record(
+        &self,
+        stored: &StoredOf<T, O>,
+        delivery: DeliveryMeta,
+        position: HeldPosition,
+    ) {
         let Some(watch) = &self.watch else {
             return;
         };
+        if self.shared.is_observed() {
+            self.emit_delivered(stored, delivery);
+        }
+        self.lease(watch, stored, delivery, position);
+    }
+
+    /// Emits the event of a delivery.
+    #[inline(never)]
+    fn emit_delivered(&self, stored: &StoredOf<T, O>, delivery: DeliveryMeta) {
         let shared = &self.shared;
-        shared.emit(|| Event::Delivered {
-            attempts: delivery.attempts,
-            waited: shared
-                .time
-                .stamped(delivery.since)
-                .map(|_| shared.time.age(delivery.since)),
+        shared.emit(|| {
+            let DeliveryMeta { attempts, since } = delivery;
+            let pushed = Some(since).filter(|since| *since > 0);
+            // Nothing keeps when an item became ready again.
+            let ready = pushed.filter(|_| attempts == 1);
+            let ready = ready.map(|since| shared.first_ready(since, stored.meta));
+            Event::Delivered {
+                attempts,
+                age: pushed.map(|since| shared.time.age(since)),
+                waited: ready.map(|since| shared.time.age(since)),
+            }
         });
-        self.lease(watch, stored, delivery);
     }
 
     /// Leases an item that the transaction has taken, if items are leased.
@@ -78,6 +99,7 @@ impl<T, O: Order<T>> Local<T, O> {
         watch: &Watch<StoredOf<T, O>>,
         stored: &StoredOf<T, O>,
         delivery: DeliveryMeta,
+        position: HeldPosition,
     ) {
         let shared = &self.shared;
         let Some(lease) = shared.lease() else {
@@ -88,17 +110,16 @@ impl<T, O: Order<T>> Local<T, O> {
             item: (lease.copy)(&stored.item),
             meta: stored.meta,
         };
-        let address = address_of(&stored.item);
-        lock(&watch.leases).add(address, Entry { item, delivery }, now, until);
+        lock(&watch.leases).add(position, Entry { item, delivery }, now, until);
         let is_earliest = shared.due_timer.plan(until);
         if is_earliest {
             shared.due_timer.call_backup();
             shared.planned();
+            step!("leases.plans-unsaid", shared.due_timer.notify_planned());
+        } else if !shared.due_timer.has_leader() {
+            // What is due earlier may have been planned for items alone.
+            shared.due_timer.notify_room();
         }
-        step!(
-            "leases.plans-unsaid",
-            shared.ready().notify(usize::from(is_earliest))
-        );
     }
 
     /// Records the end of a transaction that held something.
@@ -132,34 +153,28 @@ impl<T, O: Order<T>> Local<T, O> {
             .map_or(Ok(()), |watch| lock(&watch.leases).close())
     }
 
-    /// Ends the lease of an item, and returns the copy; [`Lost`] if it was reclaimed before.
-    pub(super) fn end_lease(&self, address: usize) -> Result<Option<EntryOf<T, O>>, Lost> {
+    /// Ends the lease of the item before `position`, and returns the copy; [`Lost`] if it was reclaimed before.
+    pub(super) fn end_lease(&self, position: HeldPosition) -> Result<Option<EntryOf<T, O>>, Lost> {
         self.leasing_watch()
-            .map_or(Ok(None), |watch| lock(&watch.leases).remove(address))
+            .map_or(Ok(None), |watch| lock(&watch.leases).remove(position))
     }
 
-    /// Ends all leases of a committed transaction, and returns the copies, for the caller to drop.
-    pub(super) fn end_leases(&self) -> Vec<EntryOf<T, O>> {
+    /// Ends all leases of a transaction, and returns the copies, for the caller to drop.
+    pub(super) fn end_leases(&self) -> Copies<StoredOf<T, O>> {
         self.leasing_watch()
-            .map_or_else(Vec::new, |watch| lock(&watch.leases).end().0)
+            .map_or_else(Copies::none, |watch| lock(&watch.leases).end())
     }
 
     /// Ends all leases of an aborted transaction, and returns what the caller is to drop: the copies, and the items
     /// that were reclaimed.
-    pub(super) fn remove_lost(&mut self, unborrowed: &Unborrowed<'_>) -> Vec<EntryOf<T, O>> {
-        let Some(watch) = self.leasing_watch() else {
-            return Vec::new();
-        };
-        let (mut removed, lost) = lock(&watch.leases).end();
-        // The gate has counted the lost items out when they were reclaimed.
-        self.counted = self.counted.saturating_sub(lost.len());
-        let lost: HashSet<_> = lost.into_iter().collect();
-        let mut position = HeldPosition::default();
-        while let Some((stored, _)) = self.endpoint.next_held(&mut position, unborrowed) {
-            if lost.contains(&address_of(&stored.item)) {
-                removed.push(self.endpoint.remove_before(position, unborrowed));
-            }
-        }
-        removed
+    pub(super) fn remove_lost(&mut self, unborrowed: &Unborrowed<'_>) -> Lent<T, O> {
+        let copies = self.end_leases();
+        let lost = copies.lost();
+        let lost: Vec<_> = lost
+            .map(|position| self.endpoint.remove_before(position, unborrowed))
+            .collect();
+        // The gate has counted them out when they were reclaimed.
+        self.forget_counted(lost.len());
+        (copies, lost)
     }
 }

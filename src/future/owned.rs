@@ -80,7 +80,7 @@ impl<T, O: Order<T>> Calls<T, O> {
     }
 
     fn call<R>(&self, call: impl FnOnce(&mut CellOf<T, O>) -> R) -> R {
-        self.pool.call(&self.shared, call)
+        self.pool.call(call)
     }
 
     /// Whether newcomers leave the room that becomes free to a waiter.
@@ -90,7 +90,7 @@ impl<T, O: Order<T>> Calls<T, O> {
     }
 
     fn waiter(&self) -> PooledWaiter<T, O> {
-        PooledWaiter::new(self.pool.check_out(&self.shared))
+        PooledWaiter::new(self.pool.check_out())
     }
 }
 

@@ -4,10 +4,11 @@ use crate::core::pool::CheckedOut;
 use crate::core::pop_batch::Batch;
 use crate::core::wait::DONE;
 use crate::core::{CellOf, Local};
+use crate::item::Items;
 use crate::order::Order;
 use crate::raw::{Borrow, Gathering};
 use crate::wait::WakeTarget;
-use crate::{Fifo, Items};
+use crate::Fifo;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -27,8 +28,8 @@ impl<T, O: Order<T>> AnyCell<'_, T, O> {
     }
 }
 
-/// The future of [`Handle::pop_batch_async`](crate::Handle::pop_batch_async) and
-/// [`Queue::pop_batch_async`](crate::Queue::pop_batch_async).
+/// The future of `pop_batch_async` and `pop_batch_timeout_async` of [`Handle`](crate::Handle::pop_batch_async) and
+/// [`Queue`](crate::Queue::pop_batch_async).
 ///
 /// # Panics
 ///
@@ -74,7 +75,8 @@ impl<T, O: Order<T>> Drop for TakeBatchAsync<'_, T, O> {
     }
 }
 
-/// The future of [`Transaction::pop_batch_async`](crate::Transaction::pop_batch_async).
+/// The future of [`Transaction::pop_batch_async`](crate::Transaction::pop_batch_async) and
+/// [`Transaction::pop_batch_timeout_async`](crate::Transaction::pop_batch_timeout_async).
 ///
 /// # Panics
 ///
@@ -91,11 +93,18 @@ impl<'t, T, O: Order<T>> PopBatchAsync<'t, T, O> {
         Self { gathering, batch }
     }
 
-    /// Leaves the wait queue, and gives the transaction back.
-    fn end(&mut self) {
-        if let Some(mut gathering) = self.gathering.take() {
-            gathering.stop_waiting();
-        }
+    /// Whether the transaction holds some of the batch.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn has_items(&self) -> bool {
+        self.batch.taken() > 0
+    }
+
+    /// Leaves the wait queue, gives the transaction back, and gives out what it holds of the batch.
+    #[track_caller]
+    pub(crate) fn end(&mut self) -> Items<'t, T, O> {
+        let mut gathering = self.gathering.take().expect(DONE);
+        gathering.stop_waiting();
+        Items::new(gathering.give_out())
     }
 }
 
@@ -107,15 +116,14 @@ impl<'t, T, O: Order<T>> Future for PopBatchAsync<'t, T, O> {
         let Self { gathering, batch } = &mut *self;
         let gathering = gathering.as_mut().expect(DONE);
         let poll = gathering.poll_pop_batch(&WakeTarget::task(context.waker()), batch);
-        if poll.is_ready() {
-            self.end();
-        }
-        poll.map(Items::new)
+        poll.map(|()| self.end())
     }
 }
 
 impl<T, O: Order<T>> Drop for PopBatchAsync<'_, T, O> {
     fn drop(&mut self) {
-        self.end();
+        if let Some(gathering) = &mut self.gathering {
+            gathering.stop_waiting();
+        }
     }
 }

@@ -68,7 +68,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
     ) -> Result<R, E>
     where
-        O: Unleased,
+        O: Unleased, // a lease can expire: if the queue leases its items, use `try_transact`
     {
         let tx = self.begin();
         let result = work(&tx)?;
@@ -104,7 +104,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     }
 
     /// Calls `inspect` with the item that a pop would return, and puts the item back in its place. No delivery is
-    /// counted; while `inspect` runs the item is not delivered to others.
+    /// counted. While `inspect` runs the item is held, as by a transaction: pops pass over it, and find the next ones.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

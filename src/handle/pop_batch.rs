@@ -99,4 +99,33 @@ impl<T, O: Order<T>> Handle<T, O> {
         let cell = AnyCell::Borrowed(self.cell());
         TakeBatchAsync::new(cell, Batch::new(min, max), items)
     }
+
+    /// As [`Handle::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min`
+    /// items.
+    ///
+    /// The time runs from this call on, by the [clock](crate::Builder::clock) of the queue; it needs no runtime. Cancel
+    /// safe, as [`Handle::pop_batch_async`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch(1..=3)?;
+    /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
+    /// assert_eq!(handle.pop_batch_timeout_async(5, 10, &mut items, moment).await, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn pop_batch_timeout_async<'h>(
+        &'h mut self,
+        min: usize,
+        max: usize,
+        items: &'h mut Vec<T>,
+        timeout: Duration,
+    ) -> TakeBatchAsync<'h, T, O> {
+        let batch = Batch::new(min, max).within(timeout, &self.shared().time);
+        TakeBatchAsync::new(AnyCell::Borrowed(self.cell()), batch, items)
+    }
 }

@@ -10,8 +10,8 @@ use crate::{PopError, PushError};
 use std::time::Duration;
 
 impl<T, O: Order<T>> Handle<T, O> {
-    /// Pushes an item; it is ready at once. Wait-free, or lock-free on a bounded queue, if the queue has no other
-    /// options and no waiters: see [Progress](crate::guide::performance#progress).
+    /// Pushes an item; it is ready at once. Lock-free if the queue has no options but a capacity, and no waiters; without
+    /// a capacity most pushes are wait-free: see [Progress](crate::guide::performance#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -24,6 +24,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
+    #[doc(alias("send", "enqueue", "try_send"))]
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores, beyond the compiler's estimate
     pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
@@ -108,6 +109,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PopError::Empty`] if nothing was ready at some point during the call, or nothing [may be
     /// taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
+    #[doc(alias("recv", "receive", "dequeue", "try_recv", "take"))]
     #[inline]
     pub fn pop(&mut self) -> Result<T, PopError> {
         self.cell().pop()

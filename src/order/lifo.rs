@@ -1,7 +1,7 @@
 //! The simplest sorting order, for tests: last in, first out.
 
 use super::{Dequeued, Engine, Registry, Sequence, ShardsOf, Shown, Sorted, Unleased, Visit};
-use crate::raw::{Entry, Stored};
+use crate::raw::{Entry, Shareable, Stored};
 use crate::wait::DueTimer;
 use crate::Queue;
 use std::sync::Arc;
@@ -97,5 +97,7 @@ impl Engine<u32> for Lifo {
 
 /// Creates a queue of this order.
 pub(crate) fn queue() -> Queue<u32, Lifo> {
-    Queue::builder().by::<Lifo>(|()| ()).build()
+    Queue::builder()
+        .by::<Lifo>(|()| (), Shareable::proved())
+        .build()
 }

@@ -2,7 +2,7 @@
 
 /// The knowledge of an order about all its items, from before they are pushed until they are removed. Used
 /// concurrently by many threads.
-pub(crate) trait Registry<T, M>: Send + Sync {
+pub(crate) trait Registry<T, M> {
     /// Returns the metadata of an item that is about to be pushed; `None` if a limit of the order is reached.
     ///
     /// May run user code.
@@ -25,6 +25,11 @@ pub(crate) trait Registry<T, M>: Send + Sync {
     /// Whether the limits of the order permit these items. May run user code.
     fn fits(&self, _items: &[T]) -> bool {
         true
+    }
+
+    /// The time from which on an item with this metadata could be taken; 0 if it is not scheduled.
+    fn due_of(&self, _meta: M) -> u64 {
+        0
     }
 
     /// Whether there are scheduled items, so that the order depends on the time.

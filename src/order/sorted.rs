@@ -88,9 +88,8 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
 
 impl<T, M, S, R> Source<T, M> for Sorted<T, M, S, R>
 where
-    T: Send,
-    M: Copy + Send,
-    S: Sequence<T, M> + Send,
+    M: Copy,
+    S: Sequence<T, M>,
     R: Registry<T, M>,
 {
     const SORTS: bool = true;
@@ -123,6 +122,15 @@ where
 
     fn take_in(&self) -> bool {
         self.lock().take_in()
+    }
+
+    fn restore(&self, entries: Vec<Entry<Stored<T, M>>>) -> bool {
+        let mut partition = self.lock();
+        partition.take_in();
+        for entry in entries {
+            partition.sequence.arrive(entry);
+        }
+        partition.plan_if_earlier()
     }
 
     fn counts(&self) -> (usize, usize) {

@@ -5,7 +5,7 @@ use crate::raw::{Entry, Stored};
 
 /// The source from which the items of a queue are taken: its shards, which is what the defaults implement, or a
 /// structure that [sorts](Source::SORTS) their items.
-pub(crate) trait Source<T, M>: Send + Sync {
+pub(crate) trait Source<T, M> {
     /// Whether items are taken from this source instead of the shards.
     const SORTS: bool;
     type Registry: Registry<T, M>;
@@ -31,6 +31,12 @@ pub(crate) trait Source<T, M>: Send + Sync {
 
     /// Takes in the items of the shards: `true` if one of them may be due already.
     fn take_in(&self) -> bool {
+        false
+    }
+
+    /// Takes in items that were in the queue in an earlier process, as if they were pushed; not called if it does not
+    /// sort. Returns `true` if one of them may be due already.
+    fn restore(&self, _entries: Vec<Entry<Stored<T, M>>>) -> bool {
         false
     }
 

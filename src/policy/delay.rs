@@ -7,6 +7,9 @@ use crate::time::NEVER;
 use std::cmp::{Ordering as Order, Reverse};
 use std::collections::BinaryHeap;
 
+/// A heap of up to this capacity is not shrunk.
+const SMALL: usize = 64;
+
 /// The delayed items of one queue.
 pub(crate) struct Delayed<T> {
     inbox: Inbox<Failed<T>>,
@@ -97,7 +100,17 @@ impl<T> DelayHeap<T> {
         while self.next() <= now {
             due.extend(self.items.pop().map(|Reverse(due)| due.entry));
         }
+        self.shrink();
         due
+    }
+
+    /// Gives memory back when most of it is not used, and keeps twice what is: so many items have left since the heap
+    /// was that large that the items which are moved now cost little.
+    fn shrink(&mut self) {
+        let len = self.items.len();
+        if self.items.capacity() > SMALL.max(4 * len) {
+            self.items.shrink_to(SMALL.max(2 * len));
+        }
     }
 
     /// The due time of the next item.

@@ -4,27 +4,43 @@
 //! transaction has *lost* the item: it cannot commit any more. The lock of the table decides which is first: the
 //! commit, which closes the table, or the expiry.
 
-use crate::raw::Entry;
+use super::held::HeldTable;
+use crate::raw::{Entry, HeldPosition};
 use crate::sync::step;
 use std::mem;
 use std::time::Duration;
 
 /// The leases of one transaction.
 pub(crate) struct LeaseTable<T> {
-    leased: Vec<LeasedItem<T>>,
-    /// The addresses of the reclaimed items.
-    lost: Vec<usize>,
+    leases: HeldTable<Lease<T>>,
+    /// The number of reclaimed items.
+    lost: usize,
     /// Whether a commit is in progress.
     closed: bool,
 }
 
-/// A leased item.
-struct LeasedItem<T> {
-    /// The address of the item in the transaction's hold.
-    address: usize,
-    copy: Entry<T>,
+/// The lease of an item.
+struct Lease<T> {
+    /// `None` once the item was reclaimed.
+    copy: Option<Entry<T>>,
     taken: u64,
     until: u64,
+}
+
+/// The copies of the leases that a transaction had. Dropping them runs user code.
+pub(crate) struct Copies<T>(HeldTable<Lease<T>>);
+
+impl<T> Copies<T> {
+    /// Those of a transaction without leases.
+    pub(crate) fn none() -> Self {
+        Self(HeldTable::new())
+    }
+
+    /// The positions of the reclaimed items.
+    pub(crate) fn lost(&self) -> impl Iterator<Item = HeldPosition> + '_ {
+        let lost = self.0.iter().filter(|(_, lease)| lease.copy.is_none());
+        lost.map(|(item, _)| item)
+    }
 }
 
 /// The rules of a queue for leases.
@@ -40,32 +56,28 @@ pub(crate) struct Lost;
 impl<T> LeaseTable<T> {
     pub(super) fn new() -> Self {
         Self {
-            leased: Vec::new(),
-            lost: Vec::new(),
+            leases: HeldTable::new(),
+            lost: 0,
             closed: false,
         }
     }
 
-    pub(crate) fn add(&mut self, address: usize, copy: Entry<T>, taken: u64, until: u64) {
-        self.leased.push(LeasedItem {
-            address,
-            copy,
-            taken,
-            until,
-        });
+    pub(crate) fn add(&mut self, item: HeldPosition, copy: Entry<T>, taken: u64, until: u64) {
+        let copy = Some(copy);
+        self.leases.add(item, Lease { copy, taken, until });
     }
 
     /// Extends all leases.
     pub(crate) fn renew(&mut self, until: u64) -> Result<(), Lost> {
         self.check()?;
-        for leased in &mut self.leased {
-            leased.until = leased.until.max(until);
+        for lease in self.leases.values_mut() {
+            lease.until = lease.until.max(until);
         }
         Ok(())
     }
 
     fn check(&self) -> Result<(), Lost> {
-        if self.lost.is_empty() {
+        if self.lost == 0 {
             Ok(())
         } else {
             Err(Lost)
@@ -80,21 +92,22 @@ impl<T> LeaseTable<T> {
     }
 
     /// Ends the lease of an item that leaves the transaction, and returns the copy, if there is one.
-    pub(crate) fn remove(&mut self, address: usize) -> Result<Option<Entry<T>>, Lost> {
-        if self.lost.contains(&address) {
+    pub(crate) fn remove(&mut self, item: HeldPosition) -> Result<Option<Entry<T>>, Lost> {
+        if self
+            .leases
+            .get(item)
+            .is_some_and(|lease| lease.copy.is_none())
+        {
             return Err(Lost);
         }
-        let mut leased = self.leased.iter();
-        let index = leased.position(|leased| leased.address == address);
-        Ok(index.map(|index| self.leased.remove(index).copy))
+        Ok(self.leases.remove(item).and_then(|lease| lease.copy))
     }
 
-    /// Ends all leases, and returns the copies, and the addresses of the lost items.
-    pub(crate) fn end(&mut self) -> (Vec<Entry<T>>, Vec<usize>) {
+    /// Ends all leases, without an allocation.
+    pub(crate) fn end(&mut self) -> Copies<T> {
         self.closed = false;
-        let leased = mem::take(&mut self.leased);
-        let copies = leased.into_iter().map(|leased| leased.copy).collect();
-        (copies, mem::take(&mut self.lost))
+        self.lost = 0;
+        Copies(mem::replace(&mut self.leases, HeldTable::new()))
     }
 
     /// Reclaims the items that were taken before `taken` or whose leases have expired at `now`.
@@ -102,19 +115,17 @@ impl<T> LeaseTable<T> {
         if self.closed {
             return Vec::new();
         }
-        let has_expired = |leased: &LeasedItem<T>| leased.until <= now || leased.taken < taken;
-        let (expired, kept) = mem::take(&mut self.leased)
-            .into_iter()
-            .partition(has_expired);
-        self.leased = kept;
-        self.lost
-            .extend(expired.iter().map(|leased: &LeasedItem<T>| leased.address));
-        expired.into_iter().map(|leased| leased.copy).collect()
+        let leases = self.leases.values_mut();
+        let expired = leases.filter(|lease| lease.until <= now || lease.taken < taken);
+        let copies: Vec<_> = expired.filter_map(|lease| lease.copy.take()).collect();
+        self.lost += copies.len();
+        copies
     }
 
     /// When the next lease expires.
     pub(crate) fn next(&self) -> Option<u64> {
-        let open = self.leased.iter().filter(|_| !self.closed);
-        open.map(|leased| leased.until).min()
+        let open = self.leases.iter().filter(|_| !self.closed);
+        let held = open.filter(|(_, lease)| lease.copy.is_some());
+        held.map(|(_, lease)| lease.until).min()
     }
 }

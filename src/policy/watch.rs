@@ -68,17 +68,17 @@ impl<T> Watch<T> {
     pub(crate) fn begin(&self, stamp: u64) {
         // ORDERING: Relaxed; statistics.
         self.since.store(stamp, Ordering::Relaxed);
-        let number = thread_number();
+        let (number, id) = this_thread();
         // ORDERING: Relaxed, as in `moved`; one thread at a time uses the handle.
         if self.thread_number.load(Ordering::Relaxed) != number {
-            self.moved(number);
+            self.moved(number, id);
         }
     }
 
     /// Records that another thread uses the handle.
     #[cold]
-    fn moved(&self, number: u64) {
-        *lock(&self.thread) = Some(thread::current().id());
+    fn moved(&self, number: u64, id: ThreadId) {
+        *lock(&self.thread) = Some(id);
         // ORDERING: Relaxed; as in `begin`.
         self.thread_number.store(number, Ordering::Relaxed);
     }
@@ -94,18 +94,21 @@ impl<T> Watch<T> {
     }
 }
 
-/// A number that belongs to the current thread alone, and is never 0. A thread's own id has to be cloned.
-fn thread_number() -> u64 {
+/// A number that belongs to the current thread alone, and is never 0, and its id. `thread::current` is called once for each
+/// thread: it has a count of references, and may panic in destructors of thread-locals.
+fn this_thread() -> (u64, ThreadId) {
     /// The number of threads that have one. Not an atomic of the models, since there are no races.
     static NUMBERED: atomic::AtomicU64 = atomic::AtomicU64::new(0);
     std::thread_local! {
-        static NUMBER: Cell<u64> = const { Cell::new(0) };
+        static THIS: Cell<Option<(u64, ThreadId)>> = const { Cell::new(None) };
     }
-    NUMBER.with(|number| {
-        if number.get() == 0 {
+    THIS.with(|this| {
+        this.get().unwrap_or_else(|| {
             // ORDERING: Relaxed; each thread gets another number.
-            number.set(NUMBERED.fetch_add(1, atomic::Ordering::Relaxed) + 1);
-        }
-        number.get()
+            let number = NUMBERED.fetch_add(1, atomic::Ordering::Relaxed) + 1;
+            let known = (number, thread::current().id());
+            this.set(Some(known));
+            known
+        })
     })
 }

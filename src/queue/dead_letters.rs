@@ -44,12 +44,14 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         Self { shared }
     }
 
-    /// The number of dead letters. Approximate under concurrency, exact at rest.
+    /// The number of dead letters. Approximate under concurrency, exact at rest: items whose leases have expired are taken
+    /// back first.
     ///
     /// ```
     /// assert_eq!(requeue::Queue::<u32>::unbounded().dead_letters().len(), 0);
     /// ```
     pub fn len(&self) -> usize {
+        self.shared.reclaim();
         self.shared.failures.letters.count()
     }
 
@@ -79,6 +81,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn visit(&self, mut visit: impl FnMut(&DeadLetter<T>)) -> usize {
+        self.shared.reclaim();
         let letters = &self.shared.failures.letters;
         let (mut next, mut count) = (0, 0);
         let end = letters.died();
@@ -115,12 +118,17 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
 
     /// Removes the oldest letter.
     fn take_oldest(&self) -> Option<DeadLetter<T>> {
+        self.shared.reclaim();
         let failed = self.shared.failures.letters.take()?;
         Some(DeadLetter::new(failed, &self.shared.time))
     }
 
     /// Pushes the letter with this [id](DeadLetter::id) again. Returns `true` if it existed and was pushed. Its
     /// delivery count restarts; the time of its first push is kept.
+    ///
+    /// Its place is that of an item which is pushed now, without a handle: not before other ready items, but behind
+    /// those that were pushed without a handle, in a fair queue behind the others of its key, and in a priority queue
+    /// behind those of its priority, which it keeps.
     ///
     /// Returns `false` if the letter is gone or is being [visited](Self::visit), or if the queue is full or closed;
     /// then it stays a dead letter.

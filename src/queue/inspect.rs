@@ -3,11 +3,51 @@
 use super::Queue;
 use crate::core::Local;
 use crate::order::Order;
-use crate::{DeadLetters, Held, Leased, Stats, Unleased};
+use crate::{DeadLetters, Held, Stats};
 use std::sync::Arc;
 use std::time::Instant;
 
 impl<T, O: Order<T>> Queue<T, O> {
+    /// The capacity of the queue; `None` if it is unbounded.
+    ///
+    /// ```
+    /// assert_eq!(requeue::Queue::<u32>::bounded(8).capacity(), Some(8));
+    /// assert_eq!(requeue::Queue::<u32>::unbounded().capacity(), None);
+    /// ```
+    pub fn capacity(&self) -> Option<usize> {
+        self.shared.room().map(|room| room.limit)
+    }
+
+    /// Returns `true` if there is no room for another item. Approximate under concurrency, exact at rest; always
+    /// `false` for an unbounded queue. A key of a [`FairQueue`](crate::FairQueue) may be at its limit before the
+    /// queue is full. If the queue is full, expired leases are taken back first, which makes room if an item dies.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(1);
+    /// assert!(!queue.is_full());
+    /// queue.push(1)?;
+    /// assert!(queue.is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_full(&self) -> bool {
+        let is_full = || {
+            let room = self.shared.room();
+            room.is_some_and(|room| room.capacity.free() == 0)
+        };
+        is_full() && (!self.shared.reclaim() || is_full())
+    }
+
+    /// Returns `true` if both are clones of the same queue.
+    ///
+    /// ```
+    /// let (a, b) = (requeue::Queue::<u32>::unbounded(), requeue::Queue::unbounded());
+    /// assert!(a.same_queue(&a.clone()));
+    /// assert!(!a.same_queue(&b));
+    /// ```
+    pub fn same_queue(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// The number of ready items, neither staged nor held. Approximate under concurrency, but never more than the
     /// [capacity](Queue::capacity); exact at rest. Reads every shard.
     ///
@@ -71,9 +111,15 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// An item that stays ready is visited once. Under concurrency, items that other calls hold, such as another
     /// `peek_each`, or that are pushed meanwhile may be missed, and one that an abort or another `peek_each` puts
-    /// back may be visited twice. No other call is blocked, but some items at a time are held: those of one shard, or
-    /// some thirty of a queue in another order. Pops find the others. The items return to their places, those of a
-    /// handle that was dropped meanwhile to the head of the queue, also if `visit` panics; no delivery is counted.
+    /// back may be visited twice. No delivery is counted.
+    ///
+    /// # Order
+    ///
+    /// No other call is blocked, but at most 32 items at a time are held, as by a transaction, while they are visited.
+    /// Pops pass over them and find the others, so they return [`Empty`](crate::PopError::Empty) only if nothing else
+    /// is ready. The items are at their places again as soon as `visit` was called with them, or panics: those that
+    /// were visited come before those that were not, each in the order of their pushes. Two `peek_each` that visit the
+    /// same shard of a FIFO queue at the same time may leave those items that one of them held behind the others.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -95,6 +141,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// assert!(queue.dead_letters().next().is_none());
     /// ```
+    #[doc(alias("dead-letter queue", "dlq"))]
     pub fn dead_letters(&self) -> DeadLetters<T, O> {
         DeadLetters::new(Arc::clone(&self.shared))
     }
@@ -128,38 +175,5 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     pub fn now(&self) -> Instant {
         self.shared.time.clock_now()
-    }
-}
-
-/// Only for a queue that [leases](crate::Builder::leased) its items.
-impl<T: Clone, O: Order<T> + Unleased> Queue<T, Leased<O>> {
-    /// Takes back the items that open transactions of handles with this name took before the given time, and returns
-    /// how many became ready.
-    ///
-    /// Others receive copies. The late transactions cannot commit any more, and the deliveries count as failed.
-    ///
-    /// ```
-    /// use requeue::{ManualClock, Queue};
-    /// use std::time::Duration;
-    ///
-    /// let clock = ManualClock::new();
-    /// let queue = Queue::builder()
-    ///     .leased(Duration::from_secs(3600))
-    ///     .clock(clock.clone())
-    ///     .build();
-    /// queue.push("job")?;
-    /// let mut stuck = queue.named_handle("stuck");
-    /// let tx = stuck.begin();
-    /// let _job = tx.pop()?;
-    ///
-    /// clock.advance(Duration::from_secs(1));
-    /// assert_eq!(queue.recover("another", queue.now()), 0);
-    /// assert_eq!(queue.recover("stuck", queue.now()), 1);
-    /// assert_eq!(queue.pop()?, "job");
-    /// assert!(tx.try_commit().is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn recover(&self, worker: &str, before: Instant) -> usize {
-        self.shared.recover(worker, before)
     }
 }

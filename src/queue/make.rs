@@ -58,6 +58,27 @@ impl<T> Queue<T> {
     }
 }
 
+/// As [`Queue::unbounded`].
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self::unbounded()
+    }
+}
+
+/// So that `Queue::default()` need not say which of the queues with a default is meant.
+impl<T> Queue<T> {
+    /// As [`Queue::unbounded`]; see also the trait [`Default`].
+    ///
+    /// ```
+    /// let queue = requeue::Queue::default();
+    /// queue.push("job").unwrap();
+    /// ```
+    #[allow(clippy::should_implement_trait)] // it does
+    pub fn default() -> Self {
+        Self::unbounded()
+    }
+}
+
 impl<T, O: Order<T>> Queue<T, O> {
     /// Makes a handle, one for each thread or task that works with the queue.
     ///
@@ -120,6 +141,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Panics
     ///
     /// As for [`Queue::handle`].
+    #[doc(alias = "delivery")]
     pub fn begin_owned(&self) -> OwnedTransaction<T, O> {
         OwnedTransaction::begin(self.check_out())
     }

@@ -1,6 +1,6 @@
 //! The queue, which all its handles share.
 
-// In this order, since rustdoc shows the methods of a type in the order of their modules.
+// In this order, since rustdoc shows the methods of a type in the order of their modules: first what every queue has.
 mod make;
 mod verbs;
 
@@ -16,17 +16,21 @@ mod pace;
 mod builder;
 mod dead_letters;
 pub(crate) mod fair;
+mod leased;
 pub(crate) mod priority;
+mod restore;
 
 pub use builder::Builder;
 pub use dead_letters::DeadLetters;
 pub use iter::{Drain, Iter};
+pub use restore::Restore;
 
 use crate::core::pool::{CheckedOut, Pool};
 use crate::core::settings::Settings;
 use crate::core::shared::Shared;
 use crate::core::CellOf;
 use crate::order::Order;
+use crate::raw::Shareable;
 use crate::{Fifo, Handle};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -92,10 +96,15 @@ pub struct Queue<T, O: Order<T> = Fifo> {
 }
 
 impl<T, O: Order<T>> Queue<T, O> {
-    pub(crate) fn with(settings: Settings<T, O::Meta>, order: O::Settings) -> Self {
+    pub(crate) fn with(
+        settings: Settings<T, O::Meta>,
+        order: O::Settings,
+        proof: Shareable<O::Source>,
+    ) -> Self {
+        let shared = Arc::new(Shared::new(settings, order, proof));
         Self {
-            shared: Arc::new(Shared::new(settings, order)),
-            pool: Arc::new(Pool::new()),
+            pool: Arc::new(Pool::new(Arc::clone(&shared))),
+            shared,
         }
     }
 
@@ -103,53 +112,16 @@ impl<T, O: Order<T>> Queue<T, O> {
         &self.shared
     }
 
-    /// The capacity of the queue; `None` if it is unbounded.
-    ///
-    /// ```
-    /// assert_eq!(requeue::Queue::<u32>::bounded(8).capacity(), Some(8));
-    /// assert_eq!(requeue::Queue::<u32>::unbounded().capacity(), None);
-    /// ```
-    pub fn capacity(&self) -> Option<usize> {
-        self.shared.room().map(|room| room.limit)
-    }
-
-    /// Returns `true` if there is no room for another item. Approximate under concurrency, exact at rest; always
-    /// `false` for an unbounded queue. A key of a [`FairQueue`](crate::FairQueue) may be at its limit before the
-    /// queue is full.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(1);
-    /// assert!(!queue.is_full());
-    /// queue.push(1)?;
-    /// assert!(queue.is_full());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn is_full(&self) -> bool {
-        let room = self.shared.room();
-        room.is_some_and(|room| room.capacity.free() == 0)
-    }
-
-    /// Returns `true` if both are clones of the same queue.
-    ///
-    /// ```
-    /// let (a, b) = (requeue::Queue::<u32>::unbounded(), requeue::Queue::unbounded());
-    /// assert!(a.same_queue(&a.clone()));
-    /// assert!(!a.same_queue(&b));
-    /// ```
-    pub fn same_queue(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
-    }
-
     /// Makes a call with the handle of the current thread.
     #[inline]
     pub(crate) fn call<R>(&self, call: impl FnOnce(&mut CellOf<T, O>) -> R) -> R {
-        self.pool.call(&self.shared, call)
+        self.pool.call(call)
     }
 
     /// A handle of the pool.
     #[cold]
     fn check_out(&self) -> CheckedOut<T, O> {
-        self.pool.check_out(&self.shared)
+        self.pool.check_out()
     }
 
     pub(crate) fn pool(&self) -> &Arc<Pool<T, O>> {
@@ -178,13 +150,6 @@ impl<T, O: Order<T>> Clone for Queue<T, O> {
             shared: Arc::clone(&self.shared),
             pool: Arc::clone(&self.pool),
         }
-    }
-}
-
-/// As [`Queue::unbounded`].
-impl<T> Default for Queue<T> {
-    fn default() -> Self {
-        Self::unbounded()
     }
 }
 

@@ -93,7 +93,35 @@ impl<T, O: Order<T>> Queue<T, O> {
         max: usize,
         items: &'i mut Vec<T>,
     ) -> TakeBatchAsync<'i, T, O> {
-        let cell = AnyCell::Own(self.pool().check_out(self.shared()));
+        let cell = AnyCell::Own(self.pool().check_out());
         TakeBatchAsync::new(cell, Batch::new(min, max), items)
+    }
+
+    /// As [`Queue::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min` items.
+    ///
+    /// The time runs from this call on, by the [clock](crate::Builder::clock) of the queue; it needs no runtime. Cancel
+    /// safe, as [`Queue::pop_batch_async`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push_batch(1..=3)?;
+    /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
+    /// assert_eq!(queue.pop_batch_timeout_async(5, 10, &mut items, moment).await, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn pop_batch_timeout_async<'i>(
+        &self,
+        min: usize,
+        max: usize,
+        items: &'i mut Vec<T>,
+        timeout: Duration,
+    ) -> TakeBatchAsync<'i, T, O> {
+        let batch = Batch::new(min, max).within(timeout, &self.shared().time);
+        let cell = AnyCell::Own(self.pool().check_out());
+        TakeBatchAsync::new(cell, batch, items)
     }
 }

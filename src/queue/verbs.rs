@@ -12,11 +12,11 @@ use std::time::Duration;
 impl<T, O: Order<T>> Queue<T, O> {
     /// Pushes an item without a handle; it is ready at once.
     ///
-    /// The queue keeps a handle for each thread that uses it, and uses that of the current thread; it is created by the
-    /// first call, and taken over by another thread when this one has ended. So the items that a thread pushes are popped
-    /// in the order of their pushes, and a push costs little more than [`Handle::push`](crate::Handle::push). If the
-    /// handle is in use, because user code that a call runs uses the queue in turn, or the thread is being destroyed, the
-    /// call uses another one, and takes a lock for it.
+    /// The queue has a handle for each thread that uses it, and uses that of the current thread; it is made by the first
+    /// call, and dropped when the thread ends. So the items that a thread pushes are popped in the order of their pushes,
+    /// and a push costs little more than [`Handle::push`](crate::Handle::push). If the handle is in use, because user code
+    /// that a call runs uses the queue in turn, or the thread is being destroyed, the call uses another one, and takes a
+    /// lock for it.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -30,11 +30,12 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
+    #[doc(alias("send", "enqueue", "try_send"))]
     #[inline(always)]
     #[allow(clippy::inline_always)] // beyond the compiler's estimate: most of it is never executed
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
         // As `Queue::call`, but inlined.
-        match self.pool.own(&self.shared) {
+        match self.pool.own() {
             Some(mut own) => own.push(item),
             None => self.check_out().push_slowly(item),
         }
@@ -55,10 +56,11 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// [`PopError::Empty`] if nothing was ready at some point during the call, or nothing [may be
     /// taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
+    #[doc(alias("recv", "receive", "dequeue", "try_recv", "take"))]
     #[inline(always)]
     #[allow(clippy::inline_always)] // as above
     pub fn pop(&self) -> Result<T, PopError> {
-        match self.pool.own(&self.shared) {
+        match self.pool.own() {
             Some(mut own) => own.pop(),
             None => self.check_out().pop_slowly(),
         }
@@ -169,8 +171,9 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] at once, if the items exceed the queue's capacity or the room of their keys;
-    /// [`PushError::Closed`] if it is closed. All items come back in their order.
+    /// [`PushError::Full`] at once, without a wait, if there are more items than the queue's capacity or the room of their
+    /// keys: such a batch can never fit, so push it in parts. [`PushError::Closed`] if the queue is closed. All items come
+    /// back in their order.
     pub fn push_batch_blocking(
         &self,
         items: impl IntoIterator<Item = T>,

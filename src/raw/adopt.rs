@@ -27,7 +27,7 @@ impl<T> Front<T> {
         let count = cursor.left();
         let wanted = 0 < count && count <= most && run.is_whole(cursor);
         // SAFETY: in a visit to the block's run.
-        if !wanted || !unsafe { HoldBlock::new(run.block()) }.is_small() {
+        if !wanted || !unsafe { HoldBlock::new(run.block()) }.is_kept() {
             return 0;
         }
         if !self.claim_run(run, cursor, Progress::used_up()) {

@@ -13,25 +13,22 @@ use super::run::Run;
 use super::slot::Slot;
 use crate::sync::{weak, AtomicUsize, Ordering, UnsafeCell};
 use std::cell::Cell;
-use std::mem::{size_of_val, ManuallyDrop, MaybeUninit};
-use std::ptr::{self, NonNull};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 
-/// Runs stored in the header of a block.
-const RUNS: usize = 4;
+/// The number of runs of a transaction's first block.
+pub(super) const RUNS: usize = 4;
 /// The maximum number of runs in a block; a transaction over more shards uses more blocks.
 pub(super) const MOST_RUNS: usize = 64;
 
 /// Above the number of linked runs.
 const SHARED: usize = 2 * MOST_RUNS;
 
-/// The allocation: a header and the items.
-pub(super) type Filled<T> = NonNull<Row<Block<T>, HeldSlot<T>>>;
+/// The allocation: a header, the items, and the runs.
+pub(super) type Filled<T> = NonNull<Row<Block, HeldSlot<T>, Run<T>>>;
 
 /// The header of a block.
-pub(super) struct Block<T> {
-    inline: [Run<T>; RUNS],
-    /// Replaces `inline` unless it is empty. Dropped by [`Block::free`].
-    boxed: ManuallyDrop<Box<[Run<T>]>>,
+pub(super) struct Block {
     /// The number of runs that are assigned to a home.
     used: Cell<usize>,
     /// The number of runs that are still linked, plus [`SHARED`] for each that was unlinked while other visitors might
@@ -168,17 +165,14 @@ impl<T> HeldSlot<T> {
     }
 }
 
-impl<T> Block<T> {
-    /// Allocates a block with room for `len` items and at least `runs` runs.
-    pub(super) fn allocate(len: usize, runs: usize) -> Filled<T> {
-        let boxed = if runs > RUNS { runs } else { 0 };
+impl Block {
+    /// Allocates a block with room for `len` items and `runs` runs.
+    pub(super) fn allocate<T>(len: usize, runs: usize) -> Filled<T> {
         let header = Self {
-            inline: std::array::from_fn(|_| Run::vacant()),
-            boxed: ManuallyDrop::new((0..boxed).map(|_| Run::vacant()).collect()),
             used: Cell::new(0),
             linked: AtomicUsize::new(0),
         };
-        Row::new(header, len, HeldSlot::vacant)
+        Row::with_extras(header, len, HeldSlot::vacant, runs, Run::vacant)
     }
 
     /// The number of runs for which the block has room.
@@ -186,24 +180,21 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The block is alive.
-    pub(super) unsafe fn run_count(block: Filled<T>) -> usize {
-        // SAFETY: by contract.
-        unsafe { Row::header(block) }.runs().len()
-    }
-
     #[inline]
-    fn runs(&self) -> &[Run<T>] {
-        if self.boxed.is_empty() {
-            &self.inline
-        } else {
-            &self.boxed
-        }
+    pub(super) unsafe fn run_count<T>(block: Filled<T>) -> usize {
+        // SAFETY: by contract.
+        unsafe { Row::extras(block) }.len()
     }
 
     /// The runs that are assigned to a home.
+    ///
+    /// # Safety
+    ///
+    /// The block is not freed while `'b` lasts.
     #[inline]
-    fn used(&self) -> &[Run<T>] {
-        &self.runs()[..self.used.get()]
+    unsafe fn used<'b, T>(block: Filled<T>) -> &'b [Run<T>] {
+        // SAFETY: by contract.
+        unsafe { &Row::extras(block)[..Row::header(block).used.get()] }
     }
 
     /// Whether all items were put into one run.
@@ -212,7 +203,7 @@ impl<T> Block<T> {
     ///
     /// The block is alive, and belongs to the caller or has been given up.
     #[inline]
-    pub(super) unsafe fn has_one_run(block: Filled<T>) -> bool {
+    pub(super) unsafe fn has_one_run<T>(block: Filled<T>) -> bool {
         // SAFETY: by contract.
         unsafe { Row::header(block) }.used.get() == 1
     }
@@ -223,7 +214,7 @@ impl<T> Block<T> {
     ///
     /// The block is alive and belongs to the caller, and these slots are filled.
     #[inline]
-    pub(super) unsafe fn count_delivery(block: Filled<T>, count: usize) {
+    pub(super) unsafe fn count_delivery<T>(block: Filled<T>, count: usize) {
         for index in 0..count {
             // SAFETY: by contract.
             unsafe {
@@ -239,17 +230,22 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The block is alive and belongs to the caller.
-    pub(super) unsafe fn run_for(block: Filled<T>, home: &Front<T>, vacant: bool) -> Option<u32> {
+    pub(super) unsafe fn run_for<T>(
+        block: Filled<T>,
+        home: &Front<T>,
+        vacant: bool,
+    ) -> Option<u32> {
         let home = Some(NonNull::from(home));
         // SAFETY: by contract.
-        let header = unsafe { Row::header(block) };
+        let (used, runs) = unsafe { (&Row::header(block).used, Row::extras(block)) };
         if vacant {
-            header.used.set(0);
+            used.set(0);
         }
-        let known = header.used().iter().position(|run| run.home.get() == home);
-        let index = known.unwrap_or(header.used.get());
-        header.runs().get(index)?.home.set(home);
-        header.used.set(header.used.get().max(index + 1));
+        let mut known = runs[..used.get()].iter();
+        let known = known.position(|run| run.home.get() == home);
+        let index = known.unwrap_or(used.get());
+        runs.get(index)?.home.set(home);
+        used.set(used.get().max(index + 1));
         u32::try_from(index).ok()
     }
 
@@ -258,12 +254,10 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The block is alive and belongs to the caller; the slots are filled, and lie behind those of all runs.
-    pub(super) unsafe fn add_stretch(block: Filled<T>, run: u32, start: u32, end: u32) {
+    pub(super) unsafe fn add_stretch<T>(block: Filled<T>, run: u32, start: u32, end: u32) {
         if start < end {
             // SAFETY: by contract.
-            let runs = unsafe { Row::header(block) }.runs();
-            // SAFETY: by contract.
-            unsafe { runs[run as usize].extend(block, start, end) };
+            unsafe { Row::extras(block)[run as usize].extend(block, start, end) };
         }
     }
 
@@ -272,12 +266,9 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The block is alive and belongs to the caller.
-    pub(super) unsafe fn clear_stretches(block: Filled<T>) {
+    pub(super) unsafe fn clear_stretches<T>(block: Filled<T>) {
         // SAFETY: by contract.
-        unsafe { Row::header(block) }
-            .used()
-            .iter()
-            .for_each(Run::clear);
+        unsafe { Self::used(block) }.iter().for_each(Run::clear);
     }
 
     /// Removes gaps, the slots whose items were removed, from all runs.
@@ -285,9 +276,9 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The block is alive and belongs to the caller.
-    pub(super) unsafe fn skip_gaps(block: Filled<T>) {
+    pub(super) unsafe fn skip_gaps<T>(block: Filled<T>) {
         // SAFETY: by contract.
-        let runs = unsafe { Row::header(block) }.used().iter();
+        let runs = unsafe { Self::used(block) }.iter();
         for run in runs.filter(|run| run.cursor().left() > 0) {
             run.skip_gaps();
         }
@@ -299,14 +290,35 @@ impl<T> Block<T> {
     ///
     /// The block is alive and belongs to the caller; it is filled up to there, and no run has items yet.
     #[inline]
-    pub(super) unsafe fn complete_run(block: Filled<T>, run: u32, count: usize) -> NonNull<Run<T>> {
+    pub(super) unsafe fn complete_run<T>(
+        block: Filled<T>,
+        run: u32,
+        count: usize,
+    ) -> NonNull<Run<T>> {
         // SAFETY: by contract.
-        let header = unsafe { Row::header(block) };
-        let run = &header.runs()[run as usize];
+        let (header, runs) = unsafe { (Row::header(block), Row::extras(block)) };
+        let run = &runs[run as usize];
         run.fill(block, count);
         // ORDERING: Relaxed; the link publishes it.
         header.linked.store(1, Ordering::Relaxed);
         NonNull::from(run)
+    }
+
+    /// Allocates a block for up to `len` items from `home` with a run that is a [`bookmark`](super::bookmark).
+    pub(super) fn allocate_bookmark<T>(
+        len: usize,
+        home: &Front<T>,
+    ) -> (Filled<T>, NonNull<Run<T>>) {
+        let block = Self::allocate(len, 1);
+        // SAFETY: allocated just now.
+        let (header, runs) = unsafe { (Row::header(block), Row::extras(block)) };
+        let run = &runs[0];
+        run.home.set(Some(NonNull::from(home)));
+        header.used.set(1);
+        run.begin_bookmark(block);
+        // ORDERING: Relaxed; the link or the insertion publishes it.
+        header.linked.store(1, Ordering::Relaxed);
+        (block, NonNull::from(run))
     }
 
     /// Makes the block ready to be given up, and adds its runs with items to a list built by [`Run::group`].
@@ -315,10 +327,10 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The block and those of the list are alive and belong to the caller.
-    pub(super) unsafe fn complete(block: Filled<T>, homes: *mut Run<T>) -> Option<*mut Run<T>> {
+    pub(super) unsafe fn complete<T>(block: Filled<T>, homes: *mut Run<T>) -> Option<*mut Run<T>> {
         // SAFETY: by contract.
-        let header = unsafe { Row::header(block) };
-        let filled = header.used().iter().filter(|run| run.cursor().left() > 0);
+        let (header, used) = unsafe { (Row::header(block), Self::used(block)) };
+        let filled = used.iter().filter(|run| run.cursor().left() > 0);
         let (homes, linked) = filled.fold((homes, 0), |(homes, linked), run| {
             (run.group(homes), linked + 1)
         });
@@ -333,7 +345,7 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The caller has unlinked the run in the visit that has ended so.
-    pub(super) unsafe fn release(
+    pub(super) unsafe fn release<T>(
         block: Filled<T>,
         VisitEnd { alone, pin }: VisitEnd,
     ) -> Option<Filled<T>> {
@@ -364,7 +376,7 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The caller has unlinked the run, while pinned.
-    pub(super) unsafe fn release_shared(block: Filled<T>, pin: &Pin) {
+    pub(super) unsafe fn release_shared<T>(block: Filled<T>, pin: &Pin) {
         // SAFETY: a block with a linked run is alive.
         let linked = unsafe { &Row::header(block).linked };
         // ORDERING: Relaxed; other threads' accesses end with their pins, which retirement waits for.
@@ -380,14 +392,10 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// All its runs are unlinked, and the caller is pinned.
-    unsafe fn retire(block: Filled<T>, pin: &Pin) {
+    unsafe fn retire<T>(block: Filled<T>, pin: &Pin) {
         // SAFETY: its runs are no longer reachable, and threads that still move items out are
         // pinned. No items are left, so freeing runs no user code.
-        unsafe {
-            let boxed = size_of_val(&**Row::header(block).boxed);
-            let bytes = Row::<Self, HeldSlot<T>>::bytes(Row::len(block)) + boxed;
-            pin.retire(bytes, move || Self::free(block));
-        }
+        unsafe { pin.retire(Row::bytes(block), move || Self::free(block)) };
     }
 
     /// Frees the block immediately.
@@ -395,12 +403,8 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The block is no longer in use, and no item is left in it.
-    pub(super) unsafe fn free(block: Filled<T>) {
-        // SAFETY: by contract; the header is not used afterwards.
-        unsafe {
-            let boxed = ptr::read(&Row::header(block).boxed);
-            drop(ManuallyDrop::into_inner(boxed));
-            Row::free(block);
-        }
+    pub(super) unsafe fn free<T>(block: Filled<T>) {
+        // SAFETY: by contract.
+        unsafe { Row::free(block) };
     }
 }

@@ -7,7 +7,7 @@ use super::endpoint::Endpoint;
 use super::hold::HeldPosition;
 use super::item_ref::ItemRef;
 use super::items::HeldItems;
-use crate::sync::{step, weak, AtomicBool, Ordering, UnsafeCell};
+use crate::sync::{step, weak, AtomicU8, Ordering, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -28,9 +28,15 @@ pub(crate) trait Session {
 /// The cell with the state of a handle.
 pub(crate) struct LocalCell<L: Session> {
     local: UnsafeCell<L>,
-    /// Whether a [`Borrow`] or a future of the handle is alive, or was forgotten.
-    borrowed: AtomicBool,
+    /// [`BORROWED`] and [`LENT`], or neither.
+    flags: AtomicU8,
 }
+
+/// A [`Borrow`] or a future of the handle is alive, or was forgotten.
+const BORROWED: u8 = 1;
+/// Threads use the cell by shared reference at the same time. Then only a read-modify-write begins a borrow, and the
+/// calls that would do without a borrow find a flag, and leave the cell alone.
+const LENT: u8 = 2;
 
 // SAFETY: the cell owns its contents.
 unsafe impl<L: Session + Send> Send for LocalCell<L> {}
@@ -50,7 +56,7 @@ impl<L: Session> LocalCell<L> {
     pub(crate) fn new(local: L) -> Self {
         Self {
             local: UnsafeCell::new(local),
-            borrowed: AtomicBool::new(false),
+            flags: AtomicU8::new(0),
         }
     }
 
@@ -80,7 +86,16 @@ impl<L: Session> LocalCell<L> {
     /// Whether a forgotten transaction or future has to be ended.
     #[inline]
     pub(crate) fn is_unsettled(&mut self) -> bool {
-        self.is_borrowed() | self.get_mut().endpoint().is_unsettled()
+        (self.flags() != 0) | self.get_mut().endpoint().is_unsettled()
+    }
+
+    /// Lends the cell to threads that use it by shared reference, or ends that.
+    #[cfg(any(test, all(feature = "tokio", not(any(loom, shuttle)))))]
+    pub(crate) fn lend(&mut self, lent: bool) {
+        self.end_forgotten();
+        // ORDERING: Relaxed; `&mut self`.
+        self.flags
+            .store(if lent { LENT } else { 0 }, Ordering::Relaxed);
     }
 
     #[cold]
@@ -109,7 +124,7 @@ impl<L: Session> LocalCell<L> {
     pub(crate) fn begin_waiting(&mut self) {
         self.settled();
         // ORDERING: Relaxed; `&mut self`.
-        self.borrowed.store(true, Ordering::Relaxed);
+        self.flags.store(BORROWED, Ordering::Relaxed);
     }
 
     /// Ends the borrow of a future of the handle, or one that was forgotten.
@@ -123,21 +138,21 @@ impl<L: Session> LocalCell<L> {
     #[inline]
     pub(crate) fn end_ready(&mut self) {
         // ORDERING: Relaxed; `&mut self`.
-        self.borrowed.store(false, Ordering::Relaxed);
+        self.flags.store(0, Ordering::Relaxed);
     }
 
-    /// Ends a forgotten borrow.
+    /// Ends a forgotten borrow, and that the cell is lent.
     #[inline]
     pub(crate) fn end_forgotten(&mut self) {
-        if self.is_borrowed() {
+        if self.flags() != 0 {
             self.end_waiting();
         }
     }
 
     #[inline]
-    pub(crate) fn is_borrowed(&self) -> bool {
+    fn flags(&self) -> u8 {
         // ORDERING: Acquire; pairs with `borrow.end`.
-        self.borrowed.load(weak!("cell.is-lent", Acquire))
+        self.flags.load(weak!("cell.is-lent", Acquire))
     }
 
     /// Takes one more item into the hold by [`Endpoint::hold_next`], if the cell is not borrowed, and the contents allow
@@ -191,11 +206,12 @@ impl<L: Session> LocalCell<L> {
         Ok(())
     }
 
-    /// The contents, if the cell is not borrowed, and they allow it. They may be used until anything else uses the cell.
+    /// The contents, if the cell is neither borrowed nor lent, and they allow it. They may be used until anything else
+    /// uses the cell.
     #[inline(always)]
     #[allow(clippy::inline_always)] // as above
     fn unborrowed(&self, allows: fn(&L) -> bool) -> Option<NonNull<L>> {
-        if self.is_borrowed() {
+        if self.flags() != 0 {
             return None;
         }
         let local = NonNull::new(self.local.with_mut(|local| local))?;
@@ -212,14 +228,38 @@ impl<L: Session> LocalCell<L> {
     #[allow(clippy::inline_always)] // the push and pop of a transaction
     #[track_caller]
     pub(crate) fn borrow(&self) -> Borrow<'_, L> {
-        assert!(
-            !self.is_borrowed(),
-            "transaction is borrowed by a `pop_async`/`push_async` future or a `Peek` that is still \
-             alive, or by a call that has not returned yet",
-        );
-        // ORDERING: Relaxed; before the borrow ends only the thread that owns the transaction loads it.
-        self.borrowed.store(true, Ordering::Relaxed);
-        Borrow { cell: self }
+        let Some(borrow) = self.try_borrow() else {
+            panic!(
+                "transaction is borrowed by a `pop_async`/`push_async` future or a `Peek` that is \
+                 still alive, or by a call that has not returned yet"
+            )
+        };
+        borrow
+    }
+
+    /// Borrows the contents if they are not borrowed.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    pub(crate) fn try_borrow(&self) -> Option<Borrow<'_, L>> {
+        if self.flags() == 0 {
+            // ORDERING: Relaxed; the cell is not lent, so before the borrow ends only the thread that owns the
+            // transaction loads it.
+            self.flags.store(BORROWED, Ordering::Relaxed);
+        } else if !self.borrow_lent() {
+            return None;
+        }
+        Some(Borrow { cell: self })
+    }
+
+    /// Begins a borrow if the cell is lent and not borrowed. Of several threads one succeeds.
+    #[cold]
+    fn borrow_lent(&self) -> bool {
+        // ORDERING: Acquire; pairs with `borrow.end`. Relaxed on failure: nothing is accessed.
+        let acquire = weak!("cell.borrow-lent", Acquire);
+        let both = BORROWED | LENT;
+        self.flags
+            .compare_exchange(LENT, both, acquire, Ordering::Relaxed)
+            .is_ok()
     }
 }
 
@@ -262,16 +302,23 @@ impl<L: Session> DerefMut for Borrow<'_, L> {
 impl<L: Session> Drop for Borrow<'_, L> {
     #[inline]
     fn drop(&mut self) {
-        // ORDERING: Release; pairs with `cell.is-lent`.
-        self.cell
-            .borrowed
-            .store(false, weak!("borrow.end", Release));
+        // ORDERING: Relaxed; nobody else writes it during the borrow.
+        let lent = self.cell.flags.load(Ordering::Relaxed) & LENT;
+        // ORDERING: Release; pairs with `cell.is-lent` and `cell.borrow-lent`.
+        self.cell.flags.store(lent, weak!("borrow.end", Release));
     }
 }
 
 /// The position in a hold from which on the items were not delivered yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Fresh(pub(super) HeldPosition);
+
+impl Fresh {
+    /// The position behind the item that [`Endpoint::next_fresh`] returned last.
+    pub(crate) fn position(&self) -> HeldPosition {
+        self.0
+    }
+}
 
 /// Items delivered to the borrower of the cell.
 ///

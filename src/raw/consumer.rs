@@ -3,7 +3,7 @@
 //! A consumer stays on a shard until it has taken as many items as the queue's [stickiness](crate::Builder::stickiness)
 //! allows, the segment that it entered there is used up, the shard is empty, or another consumer is faster. Then it
 //! looks for a shard where an item is visible, compares that one with a random other, and takes from the one with the
-//! older head. Every [`ROUND`]th abort moves it to the next one with items: an item that is aborted again and again does
+//! older head. After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again does
 //! not keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
 //! answers Empty.
 
@@ -37,6 +37,8 @@ pub(super) struct Consumer<T> {
     number: usize,
     flag: u64,
     aborts: u32,
+    /// Whether the next item comes from another shard, if one has items.
+    turns: bool,
     choices: u32,
     random: u32,
     visits: Visits,
@@ -78,8 +80,17 @@ impl<T> ShardCursor<T> {
                 self.leave();
                 Take::Empty
             }
-            0 => Take::Lost,
+            0 => self.take_behind(shards, sink, most),
             count => Take::Got(count),
+        }
+    }
+
+    /// Takes items from the head after the runs were exhausted, or only bookmarks are left of them.
+    #[cold]
+    fn take_behind<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> Take {
+        match self.take_if(shards, sink, most, Front::is_passable) {
+            Take::Returned => Take::Lost,
+            take => take,
         }
     }
 
@@ -121,14 +132,27 @@ impl<T> ShardCursor<T> {
         sink: &mut S,
         most: usize,
     ) -> Take {
+        self.take_if(shards, sink, most, Front::is_clear)
+    }
+
+    /// Takes items from the head of the shard if its front is `passable`.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(super) fn take_if<S: Sink<T>>(
+        &mut self,
+        shards: &Shards<T>,
+        sink: &mut S,
+        most: usize,
+        passable: impl Fn(&Front<T>) -> bool,
+    ) -> Take {
         match self {
-            ShardCursor::Shard(cursor) => cursor.take(sink, most),
-            ShardCursor::Timed(cursor) => cursor.take_timed(sink, most),
-            ShardCursor::Injector(node) => shards.injector().take(*node, sink, most),
+            ShardCursor::Shard(cursor) => cursor.take_if(sink, most, passable),
+            ShardCursor::Timed(cursor) => cursor.take_timed(sink, most, passable),
+            ShardCursor::Injector(node) => shards.injector().take(*node, sink, most, passable),
         }
     }
 
-    fn front<'s>(&self, shards: &'s Shards<T>) -> &'s Front<T> {
+    pub(super) fn front<'s>(&self, shards: &'s Shards<T>) -> &'s Front<T> {
         match self {
             ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.shard().front(),
             ShardCursor::Injector(_) => shards.injector().front(),
@@ -136,7 +160,7 @@ impl<T> ShardCursor<T> {
     }
 
     /// Retries until items were taken or none is visible.
-    fn take_retrying<S: Sink<T>>(
+    pub(super) fn take_retrying<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
         sink: &mut S,
@@ -166,6 +190,13 @@ impl<T> ShardCursor<T> {
         }
     }
 
+    /// Ends the stay there: the next take decides anew.
+    fn stop(&mut self) {
+        if let ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) = self {
+            cursor.stop();
+        }
+    }
+
     #[inline]
     pub(super) fn leave(&mut self) {
         if let ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) = self {
@@ -184,6 +215,7 @@ impl<T> Consumer<T> {
             number: 0,
             flag: Shards::<T>::only_flag(0),
             aborts: ROUNDS,
+            turns: false,
             choices: ROUNDS,
             random,
             visits: Visits::default(),
@@ -254,7 +286,7 @@ impl<T> Consumer<T> {
     ) -> usize {
         let front = self.shard.front(shards);
         let most = most.min(hold.vacant_room());
-        if !front.has_runs() || most == 0 {
+        if !front.has_runs() || most == 0 || self.turns {
             return 0;
         }
         front.take_whole(hold, most)
@@ -313,6 +345,7 @@ impl<T> Consumer<T> {
     }
 
     /// Moves up to `most` items of one shard into the sink, and returns their number.
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn take_shard<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -354,6 +387,9 @@ impl<T> Consumer<T> {
     #[cold]
     #[inline(never)]
     fn search<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> usize {
+        if self.turns {
+            self.turn(shards);
+        }
         // The attempt may have failed because the cached head was stale; now it is current.
         if let Take::Got(count) = self.shard.take(shards, sink, most) {
             return count;
@@ -404,20 +440,25 @@ impl<T> Consumer<T> {
     pub(super) fn go_to_head(&mut self, shards: &Shards<T>) {
         if !shards.injector().front().is_clear() {
             self.enter(shards, 0);
+            self.turns = false;
         }
     }
 
-    /// Moves to the next other shard with items once in [`ROUND`] aborts.
+    /// Makes the next take move to the next other shard with items, once in [`ROUND`] aborts. The abort itself must not
+    /// allocate, as the first pin of a thread does.
     #[inline]
     pub(super) fn aborted(&mut self, shards: &Shards<T>) {
         self.aborts = self.aborts.wrapping_add(1);
-        if self.aborts % ROUND == 0 {
-            self.rotate(shards);
+        if self.aborts % ROUND == 0 && !shards.is_only(self.flag) {
+            self.turns = true;
+            self.shard.stop();
         }
     }
 
+    /// Moves to the next other shard with items.
     #[cold]
-    fn rotate(&mut self, shards: &Shards<T>) {
+    fn turn(&mut self, shards: &Shards<T>) {
+        self.turns = false;
         let mut others = shards.round_from(self.number + 1);
         let ready = |&next: &usize| next != self.number && !shards.looks_empty(next);
         if let Some(next) = others.find(ready) {

@@ -1,7 +1,7 @@
 //! A consumer's cursor on one shard: its cached view of the shard.
 
 use super::entry::DeliveryMeta;
-use super::front::Head;
+use super::front::{Front, Head};
 use super::hold::Room;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
@@ -151,7 +151,19 @@ impl<T> Cursor<T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
-        let (first, count) = match self.claim(sink, most) {
+        self.take_if(sink, most, Front::is_clear)
+    }
+
+    /// Same as [`Cursor::take`], if the front is `passable`.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(super) fn take_if<S: Sink<T>>(
+        &mut self,
+        sink: &mut S,
+        most: usize,
+        passable: impl Fn(&Front<T>) -> bool,
+    ) -> Take {
+        let (first, count) = match self.claim(sink, most, passable) {
             Ok(claimed) => claimed,
             Err(why) => return why,
         };
@@ -165,9 +177,14 @@ impl<T> Cursor<T> {
         Take::Got(count)
     }
 
-    /// Like [`Cursor::take`], for items with times.
-    pub(super) fn take_timed<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
-        let (first, count) = match self.claim(sink, most) {
+    /// Like [`Cursor::take_if`], for items with times.
+    pub(super) fn take_timed<S: Sink<T>>(
+        &mut self,
+        sink: &mut S,
+        most: usize,
+        passable: impl Fn(&Front<T>) -> bool,
+    ) -> Take {
+        let (first, count) = match self.claim(sink, most, passable) {
             Ok(claimed) => claimed,
             Err(why) => return why,
         };
@@ -186,8 +203,13 @@ impl<T> Cursor<T> {
     /// Claims up to `most` positions at the head, for which the sink has room. Returns the first one and their number.
     #[inline(always)]
     #[allow(clippy::inline_always, clippy::cast_possible_truncation)] // the pop; 64-bit only
-    fn claim<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Result<(u64, usize), Take> {
-        if !self.shard().front().is_clear() {
+    fn claim<S: Sink<T>>(
+        &mut self,
+        sink: &mut S,
+        most: usize,
+        passable: impl Fn(&Front<T>) -> bool,
+    ) -> Result<(u64, usize), Take> {
+        if !passable(self.shard().front()) {
             return Err(Take::Returned);
         }
         let mut limit = self.limit;
@@ -246,6 +268,13 @@ impl<T> Cursor<T> {
         let stop = self.head.position() + u64::from(most);
         self.stop = self.end.min(Head::first_at(stop));
         self.limit = self.limit.min(self.stop);
+    }
+
+    /// Makes the next attempt end with [`Take::Spent`], unless the shard is empty or returned items come first.
+    pub(super) fn stop(&mut self) {
+        // Without the count of aborts, which may wrap before the next attempt.
+        let here = Head::first_at(self.head.position());
+        (self.stop, self.limit) = (here, here);
     }
 
     /// Finds the segment of the head.

@@ -20,6 +20,22 @@ impl DeliveryMeta {
         self.attempts == Self::GONE.attempts
     }
 
+    /// The metadata of an item that was delivered so often.
+    pub(crate) fn after(attempts: u32, since: u64) -> Self {
+        Self {
+            attempts: attempts.min(Self::GONE.attempts - 1),
+            since,
+        }
+    }
+
+    /// The metadata before the last delivery.
+    pub(crate) fn before(self) -> Self {
+        Self {
+            attempts: self.attempts.saturating_sub(1),
+            ..self
+        }
+    }
+
     /// The metadata of the first delivery.
     #[inline]
     pub(super) fn first(since: u64) -> Self {
@@ -27,7 +43,7 @@ impl DeliveryMeta {
     }
 
     /// The metadata of the next delivery.
-    pub(super) fn again(self) -> Self {
+    pub(crate) fn again(self) -> Self {
         Self {
             attempts: (self.attempts + 1).min(Self::GONE.attempts - 1),
             ..self

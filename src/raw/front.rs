@@ -24,7 +24,8 @@ use super::reclaim::{self, Pin};
 use super::run::{Progress, Run};
 use super::sink::Sink;
 use crate::sync::{
-    barrier, planted, start, start_before, step, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering,
+    barrier, count_visit, planted, start, start_before, step, weak, AtomicPtr, AtomicU64,
+    AtomicUsize, Ordering,
 };
 use std::iter;
 use std::mem::ManuallyDrop;
@@ -256,7 +257,7 @@ impl<T> Front<T> {
             top = self.top.load(weak!("front.close-visiting", Acquire));
             // SAFETY: reached in a visit.
             match unsafe { run_at(top) } {
-                Some(run) if run.cursor().left() == 0 => self.retire(run, &visit),
+                Some(run) if run.cursor().is_exhausted() => self.retire(run, &visit),
                 Some(_) => return false,
                 None if is_marker(top) => return false,
                 None => break,
@@ -371,15 +372,9 @@ impl<T> Front<T> {
     pub(super) fn take<S: Sink<T>>(&self, sink: &mut S, most: usize) -> usize {
         let visit = self.visit();
         loop {
-            // SAFETY: in a visit.
-            let Some(run) = (unsafe { self.top() }) else {
+            let Some((run, cursor)) = self.next_run(&visit) else {
                 return 0;
             };
-            let cursor = run.cursor();
-            if cursor.left() == 0 {
-                self.retire(run, &visit);
-                continue;
-            }
             let count = sink.reserve(most.min(cursor.left()), run.home());
             let after = run.advance(cursor, count);
             if !self.claim_run(run, cursor, after) {
@@ -398,6 +393,60 @@ impl<T> Front<T> {
             }
             return count;
         }
+    }
+
+    /// The first run with items: the one on top, or below bookmarks. Unlinks what is exhausted on top.
+    #[inline]
+    fn next_run<'v>(&'v self, visit: &'v RunVisit<'_>) -> Option<(&'v Run<T>, Progress)> {
+        loop {
+            // SAFETY: in the visit.
+            let top = unsafe { self.top() }?;
+            let cursor = top.cursor();
+            if cursor.left() > 0 {
+                return Some((top, cursor));
+            }
+            if !cursor.is_exhausted() {
+                return Self::next_below(top, visit);
+            }
+            self.retire(top, visit);
+        }
+    }
+
+    /// The first run with items below a bookmark, which is reached in the visit.
+    pub(super) fn next_below<'v>(
+        bookmark: &'v Run<T>,
+        visit: &'v RunVisit<'_>,
+    ) -> Option<(&'v Run<T>, Progress)> {
+        let runs = Self::runs_from(bookmark.next(), visit);
+        let mut runs = runs.map(|run| (run, run.cursor()));
+        runs.find(|(_, cursor)| cursor.left() > 0)
+    }
+
+    /// Unlinks the exhausted runs directly below a bookmark of the caller, which is reached in the visit, and retires them.
+    ///
+    /// No other thread unlinks these: they are not on top while the bookmark is linked. One that holds such a run, to move
+    /// the last item out or to go on to the next run, is pinned, and finds the run unchanged until it is freed.
+    pub(super) fn unlink_below(bookmark: &Run<T>, visit: &RunVisit<'_>) {
+        // SAFETY: below the bookmark, in the visit.
+        while let Some(run) = unsafe { run_at(bookmark.next()) } {
+            if !run.cursor().is_exhausted() {
+                return;
+            }
+            bookmark.change_next(run.next());
+            // SAFETY: unlinked just now.
+            unsafe { Block::release_shared(run.block(), &visit.pin) };
+        }
+    }
+
+    /// Makes the items of a bookmark available, as an abort does.
+    pub(super) fn open_bookmark(&self, run: &Run<T>, items: usize) {
+        run.end_bookmark(items);
+        step!("front.opens-unsaid", self.count_abort());
+    }
+
+    /// Unlinks what is exhausted on top.
+    pub(super) fn unlink_exhausted(&self) {
+        self.next_run(&self.visit());
     }
 
     /// Claims the items between two cursors of a run.
@@ -446,18 +495,40 @@ impl<T> Front<T> {
     }
 
     /// The linked runs.
-    fn runs<'v>(&'v self, _visit: &'v RunVisit<'_>) -> impl Iterator<Item = &'v Run<T>> {
+    fn runs<'v>(&'v self, visit: &'v RunVisit<'_>) -> impl Iterator<Item = &'v Run<T>> {
         // ORDERING: Acquire; pairs with `front.link`.
-        let first = self.top.load(weak!("front.runs", Acquire));
-        // SAFETY: reached in the visit; a run's successors are unlinked after it.
+        Self::runs_from(self.top.load(weak!("front.runs", Acquire)), visit)
+    }
+
+    /// The linked runs from `first` on, which is reached in the visit.
+    fn runs_from<'v>(
+        first: *mut Run<T>,
+        _visit: &'v RunVisit<'_>,
+    ) -> impl Iterator<Item = &'v Run<T>>
+    where
+        T: 'v,
+    {
+        // SAFETY: reached in the visit; a run's successors are unlinked after it, or by the maker of a bookmark above them.
         let run = |at: *mut Run<T>| unsafe { run_at::<'v, T>(at) };
-        iter::successors(run(first), move |at| run(at.next()))
+        iter::successors(run(first), move |at| run(at.next())).inspect(|_| count_visit())
+    }
+
+    /// Whether items may be taken at the head: no returned one comes first, and the front is not closed.
+    pub(super) fn is_passable(&self) -> bool {
+        self.is_clear() || (!self.is_detached() && self.ready() == 0)
     }
 
     /// Whether there are no returned items.
     #[inline]
     pub(super) fn is_exhausted(&self) -> bool {
-        self.is_clear() || self.ready() == 0
+        self.is_clear() || !self.has_ready()
+    }
+
+    /// Whether a returned item is ready. The first run with one answers: each pop of some queues asks.
+    fn has_ready(&self) -> bool {
+        let visit = self.visit();
+        let mut runs = self.runs(&visit);
+        runs.any(|run| run.cursor().left() > 0)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The hold: the items that a transaction has taken, at addresses that do not move.
 
-use super::block::{Block, Filled, HeldSlot, MOST_RUNS};
+use super::block::{Block, Filled, HeldSlot, MOST_RUNS, RUNS};
 use super::entry::DeliveryMeta;
 use super::front::Front;
 use super::row::Row;
@@ -15,7 +15,9 @@ const FIRST_BYTES: usize = 2048;
 /// Bytes of items in the largest block that is kept for the next transaction.
 const KEPT_BYTES: usize = 8 * 1024;
 /// Bytes of items in the largest block.
-const MOST_BYTES: usize = 64 * 1024;
+pub(super) const MOST_BYTES: usize = 64 * 1024;
+/// Blocks for which a hold keeps room in its list.
+const KEPT_PARTS: usize = 16;
 /// Items in the first block, if they are small.
 const FIRST_ITEMS: usize = if SMALL { 2 } else { 32 };
 
@@ -38,6 +40,8 @@ pub(super) struct Hold<T> {
     scattered: bool,
     /// Slots whose item was removed: see `removal.rs`.
     gaps: usize,
+    /// The block in which an item was found by its address last.
+    pub(super) found: usize,
     /// While items are taken out: the slot of the oldest one, and the number of items left in its block.
     oldest: *const HeldSlot<T>,
     oldest_left: usize,
@@ -79,20 +83,23 @@ impl<T> HoldBlock<T> {
         }
     }
 
-    /// Whether a hold keeps the block when it is vacant.
+    /// Whether a hold keeps the block when it is vacant: it is not too large, and was made for a transaction.
     #[inline]
-    pub(super) fn is_small(&self) -> bool {
-        self.capacity <= fitting::<T>(KEPT_BYTES)
+    pub(super) fn is_kept(&self) -> bool {
+        // SAFETY: the block is alive.
+        let runs = unsafe { Block::run_count(self.block) };
+        self.capacity <= fitting::<T>(KEPT_BYTES) && runs >= RUNS
     }
 }
 
 /// The number of items that fit into `bytes`, at least one.
-fn fitting<T>(bytes: usize) -> usize {
+pub(super) fn fitting<T>(bytes: usize) -> usize {
     (bytes / size_of::<HeldSlot<T>>()).max(1)
 }
 
-/// The position of a held item: the index of its block, and its index there.
-#[derive(Clone, Copy, Default)]
+/// The position of a held item: the index of its block, and its index there. Items have ascending positions, in the order
+/// in which they were taken; a position *behind* an item is that of the next one, or the end of the block.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HeldPosition {
     pub(super) part: usize,
     pub(super) index: usize,
@@ -112,10 +119,21 @@ impl<T> Hold<T> {
             len: 0,
             scattered: false,
             gaps: 0,
+            found: 0,
             oldest: ptr::null(),
             oldest_left: 0,
             phase: 0,
         }
+    }
+
+    /// A hold for `len` items of one shard, which it gives back at once: it has no more room than these need, if they fit
+    /// into a block.
+    pub(super) fn for_one_run(len: usize) -> Self {
+        let mut hold = Self::new();
+        let capacity = len.min(fitting::<T>(MOST_BYTES));
+        // SAFETY: allocated just now.
+        hold.fill_next(unsafe { HoldBlock::new(Block::allocate(capacity, 1)) });
+        hold
     }
 
     #[inline]
@@ -206,10 +224,15 @@ impl<T> Hold<T> {
         })
     }
 
-    /// The blocks, and the number of items put into each.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = (Filled<T>, usize)> + '_ {
-        let parts = self.parts.iter().enumerate();
-        parts.map(|(part, HoldBlock { block, .. })| (*block, self.filled(part)))
+    /// The block with this index, if there is one, and the number of items put into it.
+    pub(super) fn block(&self, part: usize) -> Option<(Filled<T>, usize)> {
+        let HoldBlock { block, .. } = self.parts.get(part)?;
+        Some((*block, self.filled(part)))
+    }
+
+    /// The number of blocks.
+    pub(super) fn block_count(&self) -> usize {
+        self.parts.len()
     }
 
     /// Counts an item that was removed.
@@ -327,7 +350,7 @@ impl<T> Hold<T> {
         let kept = self.parts.pop();
         self.free();
         match kept {
-            Some(part) if part.is_small() => self.fill_next(part),
+            Some(part) if part.is_kept() => self.fill_next(part),
             // SAFETY: the hold owns its blocks, and no item is left in them.
             Some(part) => unsafe { Block::free(part.block) },
             None => {}
@@ -337,9 +360,18 @@ impl<T> Hold<T> {
     /// Frees all blocks.
     fn free(&mut self) {
         self.forget_blocks();
-        for part in self.parts.drain(..) {
+        for part in &self.parts {
             // SAFETY: the hold owns its blocks, and no item is left in them.
             unsafe { Block::free(part.block) };
+        }
+        self.clear_parts();
+    }
+
+    /// Empties the list of blocks, and frees its memory if it was long.
+    fn clear_parts(&mut self) {
+        self.parts.clear();
+        if self.parts.capacity() > KEPT_PARTS {
+            self.parts = Vec::new();
         }
     }
 
@@ -378,7 +410,7 @@ impl<T> Hold<T> {
                 None => unsafe { Block::free(part.block) },
             }
         }
-        self.parts.clear();
+        self.clear_parts();
         self.forget_blocks();
         self.len = 0;
         // SAFETY: the blocks are complete, and the hold no longer uses them.
@@ -489,7 +521,7 @@ impl<T> Hold<T> {
     /// if it had too few, within bounds.
     fn next_size(&self) -> (usize, usize) {
         let Some(last) = self.parts.last() else {
-            return (fitting::<T>(FIRST_BYTES).min(FIRST_ITEMS), 0);
+            return (fitting::<T>(FIRST_BYTES).min(FIRST_ITEMS), RUNS);
         };
         // SAFETY: the hold owns the block.
         let runs = unsafe { Block::run_count(last.block) };
@@ -529,7 +561,7 @@ impl<T> Sink<T> for Hold<T> {
             Block::clear_stretches(block);
             HoldBlock::new(block)
         };
-        if self.spare.is_none() && part.is_small() {
+        if self.spare.is_none() && part.is_kept() {
             self.spare = Some(part);
         } else {
             // SAFETY: as above.
@@ -543,5 +575,31 @@ impl<T> Drop for Hold<T> {
     fn drop(&mut self) {
         self.parts.extend(self.spare.take());
         self.free();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_a_large_transaction_is_not_kept() {
+        let front = Front::<[u8; 1000]>::new();
+        let mut hold = Hold::new();
+        let blocks = |hold: &mut Hold<_>| {
+            while hold.parts.len() <= KEPT_PARTS {
+                hold.reserve(1, &front);
+                // SAFETY: there is room.
+                unsafe { hold.accept([0; 1000], DeliveryMeta::first(0)) };
+            }
+        };
+        blocks(&mut hold);
+        hold.commit();
+        hold.clear();
+        assert!(hold.parts.capacity() <= KEPT_PARTS);
+        blocks(&mut hold);
+        hold.give_back();
+        assert!(hold.parts.capacity() <= KEPT_PARTS);
+        while front.take(&mut None::<[u8; 1000]>, 1) > 0 {}
     }
 }

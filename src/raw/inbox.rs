@@ -3,7 +3,11 @@
 //! Values are put into nodes allocated in advance, so that putting one in allocates nothing.
 
 use crate::sync::{exclusive, weak, AtomicPtr, Ordering};
+use std::mem::{self, size_of};
 use std::ptr;
+
+/// Bytes of empty nodes that a list keeps for the next transaction.
+const KEPT_BYTES: usize = 8 * 1024;
 
 /// Receives values from any number of threads, and returns them all at once.
 pub(crate) struct Inbox<N> {
@@ -30,6 +34,71 @@ impl<N> Vacant<N> {
             value: None,
             below: ptr::null_mut(),
         }))
+    }
+}
+
+/// Empty nodes, linked to each other: the list itself needs no memory.
+pub(crate) struct VacantList<N> {
+    top: *mut InboxNode<N>,
+    len: usize,
+}
+
+// SAFETY: it owns its nodes, as a `Vacant` does.
+unsafe impl<N: Send> Send for VacantList<N> {}
+// SAFETY: as for `Vacant`.
+unsafe impl<N: Send> Sync for VacantList<N> {}
+
+impl<N> VacantList<N> {
+    /// The number of nodes that are kept for the next transaction: as many as fit into a few KiB, at least one.
+    const KEPT: usize = {
+        let fitting = KEPT_BYTES / size_of::<InboxNode<N>>();
+        fitting + (fitting == 0) as usize
+    };
+
+    pub(crate) fn new() -> Self {
+        Self {
+            top: ptr::null_mut(),
+            len: 0,
+        }
+    }
+
+    /// Allocates nodes until there are `count`.
+    pub(crate) fn fill(&mut self, count: usize) {
+        while self.len < count {
+            let mut node = Vacant::new().0;
+            node.below = self.top;
+            self.top = Box::into_raw(node);
+            self.len += 1;
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Vacant<N>> {
+        if self.top.is_null() {
+            return None;
+        }
+        // SAFETY: a node of the list, which owns it.
+        let mut node = unsafe { Box::from_raw(self.top) };
+        self.top = mem::replace(&mut node.below, ptr::null_mut());
+        self.len -= 1;
+        Some(Vacant(node))
+    }
+
+    /// Whether there are more than are kept for the next transaction.
+    pub(crate) fn is_long(&self) -> bool {
+        self.len > Self::KEPT
+    }
+
+    /// Frees those that are not kept for the next transaction.
+    pub(crate) fn shorten(&mut self) {
+        while self.is_long() {
+            self.pop();
+        }
+    }
+}
+
+impl<N> Drop for VacantList<N> {
+    fn drop(&mut self) {
+        while self.pop().is_some() {}
     }
 }
 

@@ -158,20 +158,32 @@ impl<T> Injector<T> {
         position - (position - FIRST) % Node::<T>::LEN
     }
 
-    /// Moves up to `most` items from the head into the sink, unless returned ones come first. Returns
+    /// Moves up to `most` items from the head into the sink, if the front is `passable`. Returns
     /// `Spent` if the head is no longer in the entered node.
     #[inline]
-    pub(super) fn take<S: Sink<T>>(&self, entered: u64, sink: &mut S, most: usize) -> Take {
+    pub(super) fn take<S: Sink<T>>(
+        &self,
+        entered: u64,
+        sink: &mut S,
+        most: usize,
+        passable: impl Fn(&Front<T>) -> bool,
+    ) -> Take {
         if self.is_unused() {
             return Take::Empty;
         }
-        self.take_used(entered, sink, most)
+        self.take_used(entered, sink, most, passable)
     }
 
     #[inline(never)]
-    fn take_used<S: Sink<T>>(&self, entered: u64, sink: &mut S, most: usize) -> Take {
+    fn take_used<S: Sink<T>>(
+        &self,
+        entered: u64,
+        sink: &mut S,
+        most: usize,
+        passable: impl Fn(&Front<T>) -> bool,
+    ) -> Take {
         let head = self.front.head();
-        if !self.front.is_clear() {
+        if !passable(&self.front) {
             return Take::Returned;
         }
         let pin = reclaim::pin();
@@ -257,7 +269,7 @@ impl<T> Injector<T> {
         if advanced.is_ok() {
             // SAFETY: neither `first` nor `last` points to it any more; its items are claimed, and
             // threads that still move one out, or fill a voided cell, are pinned.
-            unsafe { pin.retire(node.node.bytes(), move || Row::free(row)) };
+            unsafe { pin.retire(node.bytes(), move || Row::free(row)) };
         }
     }
 

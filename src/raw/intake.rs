@@ -52,6 +52,8 @@ impl<T> Intake<T> {
     }
 
     /// Takes all returned items: the latest transaction first, the items of each in order.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn take_returned(&mut self, into: &mut Vec<Entry<T>>) {
         let front = self.shards.injector().front();
         while !front.is_clear() && front.take(into, usize::MAX) > 0 {}

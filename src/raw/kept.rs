@@ -1,6 +1,6 @@
-//! A value with one user that others keep alive, for a held item that was found by a reference to it.
+//! A value with one user that others keep alive, for held items that were found by a reference to it.
 //!
-//! Only the future that finds the item waits.
+//! Only the future that finds the items waits.
 
 use super::item_ref::ItemRef;
 use std::future::Future;
@@ -13,47 +13,63 @@ use std::sync::Arc;
 /// The value, at an address that does not change.
 struct Inner<X>(X);
 
-// SAFETY: only its one `User` has references to it, and is `Sync` where `X` is. The others only drop it, or take it
+// SAFETY: only its one `User` has references to it, and says where it is `Sync`. The others only drop it, or take it
 // out, as the last owner.
 unsafe impl<X: Send> Sync for Inner<X> {}
 
-/// A future that finds a held item by a reference to what holds it.
-pub(crate) type Finding<'t, T, E> =
-    Pin<Box<dyn Future<Output = Result<ItemRef<'t, T>, E>> + Send + 't>>;
+/// A held item, and the others that were found with it.
+pub(crate) type Found<'t, T> = (ItemRef<'t, T>, Vec<ItemRef<'t, T>>);
 
-/// A value that is kept alive, with its user and an item in it.
+/// A value that may be used by several threads at the same time, by shared reference, while it is [lent](Lend::lend):
+/// such a use begins with a borrow of the cell of the transaction in it, which is lent.
+pub(crate) trait Lend {
+    /// Lends the cell, or ends that.
+    fn lend(&mut self, lent: bool);
+}
+
+/// A future that finds held items by a reference to what holds them.
+pub(crate) type Finding<'t, T, E> =
+    Pin<Box<dyn Future<Output = Result<Found<'t, T>, E>> + Send + 't>>;
+
+/// A value that is kept alive, with its user and items in it.
 pub(crate) struct Kept<X, T> {
     pub(crate) keeper: Keeper<X>,
     pub(crate) user: User<X>,
-    pub(crate) reference: KeptRef<X, T>,
+    pub(crate) first: KeptRef<X, T>,
+    pub(crate) more: Vec<KeptRef<X, T>>,
 }
 
-impl<X: Send, T> Kept<X, T> {
-    /// Keeps the value alive for the item that `find` finds in it; returns the value on an error.
+impl<X: Send + Lend, T> Kept<X, T> {
+    /// Keeps the value alive for the items that `find` finds in it; returns the value on an error.
     pub(crate) async fn find<E>(
-        value: X,
+        mut value: X,
         find: impl for<'t> FnOnce(&'t X) -> Finding<'t, T, E>,
     ) -> Result<Self, (E, X)> {
+        value.lend(true);
         let value = Arc::new(Inner(value));
         let found = find(&value.0).await;
-        // The item is valid as long as the value is used by shared reference only: `find` has nothing else, since it
-        // must work for any lifetime. The reference ends here, and from now on a keeper replaces it.
-        match found.map(ItemRef::into_parts) {
-            Ok((item, attempts)) => Ok(Self::new(value, item, attempts)),
+        // The items are valid as long as the value is used by shared reference only: `find` has nothing else, since it
+        // must work for any lifetime. The references end here, and from now on keepers replace them.
+        match found {
+            Ok((first, more)) => {
+                let keep = |reference: ItemRef<'_, T>| KeptRef::new(reference.into_parts(), &value);
+                let (first, more) = (keep(first), more.into_iter().map(keep).collect());
+                Ok(Self::new(value, first, more))
+            }
             Err(error) => {
-                let Inner(value) = Arc::into_inner(value).expect("the value is not shared yet");
-                Err((error, value))
+                let keeper = Keeper(value);
+                Err((
+                    error,
+                    keeper.into_value().expect("the value is not shared yet"),
+                ))
             }
         }
     }
 
-    fn new(value: Arc<Inner<X>>, item: NonNull<T>, attempts: u32) -> Self {
+    fn new(value: Arc<Inner<X>>, first: KeptRef<X, T>, more: Vec<KeptRef<X, T>>) -> Self {
         Self {
-            reference: KeptRef {
-                item,
-                attempts,
-                keeper: Keeper(Arc::clone(&value)),
-            },
+            first,
+            more,
             keeper: Keeper(Arc::clone(&value)),
             user: User {
                 value,
@@ -66,18 +82,25 @@ impl<X: Send, T> Kept<X, T> {
 /// Keeps the value alive. The last owner can take it out.
 pub(crate) struct Keeper<X>(Arc<Inner<X>>);
 
-impl<X> Keeper<X> {
+impl<X: Lend> Keeper<X> {
     /// Returns the value if this is its last owner. Otherwise the last one drops it.
     pub(crate) fn into_value(self) -> Option<X> {
-        Arc::into_inner(self.0).map(|Inner(value)| value)
+        let Inner(mut value) = Arc::into_inner(self.0)?;
+        value.lend(false);
+        Some(value)
     }
 }
 
-/// The one user of the value, by shared reference.
+/// The one user of the value, by shared reference. Several threads may have references to it.
 pub(crate) struct User<X> {
     value: Arc<Inner<X>>,
     used: PhantomData<X>,
 }
+
+// SAFETY: the value is lent as long as there is a user. So threads that use it at the same time by shared reference
+// borrow the cell one after the other: the borrow is begun by a read-modify-write, which one of them wins, with
+// Acquire, and ended with Release. What is borrowed is `Send`, as `X` is.
+unsafe impl<X: Send + Lend> Sync for User<X> {}
 
 impl<X> Deref for User<X> {
     type Target = X;
@@ -100,6 +123,15 @@ unsafe impl<X: Send, T: Send> Send for KeptRef<X, T> {}
 unsafe impl<X: Send, T: Sync> Sync for KeptRef<X, T> {}
 
 impl<X, T> KeptRef<X, T> {
+    fn new((item, attempts): (NonNull<T>, u32), value: &Arc<Inner<X>>) -> Self {
+        let keeper = Keeper(Arc::clone(value));
+        Self {
+            item,
+            attempts,
+            keeper,
+        }
+    }
+
     pub(crate) fn attempts(&self) -> u32 {
         self.attempts
     }

@@ -7,7 +7,8 @@
 //! queue, of which the [`attached`] ones are visited, until they are idle and [`detach`]ed; [`consumer`] chooses among them, and [`strict`] finds out whether they are empty. A handle owns a [`hold`],
 //! [`counters`] and an [`endpoint`]; its transactions use these by [`cell`], [`gathering`], [`open`], [`items`],
 //! [`item_ref`] and [`peek`], and a future keeps a transaction alive by `kept`. [`holder`] is what others see of a
-//! transaction, [`removal`] is for items that leave it early, [`entry`] is an item with its delivery metadata, and
+//! transaction, [`removal`] is for items that leave it early, [`entry`] is an item with its delivery metadata,
+//! [`sharing`] lets an order be sent where its items may be, and
 //! [`intake`] moves items to an order that sorts. [`inbox`] is for the modules above.
 //!
 //! No step of an endpoint runs its caller's code.
@@ -17,6 +18,7 @@
 mod adopt;
 mod attached;
 mod block;
+mod bookmark;
 mod cell;
 mod consumer;
 mod counters;
@@ -53,6 +55,7 @@ mod run;
 mod segment;
 mod shard;
 mod shards;
+mod sharing;
 mod sink;
 mod slot;
 mod strict;
@@ -71,17 +74,18 @@ pub(crate) use exclusive::Exclusive;
 pub(crate) use gathering::Gathering;
 pub(crate) use hold::HeldPosition;
 pub(crate) use holder::Holder;
-pub(crate) use inbox::{Inbox, Vacant};
+pub(crate) use inbox::{Inbox, Vacant, VacantList};
 pub(crate) use intake::{Intake, Receive};
 pub(crate) use item_ref::ItemRef;
 pub(crate) use items::HeldItems;
 pub(crate) use joint::{commit_together, JointRecord, Party, Tails};
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-pub(crate) use kept::{Finding, Kept, KeptRef, User};
+pub(crate) use kept::{Finding, Kept, KeptRef, Lend, User};
 pub(crate) use open::{Open, Owner};
 pub(crate) use peek::Peeked;
 pub(crate) use prefetch::prefetch;
 pub(crate) use record_pool::RecordPool;
 pub(crate) use shards::Shards;
+pub(crate) use sharing::{ByProof, Shareable};
 pub(crate) use strict::Remainder;
-pub(crate) use thread_cells::{Own, ThreadCells};
+pub(crate) use thread_cells::{Own, ThreadCells, ThreadValue};

@@ -82,12 +82,6 @@ impl<T> Node<T> {
         Row::new(header, Self::len(), NodeSlot::vacant)
     }
 
-    /// The size of the node in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        // SAFETY: the times are alive as long as the node.
-        NodeSlots::<T>::bytes(Self::len()) + unsafe { self.times.bytes() }
-    }
-
     /// Whether its items have times.
     pub(super) fn timed(&self) -> bool {
         self.times.are_kept()
@@ -117,6 +111,12 @@ impl<'p, T> At<'p, T> {
         // SAFETY: by contract.
         let node = unsafe { Row::header(row) };
         Self { row, node }
+    }
+
+    /// The size of the node in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        // SAFETY: the node is alive, and the times as long as it.
+        unsafe { Row::bytes(self.row) + self.node.times.bytes() }
     }
 
     fn cell(&self, index: u64) -> &'p NodeSlot<T> {

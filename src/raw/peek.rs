@@ -15,6 +15,8 @@ use crate::sync::{planted, step};
 pub(crate) struct Peeked<'t, L: Session> {
     borrow: Borrow<'t, L>,
     item: *const L::Stored,
+    /// How often it was delivered before.
+    attempts: u32,
 }
 
 // SAFETY: nobody else has a reference to the item, or borrows the transaction.
@@ -28,8 +30,20 @@ impl<'t, L: Session> Peeked<'t, L> {
     /// If there is none.
     pub(crate) fn new(mut borrow: Borrow<'t, L>) -> Self {
         let peeked = borrow.endpoint().peeked.as_ref();
-        let item = peeked.expect("an item was peeked").newest().item();
-        Self { borrow, item }
+        let newest = peeked.expect("an item was peeked").newest();
+        // SAFETY: the slot is filled.
+        let delivery = unsafe { newest.delivery() };
+        let (item, attempts) = (newest.item(), delivery.before().attempts);
+        Self {
+            borrow,
+            item,
+            attempts,
+        }
+    }
+
+    /// How often the item was delivered before.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// The borrowed state of the handle.

@@ -97,6 +97,11 @@ pub(super) fn pin() -> Pin {
     }
 }
 
+/// Registers the current thread, unless its thread-locals are destroyed.
+pub(super) fn register() {
+    let _ = LOCAL.try_with(|_| ());
+}
+
 /// Frees the garbage of this thread, unless other threads are pinned.
 #[cold]
 pub(super) fn collect() {

@@ -7,40 +7,46 @@ use super::block::{Filled, HeldSlot};
 use super::entry::{DeliveryMeta, Entry};
 use super::hold::{HeldPosition, Hold};
 use super::row::Row;
+use crate::sync::count_visit;
 use std::mem::size_of;
 
 impl<T> Hold<T> {
-    /// Takes out the held item at `address`.
-    ///
-    /// # Safety
-    ///
-    /// It was delivered from this hold in its present transaction, and nobody uses it any more.
-    pub(super) unsafe fn remove(&mut self, address: usize) -> Entry<T> {
-        // SAFETY: by contract it is held and not used.
-        let entry = unsafe {
-            self.slot_of(address)
-                .expect("item does not belong to this transaction")
-                .remove()
-        };
-        self.count_gap();
-        entry
+    /// The position behind the item at `address`, if it is held. The search begins at the block where the last one
+    /// ended, and goes on in both directions: items mostly leave in their order, or in reverse.
+    pub(super) fn position_of(&mut self, address: usize) -> Option<HeldPosition> {
+        let near = self.found;
+        let both = |far| [Some(near + far), near.checked_sub(far)];
+        let mut parts = (0..self.block_count().max(near + 1))
+            .flat_map(both)
+            .flatten();
+        let position = parts.find_map(|part| {
+            count_visit();
+            let index = self.index_in(part, address)? + 1;
+            Some(HeldPosition { part, index })
+        })?;
+        self.found = position.part;
+        Some(position)
     }
 
-    /// The delivery metadata of an item, if it is held.
-    pub(super) fn delivery_of(&self, address: usize) -> Option<DeliveryMeta> {
+    /// Whether the item at `address` is the one before `position`.
+    pub(super) fn has_before(&self, position: HeldPosition, address: usize) -> bool {
+        let index = self.index_in(position.part, address);
+        index.is_some_and(|index| index + 1 == position.index)
+    }
+
+    /// The index of an item in a block, if it is there. A slot begins with its item.
+    fn index_in(&self, part: usize, address: usize) -> Option<usize> {
+        let (block, filled) = self.block(part)?;
+        // SAFETY: the hold owns the block.
+        let first = unsafe { Row::element(block, 0) } as usize;
+        let index = address.checked_sub(first)? / size_of::<HeldSlot<T>>();
+        (index < filled).then_some(index)
+    }
+
+    /// The delivery metadata of the held item before `position`.
+    pub(super) fn delivery_before(&self, position: HeldPosition) -> DeliveryMeta {
         // SAFETY: filled, as it is held.
-        self.slot_of(address).map(|slot| unsafe { slot.delivery() })
-    }
-
-    /// The slot of an item, if it is held. A slot begins with its item.
-    fn slot_of(&self, address: usize) -> Option<&HeldSlot<T>> {
-        self.blocks().find_map(|(block, filled)| {
-            // SAFETY: the hold owns the block.
-            let first = unsafe { Row::element(block, 0) } as usize;
-            let index = address.checked_sub(first)? / size_of::<HeldSlot<T>>();
-            // SAFETY: as above; the index is within the row.
-            (index < filled).then(|| unsafe { Row::get(block, index) })
-        })
+        unsafe { self.place_before(position).delivery() }
     }
 
     /// Takes out the item before `position`.
@@ -114,5 +120,46 @@ impl<T> Hold<T> {
             }
         }
         gaps
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::raw::front::Front;
+    use crate::raw::sink::Sink;
+    use crate::sync::visits_of;
+
+    #[test]
+    fn items_are_found_in_the_block_of_the_last_one_or_the_next() {
+        const ITEMS: usize = 4_000;
+        let front = Front::<[u8; 1000]>::new();
+        let mut hold = Hold::new();
+        let mut addresses = Vec::new();
+        for _ in 0..ITEMS {
+            hold.reserve(1, &front);
+            // SAFETY: there is room.
+            unsafe { hold.accept([0; 1000], DeliveryMeta::first(0)) };
+            addresses.push(hold.newest().item() as usize);
+        }
+        assert!(hold.block_count() > 50);
+        let in_order = visits_of(|| {
+            let found = addresses.iter().map(|at| hold.position_of(*at).unwrap());
+            assert!(found
+                .collect::<Vec<_>>()
+                .windows(2)
+                .all(|two| two[0] < two[1]));
+        });
+        let in_reverse = visits_of(|| {
+            for at in addresses.iter().rev() {
+                let position = hold.position_of(*at).unwrap();
+                assert!(hold.has_before(position, *at));
+            }
+        });
+        for visits in [in_order, in_reverse] {
+            assert!(visits < 2 * ITEMS, "{visits} visits of blocks");
+        }
+        assert!(hold.position_of(0).is_none());
+        hold.clear();
     }
 }

@@ -5,7 +5,7 @@ use super::front::Front;
 use super::row::Row;
 use super::sink::Sink;
 use super::times::known;
-use crate::sync::{planted, weak, AtomicU64, Ordering};
+use crate::sync::{planted, weak, AtomicPtr, AtomicU64, Ordering};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
@@ -16,7 +16,8 @@ pub(super) struct Run<T> {
     pub(super) home: Cell<Option<NonNull<Front<T>>>>,
     block: Cell<Option<Filled<T>>>,
     cursor: AtomicU64,
-    next: Cell<*mut Run<T>>,
+    /// Changes after the link only while the run is a [`bookmark`](super::bookmark).
+    next: AtomicPtr<Run<T>>,
     /// Whether the run has more than one stretch.
     scattered: Cell<bool>,
     /// Before the link: the last item, the last run of the same home, and the next home's first.
@@ -41,6 +42,18 @@ impl Progress {
         self.0 as u32 as usize
     }
 
+    /// Of a bookmark: there is nothing to be claimed yet, and the run stays linked.
+    #[inline]
+    fn bookmark() -> Self {
+        Self::new(u32::MAX, 0)
+    }
+
+    /// Whether nothing is left, and nothing will come.
+    #[inline]
+    pub(super) fn is_exhausted(self) -> bool {
+        self.left() == 0 && self != Self::bookmark()
+    }
+
     /// After the last item.
     #[inline]
     pub(super) fn used_up() -> Self {
@@ -59,7 +72,7 @@ impl<T> Run<T> {
             home: Cell::new(None),
             block: Cell::new(None),
             cursor: AtomicU64::new(0),
-            next: Cell::new(ptr::null_mut()),
+            next: AtomicPtr::new(ptr::null_mut()),
             scattered: Cell::new(false),
             last_item: Cell::new(0),
             chain_end: Cell::new(ptr::null_mut()),
@@ -74,6 +87,34 @@ impl<T> Run<T> {
         // ORDERING: Relaxed; the link publishes it.
         self.cursor
             .store(Progress::new(0, count).0, Ordering::Relaxed);
+    }
+
+    /// Makes the run a bookmark, whose items will be in this block.
+    pub(super) fn begin_bookmark(&self, block: Filled<T>) {
+        self.block.set(Some(block));
+        // ORDERING: Relaxed; the link or the insertion publishes it.
+        self.cursor.store(Progress::bookmark().0, Ordering::Relaxed);
+    }
+
+    /// Makes the run a common one, with the first `count` items of the block. Its maker does not use it any more.
+    pub(super) fn end_bookmark(&self, count: usize) {
+        // ORDERING: Release; pairs with `run.cursor`: the items, and the run that was inserted below.
+        let release = weak!("run.end-bookmark", Release);
+        self.cursor.store(Progress::new(0, count).0, release);
+    }
+
+    /// Inserts a run, which is not shared yet, below this one, a bookmark of the caller.
+    pub(super) fn insert_below(&self, run: NonNull<Run<T>>) {
+        // SAFETY: not shared yet, and so alive.
+        unsafe { run.as_ref() }.set_next(self.next());
+        self.change_next(run.as_ptr());
+    }
+
+    /// Changes the run below this one, a bookmark of the caller.
+    pub(super) fn change_next(&self, next: *mut Run<T>) {
+        // ORDERING: Release; pairs with `run.next`: the fields of an inserted run.
+        let release = weak!("run.insert", Release);
+        self.next.store(next, release);
     }
 
     /// Appends the items in `start..end`.
@@ -177,7 +218,7 @@ impl<T> Run<T> {
         while let Some(first) = unsafe { at.as_ref() } {
             if first.home.get() == self.home.get() {
                 // SAFETY: as above.
-                unsafe { &*first.chain_end.get() }.next.set(this);
+                unsafe { &*first.chain_end.get() }.set_next(this);
                 first.chain_end.set(this);
                 return homes;
             }
@@ -291,11 +332,16 @@ impl<T> Run<T> {
         self.block.get().expect("a run with items has a block")
     }
 
+    #[inline]
     pub(super) fn next(&self) -> *mut Run<T> {
-        self.next.get()
+        // ORDERING: Acquire; pairs with `run.insert`.
+        self.next.load(weak!("run.next", Acquire))
     }
 
+    /// Sets the run below, before the link.
+    #[inline]
     pub(super) fn set_next(&self, next: *mut Run<T>) {
-        self.next.set(next);
+        // ORDERING: Relaxed; the link or the insertion publishes it.
+        self.next.store(next, Ordering::Relaxed);
     }
 }

@@ -15,7 +15,7 @@ use super::record_pool::{RecordPool, FIRST};
 use super::segment::{Segment, FIRST_STAMP};
 use super::shard::Shard;
 use super::sink::Sink;
-use crate::sync::{barrier, AtomicU64, SMALL};
+use crate::sync::{barrier, AtomicU64, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ pub(crate) struct Shards<T> {
     handles: RecordPool<CachePadded<Counters>>,
     /// Counts items popped by no handle.
     popped: Counters,
+    /// Counts items that were put in without a push.
+    restored: AtomicU64,
     /// The logical clock that stamps segments when they are opened.
     stamps: CachePadded<AtomicU64>,
     /// Whether items keep their times.
@@ -54,6 +56,7 @@ impl<T> Shards<T> {
             detaching: CachePadded::default(),
             handles: RecordPool::new(PERMANENT),
             popped: Counters::default(),
+            restored: AtomicU64::new(0),
             stamps: CachePadded::new(AtomicU64::new(FIRST_STAMP)),
             timed,
             stickiness: u32::MAX,
@@ -122,6 +125,12 @@ impl<T> Shards<T> {
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.walk().count()
+    }
+
+    /// The number of handles whose counters are in use.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn handles_in_use(&self) -> usize {
+        self.handles.count_in_use()
     }
 
     /// The version of the set of attached shards.
@@ -273,15 +282,20 @@ impl<T> Shards<T> {
     }
 
     /// Puts items at the head of the queue, in their order, and returns their number.
-    pub(crate) fn put_at_head(&self, entries: impl IntoIterator<Item = Entry<T>>) -> usize {
-        let mut hold = Hold::new();
-        for Entry { item, delivery } in entries {
-            hold.reserve(1, self.injector.front());
-            // SAFETY: room was reserved for it.
-            unsafe { hold.accept(item, delivery) };
-        }
-        let count = hold.len();
+    pub(crate) fn put_at_head<I>(&self, entries: I) -> usize
+    where
+        I: IntoIterator<Item = Entry<T>>,
+        I::IntoIter: ExactSizeIterator,
+    {
+        let entries = entries.into_iter();
+        let count = entries.len();
         if count > 0 {
+            let mut hold = Hold::for_one_run(count);
+            for Entry { item, delivery } in entries {
+                hold.reserve(1, self.injector.front());
+                // SAFETY: room was reserved for it.
+                unsafe { hold.accept(item, delivery) };
+            }
             self.injector.set_used();
             hold.give_back();
         }
@@ -316,7 +330,15 @@ impl<T> Shards<T> {
 
     /// The number of items ever pushed, exact at rest.
     pub(crate) fn pushed(&self) -> u64 {
-        self.injector.pushed() + self.records.iter().map(Shard::pushed).sum::<u64>()
+        // ORDERING: Relaxed; statistics.
+        let restored = self.restored.load(Ordering::Relaxed);
+        restored + self.injector.pushed() + self.records.iter().map(Shard::pushed).sum::<u64>()
+    }
+
+    /// Counts an item as pushed that does not come through a push.
+    pub(crate) fn count_restored(&self) {
+        // ORDERING: Relaxed; statistics.
+        self.restored.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts items that were popped without a handle.

@@ -37,6 +37,25 @@ impl<T> Shards<T> {
     }
 }
 
+impl<T: Copy> Endpoint<T> {
+    /// The items that a look at the next shard from number `shard` on shows.
+    pub(super) fn seen(&mut self, shard: usize) -> Vec<T> {
+        let mut seen = Vec::new();
+        let Some(mut look) = self.look(&mut { shard }) else {
+            return seen;
+        };
+        loop {
+            let before = seen.len();
+            look.turn();
+            seen.extend(look.items());
+            if seen.len() == before {
+                look.end();
+                return seen;
+            }
+        }
+    }
+}
+
 #[cfg(not(any(loom, shuttle)))]
 impl<T> Endpoint<T> {
     pub(super) fn push_since(&mut self, item: T, since: u64) {

@@ -1,49 +1,87 @@
-//! A value for each thread, in a table indexed by the thread's number.
+//! A value for each thread that uses a table.
 //!
-//! A number belongs to one thread at a time. A thread that ends releases its number, and the next thread that needs
-//! one takes it over, with the values that it finds there: the lock of the numbers orders their uses. The technique is
-//! that of the crate `thread_local`.
+//! The values are in *slots*. A table has the set of its slots, behind a lock; a thread has a map from the tables that it
+//! has used to its slots there. What a table costs depends on the threads that use it, and not on how many there are.
 //!
-//! A thread remembers where its values are in the two tables that it has looked into last, by the tables' identities,
-//! which are never reused: so it mostly finds its value without a look into the table.
+//! | step | thread | how |
+//! |---|---|---|
+//! | a slot is made | its own, at its first call | added to the set, then to the map |
+//! | the value is used | its own | a flag that no other thread reads |
+//! | the thread ends | its own | the slot leaves the set, and its value is ended and freed, all under the lock |
+//! | the table is dropped | any | the set is emptied under the lock; the slots are freed after that |
+//!
+//! So whoever takes a slot out of the set frees it. The map does not own the slot: an entry keeps only the set alive, which
+//! tells whether the table still has the slot. Entries of dropped tables are removed when the map has doubled.
+//!
+//! A thread may end after what the values borrow: `thread::scope` does not wait for the destructors of thread-locals. So a
+//! value is ended under the lock, for which whoever drops the table waits; and what [`ThreadValue::end`] does uses nothing
+//! that is borrowed, since a table that was forgotten outlives that too. No user code runs under the lock: waiters that
+//! the end of a value wakes are woken after it. A slot in use stays until the table is dropped: user code that runs in a
+//! call may exit the process, which destroys the thread-locals of the thread that makes the call.
+//!
+//! A thread remembers its slots in the two tables that it has looked into last, by the addresses of their sets, so it
+//! mostly finds its value without a look into the map. An address is not used again while the map has the entry, and what
+//! is remembered is forgotten when entries are removed.
 
-use crate::sync::{
-    defer, exclusive, lock, planted, thread_locals, weak, AtomicPtr, Mutex, Ordering, UnsafeCell,
-};
-use std::cell::Cell;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use super::reclaim;
+use crate::sync::{lock, thread_locals, Mutex, UnsafeCell};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::marker::PhantomData;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// Bucket `n` has the values of `2^n` threads.
-const BUCKETS: usize = usize::BITS as usize;
+/// Entries of a thread's map from which on those of dropped tables are removed.
+const MANY: usize = 16;
+
+/// What has to be done when the locks are released.
+pub(crate) type Afterwards = Box<dyn FnOnce()>;
+
+/// What a table has for a thread.
+pub(crate) trait ThreadValue: Sized {
+    /// Whether the value can be ended: nothing is left in it that user code would have to be run for.
+    fn may_end(&mut self) -> bool;
+
+    /// Ends the value, since its thread ends, without user code, and without use of anything that its type borrows. Returns
+    /// what has to be done outside of locks.
+    fn end(&mut self) -> Afterwards;
+}
 
 /// A value for each thread.
-pub(crate) struct ThreadCells<C> {
-    buckets: [AtomicPtr<ThreadSlot<C>>; BUCKETS],
-    identity: usize,
+pub(crate) struct ThreadCells<C: ThreadValue> {
+    slots: Arc<SlotSet>,
+    /// The table owns the values.
+    values: PhantomData<C>,
 }
+
+/// The slots of one table, without the type of their values.
+#[derive(Default)]
+struct SlotSet(Mutex<BTreeSet<NonNull<()>>>);
+
+// SAFETY: they are only addresses here; whoever uses a slot says why that is sound.
+unsafe impl Send for SlotSet {}
+// SAFETY: as above.
+unsafe impl Sync for SlotSet {}
 
 /// The place of one thread's value.
 struct ThreadSlot<C> {
-    value: UnsafeCell<Option<C>>,
+    value: UnsafeCell<C>,
     /// Whether the thread uses the value now.
     busy: Cell<bool>,
 }
 
 // SAFETY: the values are owned; the thread that drops them had to be sent them.
-unsafe impl<C: Send> Send for ThreadCells<C> {}
-// SAFETY: by shared reference each slot is used by one thread at a time, that with its number. Threads with the same
-// number use it one after the other, in the order of the lock of the numbers, so a value moves between them.
-unsafe impl<C: Send> Sync for ThreadCells<C> {}
+unsafe impl<C: ThreadValue + Send> Send for ThreadCells<C> {}
+// SAFETY: by shared reference each slot is used by its thread alone. A value is dropped by another one, with the table.
+unsafe impl<C: ThreadValue + Send> Sync for ThreadCells<C> {}
 
-impl<C> ThreadCells<C> {
+impl<C: ThreadValue> ThreadCells<C> {
     pub(crate) fn new() -> Self {
         Self {
-            buckets: [(); BUCKETS].map(|()| AtomicPtr::new(ptr::null_mut())),
-            identity: new_identity(),
+            slots: Arc::default(),
+            values: PhantomData,
         }
     }
 
@@ -58,114 +96,92 @@ impl<C> ThreadCells<C> {
         if slot.busy.replace(true) {
             return None;
         }
-        // SAFETY: the slot belongs to this thread, and was not in use; it was filled before it was found.
-        let value = |value: *mut Option<C>| unsafe { (*value).as_mut().unwrap_unchecked() };
         Some(Own {
             busy: &slot.busy,
-            value: slot.value.with_mut(|at| NonNull::from(value(at))),
+            // SAFETY: the slot belongs to this thread, and was not in use.
+            value: slot
+                .value
+                .with_mut(|value| unsafe { NonNull::new_unchecked(value) }),
         })
     }
 
-    /// The slot of the current thread, which is filled, if the thread remembers it.
+    /// The slot of the current thread, if the thread remembers it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push and the pop without a handle
     fn known_slot(&self) -> Option<&ThreadSlot<C>> {
-        let known = KNOWN.try_with(|known| known.find(self.identity));
+        let known = KNOWN.try_with(|known| known.find(Arc::as_ptr(&self.slots)));
         let slot = known.ok().flatten()?;
-        // SAFETY: a slot of this table, since no other one ever has this identity; it lives as long. It is still this
-        // thread's: a thread forgets its slots before its number is given to another one.
+        // SAFETY: a slot of this table, since a thread forgets what it remembers before another set can have its address.
+        // It lives as long: only this thread frees it before, when it ends, and then it remembers nothing.
         Some(unsafe { slot.cast::<ThreadSlot<C>>().as_ref() })
     }
 
-    /// Finds the slot of the current thread in the table, fills it if it is vacant, and remembers it. `None` as for
-    /// [`ThreadCells::own`].
+    /// Finds the slot of the current thread in its map, or makes it, and remembers it. `None`: the thread-locals of the
+    /// thread are destroyed.
     #[cold]
     #[inline(never)]
     fn find_slot(&self, make: impl FnOnce() -> C) -> Option<&ThreadSlot<C>> {
-        let slot = self.slot(location()?);
-        if slot.busy.get() {
-            return None;
-        }
-        // SAFETY: the slot belongs to this thread, and is not in use.
-        let is_vacant = slot.value.with(|value| unsafe { (*value).is_none() });
-        if is_vacant {
-            slot.fill(make);
-        }
-        let at = NonNull::from(slot).cast();
-        KNOWN.with(|known| known.remember(self.identity, at));
-        Some(slot)
+        // First: where those that are made last are destroyed first, the map is destroyed before the thread's garbage.
+        reclaim::register();
+        let table = Arc::as_ptr(&self.slots);
+        let slot = match MAP.try_with(|map| map.find(table)).ok()? {
+            Some(slot) => slot,
+            None => self.add_slot(make),
+        };
+        KNOWN.with(|known| known.remember(table, slot));
+        // SAFETY: as in `known_slot`: the map has the entry.
+        Some(unsafe { slot.cast::<ThreadSlot<C>>().as_ref() })
     }
 
-    #[inline]
-    fn slot(&self, Location { bucket, index }: Location) -> &ThreadSlot<C> {
-        // ORDERING: Acquire; pairs with `threads.add-bucket`.
-        let mut slots = self.buckets[bucket].load(weak!("threads.bucket", Acquire));
-        if slots.is_null() {
-            slots = self.add_bucket(bucket);
-        }
-        // SAFETY: a bucket lives as long as the table, and the index is less than its number of slots.
-        unsafe { &*slots.add(index) }
-    }
-
-    #[cold]
-    fn add_bucket(&self, bucket: usize) -> *mut ThreadSlot<C> {
-        let slots: Box<[ThreadSlot<C>]> =
-            (0..1_usize << bucket).map(|_| ThreadSlot::new()).collect();
-        let slots = Box::into_raw(slots).cast::<ThreadSlot<C>>();
-        // ORDERING: Release; pairs with `threads.bucket`. Acquire on failure; pairs with the Release of the other thread.
-        match self.buckets[bucket].compare_exchange(
-            ptr::null_mut(),
-            slots,
-            weak!("threads.add-bucket", Release),
-            weak!("threads.other-bucket", Acquire),
-        ) {
-            Ok(_) => slots,
-            Err(other) => {
-                // SAFETY: made above, and not shared.
-                unsafe { drop_bucket(slots, bucket) };
-                other
-            }
-        }
-    }
-}
-
-impl<C> ThreadSlot<C> {
-    fn new() -> Self {
-        Self {
-            value: UnsafeCell::new(None),
+    /// Makes a slot for the current thread, whose thread-locals are not destroyed.
+    fn add_slot(&self, make: impl FnOnce() -> C) -> NonNull<()> {
+        let slot = Box::new(ThreadSlot {
+            value: UnsafeCell::new(make()),
             busy: Cell::new(false),
-        }
-    }
-
-    /// Fills the slot, which belongs to this thread, is vacant and not in use.
-    fn fill(&self, make: impl FnOnce() -> C) {
-        self.busy.set(true);
-        let _in_use = defer(|| self.busy.set(false));
-        let new = make();
-        // SAFETY: by contract; and `busy` has made this the only use.
-        self.value.with_mut(|value| unsafe { *value = Some(new) });
+        });
+        let slot = NonNull::from(Box::leak(slot)).cast();
+        lock(&self.slots.0).insert(slot);
+        MAP.with(|map| {
+            map.add(Entry {
+                slots: Arc::clone(&self.slots),
+                slot,
+                end: end_slot::<C>,
+            });
+        });
+        slot
     }
 }
 
+impl<C: ThreadValue> Drop for ThreadCells<C> {
+    fn drop(&mut self) {
+        let slots = mem::take(&mut *lock(&self.slots.0));
+        let own = |slot: NonNull<()>| slot.cast::<ThreadSlot<C>>().as_ptr();
+        // SAFETY: they were made by a box, and were in the set until now. `&mut self`: nobody uses them.
+        let owned = |slot| unsafe { Box::from_raw(own(slot)) };
+        // The others too if one panics.
+        drop(slots.into_iter().map(owned).collect::<Vec<_>>());
+    }
+}
+
+/// Ends the value in a slot, and frees it, if it is not in use. Returns what has to be done outside of locks.
+///
 /// # Safety
 ///
-/// The slots are those of this bucket, and the caller's.
-unsafe fn drop_bucket<C>(slots: *mut ThreadSlot<C>, bucket: usize) {
-    let slots = ptr::slice_from_raw_parts_mut(slots, 1 << bucket);
-    // SAFETY: by contract; they were made by a box.
-    drop(unsafe { Box::from_raw(slots) });
-}
-
-impl<C> Drop for ThreadCells<C> {
-    fn drop(&mut self) {
-        for (bucket, slots) in self.buckets.iter_mut().enumerate() {
-            let slots = exclusive(slots);
-            if !slots.is_null() {
-                // SAFETY: `&mut self`: nobody uses them.
-                unsafe { drop_bucket(slots, bucket) };
-            }
-        }
+/// The slot is one of the current thread with such a value, and in its set, whose lock is held.
+unsafe fn end_slot<C: ThreadValue>(slot: NonNull<()>) -> Option<Afterwards> {
+    let slot = slot.cast::<ThreadSlot<C>>();
+    // SAFETY: by contract.
+    let ThreadSlot { value, busy } = unsafe { slot.as_ref() };
+    // SAFETY: the slot belongs to this thread; the value is used only if it is not in use.
+    let can_end = !busy.get() && value.with_mut(|value| unsafe { (*value).may_end() });
+    if !can_end {
+        return None;
     }
+    // SAFETY: as above.
+    let afterwards = value.with_mut(|value| unsafe { (*value).end() });
+    // SAFETY: made by a box; it leaves the set under the same lock, so nobody else frees it.
+    drop(unsafe { Box::from_raw(slot.as_ptr()) });
+    Some(afterwards)
 }
 
 /// The use of the current thread's value. It ends on the thread on which it began.
@@ -199,33 +215,88 @@ impl<C> Drop for Own<'_, C> {
     }
 }
 
-/// The bucket of a number, and its index there.
-#[derive(Clone, Copy)]
-struct Location {
-    bucket: usize,
-    index: usize,
+/// The slots of the current thread.
+struct Map {
+    entries: RefCell<BTreeMap<*const SlotSet, Entry>>,
+    /// The number of entries at which those of dropped tables are removed.
+    full: Cell<usize>,
 }
 
-impl Location {
-    /// For a thread that has no number yet.
-    const NONE: Self = Self::without_bucket(0);
-    /// For a thread whose thread-locals are destroyed.
-    const GONE: Self = Self::without_bucket(1);
+/// A slot of the current thread.
+struct Entry {
+    slots: Arc<SlotSet>,
+    slot: NonNull<()>,
+    /// [`end_slot`] for its type.
+    end: unsafe fn(NonNull<()>) -> Option<Afterwards>,
+}
 
-    const fn without_bucket(index: usize) -> Self {
+impl Map {
+    const fn new() -> Self {
         Self {
-            bucket: BUCKETS,
-            index,
+            entries: RefCell::new(BTreeMap::new()),
+            full: Cell::new(MANY),
         }
     }
 
-    fn of(number: usize) -> Self {
-        let bucket = BUCKETS - 1 - (number + 1).leading_zeros() as usize;
-        Self {
-            bucket,
-            index: number + 1 - (1 << bucket),
+    fn find(&self, table: *const SlotSet) -> Option<NonNull<()>> {
+        self.entries.borrow().get(&table).map(|entry| entry.slot)
+    }
+
+    fn add(&self, entry: Entry) {
+        let mut entries = self.entries.borrow_mut();
+        if entries.len() >= self.full.get() {
+            entries.retain(|_, entry| entry.is_in_table());
+            self.full.set(MANY.max(2 * entries.len()));
+            KNOWN.with(Known::forget);
+        }
+        entries.insert(Arc::as_ptr(&entry.slots), entry);
+    }
+
+    /// Ends all values of the current thread, which ends.
+    fn end(&self) {
+        let _ = KNOWN.try_with(Known::forget);
+        let entries = self.entries.take();
+        if !entries.is_empty() {
+            entries.into_values().for_each(Entry::end);
+            // The garbage of their shards: otherwise it stays until enough other threads pin.
+            reclaim::collect();
         }
     }
+}
+
+impl Entry {
+    /// Whether the table was not dropped.
+    fn is_in_table(&self) -> bool {
+        lock(&self.slots.0).contains(&self.slot)
+    }
+
+    fn end(self) {
+        let mut slots = lock(&self.slots.0);
+        if !slots.contains(&self.slot) {
+            return;
+        }
+        // SAFETY: a slot of this thread, with a value of this type, and in the set.
+        if let Some(afterwards) = unsafe { (self.end)(self.slot) } {
+            slots.remove(&self.slot);
+            drop(slots);
+            afterwards();
+        }
+    }
+}
+
+// Loom destroys thread-locals in a random order, and destructors that synchronize must have a fixed one. Its models
+// call `end_thread` instead.
+#[cfg(not(loom))]
+impl Drop for Map {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Ends the values of the current thread, as its end does.
+#[cfg(all(test, loom))]
+pub(crate) fn end_thread() {
+    MAP.with(Map::end);
 }
 
 /// The slots of the current thread in the two tables that it has looked into last.
@@ -234,14 +305,14 @@ struct Known([Cell<KnownSlot>; 2]);
 /// The slot of the current thread in a table.
 #[derive(Clone, Copy)]
 struct KnownSlot {
-    table: usize,
+    table: *const SlotSet,
     slot: NonNull<()>,
 }
 
 impl KnownSlot {
     /// What no table has.
     const NONE: Self = Self {
-        table: 0,
+        table: ptr::null(),
         slot: NonNull::dangling(),
     };
 }
@@ -252,7 +323,7 @@ impl Known {
     }
 
     #[inline]
-    fn find(&self, table: usize) -> Option<NonNull<()>> {
+    fn find(&self, table: *const SlotSet) -> Option<NonNull<()>> {
         let [last, before] = &self.0;
         let (last, before) = (last.get(), before.get());
         if last.table == table {
@@ -262,7 +333,7 @@ impl Known {
     }
 
     /// Remembers a slot, and forgets the one that was found before the last one.
-    fn remember(&self, table: usize, slot: NonNull<()>) {
+    fn remember(&self, table: *const SlotSet, slot: NonNull<()>) {
         let [last, before] = &self.0;
         before.set(last.replace(KnownSlot { table, slot }));
     }
@@ -274,113 +345,32 @@ impl Known {
     }
 }
 
-/// The identity of a new table, in this process.
-fn new_identity() -> usize {
-    // Not one of the models' atomics: it is only a number.
-    static LAST: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    // ORDERING: Relaxed; a number.
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-/// The numbers that no thread has.
-#[derive(Default)]
-struct Numbers {
-    /// The lowest one that was never given out.
-    next: usize,
-    released: BinaryHeap<Reverse<usize>>,
-}
-
-impl Numbers {
-    fn acquire(&mut self) -> usize {
-        if let Some(Reverse(number)) = self.released.pop() {
-            return number;
-        }
-        let number = self.next;
-        self.next += usize::from(!planted!("threads.shares-numbers"));
-        number
-    }
-}
-
-/// The numbers of the process.
-#[cfg(not(any(loom, shuttle)))]
-fn numbers() -> Arc<Mutex<Numbers>> {
-    static NUMBERS: std::sync::OnceLock<Arc<Mutex<Numbers>>> = std::sync::OnceLock::new();
-    Arc::clone(NUMBERS.get_or_init(Arc::default))
-}
-
-/// The numbers of one execution.
-#[cfg(any(loom, shuttle))]
-fn numbers() -> Arc<Mutex<Numbers>> {
-    crate::sync::lazy_static! {
-        static ref NUMBERS: Arc<Mutex<Numbers>> = Arc::new(Mutex::new(Numbers::default()));
-    }
-    Arc::clone(&NUMBERS)
-}
-
 thread_locals! {
-    static LOCATION: Cell<Location> = Cell::new(Location::NONE);
     static KNOWN: Known = Known::new();
-    static GUARD: NumberGuard = NumberGuard(Cell::new(None));
+    static MAP: Map = Map::new();
 }
 
-/// Releases the number of a thread when the thread ends.
-struct NumberGuard(Cell<Option<(usize, Arc<Mutex<Numbers>>)>>);
-
-impl NumberGuard {
-    fn release(&self) {
-        // Destructors that run later on this thread find no number, and no slot.
-        let _ = LOCATION.try_with(|location| location.set(Location::GONE));
-        let _ = KNOWN.try_with(Known::forget);
-
-        if let Some((number, numbers)) = self.0.take() {
-            lock(&numbers).released.push(Reverse(number));
-        }
+/// The values of tests.
+#[cfg(test)]
+impl<V> ThreadValue for Cell<V> {
+    fn may_end(&mut self) -> bool {
+        true
     }
-}
 
-// Loom destroys thread-locals in a random order, and destructors that synchronize must have a fixed one. Its models
-// call `end_thread` instead.
-#[cfg(not(loom))]
-impl Drop for NumberGuard {
-    fn drop(&mut self) {
-        self.release();
+    fn end(&mut self) -> Afterwards {
+        Box::new(|| ())
     }
-}
-
-/// Releases the number of the current thread, which ends.
-#[cfg(all(test, loom))]
-pub(crate) fn end_thread() {
-    GUARD.with(NumberGuard::release);
-}
-
-/// The location of the current thread's values; `None` if its thread-locals are destroyed.
-#[inline]
-fn location() -> Option<Location> {
-    match LOCATION.try_with(Cell::get) {
-        Ok(location) if location.bucket < BUCKETS => Some(location),
-        Ok(location) if location.index == Location::NONE.index => acquire_number(),
-        _ => None,
-    }
-}
-
-#[cold]
-fn acquire_number() -> Option<Location> {
-    let acquire = |guard: &NumberGuard| {
-        let numbers = numbers();
-        let number = lock(&numbers).acquire();
-        guard.0.set(Some((number, numbers)));
-        let acquired = Location::of(number);
-        LOCATION.with(|location| location.set(acquired));
-        acquired
-    };
-    GUARD.try_with(acquire).ok()
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{NumberGuard, ThreadCells, GUARD};
+    use super::{ThreadCells, MANY, MAP};
     use std::cell::Cell;
+    use std::sync::Arc;
     use std::thread;
+
+    /// A value whose drops can be counted.
+    type Counted = Cell<Option<Arc<()>>>;
 
     #[test]
     fn each_table_has_values_of_its_own() {
@@ -395,29 +385,58 @@ mod tests {
 
     #[test]
     fn a_new_table_has_no_values_of_the_one_that_was_there_before() {
-        let mut table = ThreadCells::new();
-        assert_eq!(table.own(|| 1).as_deref(), Some(&1));
-        table = ThreadCells::new();
-        assert_eq!(table.own(|| 2).as_deref(), Some(&2));
+        for round in 0..4 * MANY {
+            let table = ThreadCells::new();
+            let own = table.own(|| Cell::new(round)).expect("it is not in use");
+            assert_eq!(own.get(), round);
+        }
+    }
+
+    #[test]
+    fn a_thread_forgets_dropped_tables() {
+        let kept = ThreadCells::new();
+        assert!(kept.own(|| Cell::new(1)).is_some());
+        for _ in 0..10 * MANY {
+            assert!(ThreadCells::new().own(|| Cell::new(2)).is_some());
+        }
+        assert!(MAP.with(|map| map.entries.borrow().len()) <= 2 * MANY);
+        assert_eq!(kept.own(|| Cell::new(3)).map(|own| own.get()), Some(1));
     }
 
     #[test]
     fn threads_share_no_values() {
         let table = ThreadCells::new();
-        let own = table.own(|| 1);
-        let other = || assert_eq!(table.own(|| 2).as_deref(), Some(&2));
+        let own = table.own(|| Cell::new(1));
+        let other = || assert_eq!(table.own(|| Cell::new(2)).map(|own| own.get()), Some(2));
         thread::scope(|scope| scope.spawn(other).join().unwrap());
-        assert_eq!(own.as_deref(), Some(&1));
+        assert_eq!(own.map(|own| own.get()), Some(1));
     }
 
     #[test]
-    fn a_thread_that_ends_forgets_its_values() {
-        let table = ThreadCells::new();
-        let ends = || {
-            assert!(table.own(|| 1).is_some());
-            GUARD.with(NumberGuard::release);
-            assert!(table.own(|| 2).is_none());
+    fn a_thread_that_ends_ends_its_values() {
+        let [count, other] = [(); 2].map(|()| Arc::new(()));
+        let table = Arc::new(ThreadCells::<Counted>::new());
+        let values = [&count, &other].map(Arc::clone);
+        let uses = |table: Arc<ThreadCells<Counted>>, value| {
+            thread::spawn(move || assert!(table.own(|| Cell::new(Some(value))).is_some()))
         };
-        thread::scope(|scope| scope.spawn(ends).join().unwrap());
+        let [first, second] = values;
+        uses(Arc::clone(&table), first).join().unwrap();
+        assert_eq!(Arc::strong_count(&count), 1);
+        // Whoever comes last: the thread, or the table.
+        uses(table, second).join().unwrap();
+        assert_eq!(Arc::strong_count(&other), 1);
+    }
+
+    #[test]
+    fn a_value_in_use_does_not_end_with_its_thread() {
+        let count = Arc::new(());
+        let table = ThreadCells::<Counted>::new();
+        let own = table.own(|| Cell::new(Some(Arc::clone(&count))));
+        MAP.with(super::Map::end);
+        assert_eq!(Arc::strong_count(&count), 2);
+        drop(own);
+        drop(table);
+        assert_eq!(Arc::strong_count(&count), 1);
     }
 }

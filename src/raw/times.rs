@@ -74,8 +74,7 @@ impl Times {
     /// The row is alive.
     pub(super) unsafe fn bytes(self) -> usize {
         // SAFETY: by contract.
-        self.0
-            .map_or(0, |row| TimeRow::bytes(unsafe { Row::len(row) }))
+        self.0.map_or(0, |row| unsafe { Row::bytes(row) })
     }
 
     /// Frees the row at once.

@@ -18,6 +18,7 @@ pub(crate) mod model;
 mod mutex;
 mod panic;
 mod start;
+mod visits;
 mod weaken;
 #[cfg(yields)]
 mod yields;
@@ -28,6 +29,9 @@ pub(crate) use panic::swallow_panic;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use parking_lot::Condvar;
 pub(crate) use start::{start, start_before};
+pub(crate) use visits::count_visit;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use visits::visits_of;
 #[cfg(any(loom, yields))]
 pub(crate) use weaken::ordering;
 pub(crate) use weaken::{is_weakened, planted, step, weak};

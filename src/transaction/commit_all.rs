@@ -62,7 +62,11 @@ use crate::{Expired, Unleased};
 /// commit_all((from.begin(), to.begin())); // `Leased<Fifo>` is not `Unleased`
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn commit_all<C: Transactions + Unleased>(transactions: C) -> C::Taken {
+pub fn commit_all<C>(transactions: C) -> C::Taken
+where
+    C: Transactions,
+    C: Unleased, // a lease can expire: if one of the queues leases its items, use `try_commit_all`
+{
     transactions.commit_all()
 }
 

@@ -3,8 +3,8 @@
 use super::commit_all::sealed::{Committed, Member};
 use super::Transaction;
 use crate::core::end::CommitCounts;
-use crate::order::{EntryOf, Order};
-use crate::policy::lease::Lost;
+use crate::order::{Order, StoredOf};
+use crate::policy::lease::{Copies, Lost};
 #[cfg(not(any(loom, shuttle)))]
 use crate::policy::retry::Cause;
 use crate::raw::Party;
@@ -31,11 +31,12 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// assert_eq!(done, ["job done"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("ack", "acknowledge"))]
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
     pub fn commit(self) -> Taken<'h, T, O>
     where
-        O: Unleased,
+        O: Unleased, // a lease can expire: if the queue leases its items, use `try_commit`
     {
         self.conclude()
     }
@@ -59,6 +60,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     ///
     /// [`Expired`] if an item was taken back. Then this transaction is aborted: items taken back belong to others,
     /// and the rest goes back to the head.
+    #[doc(alias("ack", "acknowledge"))]
     #[inline]
     pub fn try_commit(mut self) -> Result<Taken<'h, T, O>, Expired> {
         self.close_leases()?;
@@ -129,6 +131,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// # Panics
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
+    #[doc(alias("extend", "heartbeat", "visibility timeout"))]
     #[track_caller]
     pub fn renew(&self) -> Result<(), Expired> {
         let renewed = self.local().renew();
@@ -147,6 +150,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// assert_eq!(queue.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("nack", "rollback", "reject"))]
     pub fn abort(self) {
         drop(self);
     }
@@ -169,7 +173,7 @@ impl<'h, T: 'h, O: Order<T> + 'h> Committed for Transaction<'h, T, O> {
 }
 
 impl<'h, T: 'h, O: Order<T> + 'h> Member for Transaction<'h, T, O> {
-    type Copies = Vec<EntryOf<T, O>>;
+    type Copies = Copies<StoredOf<T, O>>;
 
     fn close_leases(&mut self) -> Result<(), Expired> {
         self.close_leases()

@@ -19,15 +19,17 @@ pub use owned::OwnedTransaction;
 pub use peek::Peek;
 pub use taken::{OwnedTaken, Taken};
 
+#[cfg(not(any(loom, shuttle)))]
+use crate::core::pop_batch::Batch;
 use crate::core::Local;
 use crate::order::Order;
 use crate::raw::{Borrow, Open};
 use crate::Fifo;
 #[cfg(not(any(loom, shuttle)))]
-use crate::{policy::telemetry::RunSpan, DeliveryId, Item, PopError};
+use crate::{future::PopBatchAsync, policy::telemetry::RunSpan, DeliveryId, Item, PopError};
 use std::fmt;
 #[cfg(not(any(loom, shuttle)))]
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 /// A transaction of one [`Handle`](crate::Handle).
 ///
@@ -38,8 +40,9 @@ use std::sync::Arc;
 ///
 /// It borrows its handle. An [`OwnedTransaction`] owns its handle, so that it may be stored and sent.
 ///
-/// An abort cannot fail, and allocates nothing, except a timer if tasks wait for items that it delays. Modifications
-/// of held items are kept. Aborted items are ready again at once, without limit. For work that fails repeatedly, give
+/// An abort cannot fail. It allocates nothing, on whatever thread, with [few
+/// exceptions](crate::internals#delays-and-dead-letters), such as a timer if tasks wait for items that it delays.
+/// Modifications of held items are kept. Aborted items are ready again at once, without limit. For work that fails repeatedly, give
 /// the queue a [backoff](crate::Builder::backoff) and [`max_attempts`](crate::Builder::max_attempts),
 /// [retry](Self::retry_after) an item later, or [fail](Self::fail) it. [`Workers`](crate::Workers) back off by
 /// default.
@@ -144,6 +147,17 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         Ok((Item::new(item), local.since()))
     }
 
+    /// The future of a pool's batch: up to `max` items, for the first of which it waits indefinitely, and for the others at
+    /// most for `linger`. Without items if the queue is closed and drained.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn pop_batch_lingering(
+        &self,
+        max: usize,
+        linger: Duration,
+    ) -> PopBatchAsync<'_, T, O> {
+        PopBatchAsync::new(self.local(), Batch::new(1, max).lingering(linger))
+    }
+
     /// The span of a worker's run, whose first item is at the given attempt.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn run_span(&self, worker: &str, attempt: u32) -> RunSpan {
@@ -163,6 +177,13 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         })
     }
 
+    /// Whether it has retried or failed an item itself.
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline]
+    pub(crate) fn has_given_up(&mut self) -> bool {
+        self.open.cell_mut().get_mut().has_given_up()
+    }
+
     /// The time stamp of when it took its first item; 0 if the handle is not watched.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn since(&self) -> u64 {
@@ -173,12 +194,12 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
 impl<T, O: Order<T>> fmt::Debug for Transaction<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Transaction");
-        if self.open.cell().is_borrowed() {
+        // Another thread may borrow a transaction of a task meanwhile.
+        let Some(local) = self.open.cell().try_borrow() else {
             return debug.finish_non_exhaustive();
-        }
-        debug
-            .field("staged", &self.staged())
-            .field("held", &self.held())
-            .finish()
+        };
+        let (staged, held) = (local.staged(), local.held());
+        drop(local); // before a formatter runs
+        debug.field("staged", &staged).field("held", &held).finish()
     }
 }

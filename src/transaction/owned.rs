@@ -7,12 +7,14 @@ use crate::core::end::CommitCounts;
 use crate::core::failed::NoRoom;
 use crate::core::pool::{CheckedOut, Home};
 use crate::core::{CellOf, Local};
-use crate::order::{EntryOf, Order};
+use crate::item::Items;
+use crate::order::{Order, StoredOf};
+use crate::policy::lease::Copies;
 use crate::policy::retry::Cause;
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-use crate::raw::Open;
+use crate::raw::{Lend, Open};
 use crate::raw::{Owner, Party};
-use crate::{Backoff, Expired, Fifo, Items, PushError, Reason, Unleased};
+use crate::{Backoff, Expired, Fifo, PushError, Reason, Unleased};
 use std::fmt;
 use std::ops::Deref;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -67,6 +69,13 @@ struct Opened<T, O: Order<T>> {
     pool: Home<T, O>,
 }
 
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+impl<T, O: Order<T>> Lend for OwnedTransaction<T, O> {
+    fn lend(&mut self, lent: bool) {
+        self.cell().lend(lent);
+    }
+}
+
 const OPEN: &str = "the transaction is open until its end";
 
 impl<T, O: Order<T>> OwnedTransaction<T, O> {
@@ -99,7 +108,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         self.opened.as_mut().expect(OPEN).tx.open.cell_mut()
     }
 
-    /// All items that the transaction holds, in the order of the pops.
+    /// All items that the transaction holds, in the order of the pops: see [`Transaction::items`].
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -116,8 +125,8 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         Items::new(self.cell().held_items())
     }
 
-    /// [Gives all held items back](Transaction::retry_after), to be delivered again after `delay`. Staged items are
-    /// not affected: [`commit`](Self::commit) publishes them.
+    /// [Gives all held items back](Transaction::retry_after), to be delivered again after `delay`. Those of a FIFO queue
+    /// come back in the order of the pops. Staged items are not affected: [`commit`](Self::commit) publishes them.
     ///
     /// ```
     /// use std::time::Duration;
@@ -137,6 +146,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// # Errors
     ///
     /// [`PushError::Full`] as for [`Transaction::retry_after`]: earlier items have been given back, that one and later ones are still held.
+    #[doc(alias("nack", "delay"))]
     pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
         let retried = self.cell().retry_all(delay);
         retried.map_err(|NoRoom| PushError::Full(()))
@@ -182,9 +192,10 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// assert!(delivery.commit().eq(["job"]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("ack", "acknowledge"))]
     pub fn commit(self) -> OwnedTaken<T, O>
     where
-        O: Unleased,
+        O: Unleased, // a lease can expire: if the queue leases its items, use `try_commit`
     {
         self.conclude()
     }
@@ -204,6 +215,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// # Errors
     ///
     /// As for [`Transaction::try_commit`].
+    #[doc(alias("ack", "acknowledge"))]
     pub fn try_commit(mut self) -> Result<OwnedTaken<T, O>, Expired> {
         self.close_leases()?;
         Ok(self.conclude())
@@ -261,6 +273,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// # Panics
     ///
     /// If the destructor of a staged item panics. The transaction is aborted then, and the next one has begun.
+    #[doc(alias = "nack")]
     pub fn rollback(&mut self) {
         self.roll_back(CellOf::abort);
     }
@@ -313,6 +326,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// assert_eq!(queue.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("nack", "reject"))]
     pub fn abort(self) {
         drop(self);
     }
@@ -325,7 +339,7 @@ impl<T, O: Order<T>> Committed for OwnedTransaction<T, O> {
 }
 
 impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
-    type Copies = Vec<EntryOf<T, O>>;
+    type Copies = Copies<StoredOf<T, O>>;
 
     fn close_leases(&mut self) -> Result<(), Expired> {
         self.opened.as_mut().expect(OPEN).tx.close_leases()

@@ -84,6 +84,23 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
             .expect("present until the peek is dropped")
     }
 
+    /// How often the item was delivered before; the peek is no delivery.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let mut handle = queue.handle();
+    /// drop(handle.begin().pop()?); // gives it back
+    /// let tx = handle.begin();
+    /// let peeked = tx.peek()?;
+    /// assert_eq!(peeked.attempts(), 1);
+    /// assert_eq!(peeked.take().attempts(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attempts(&self) -> u32 {
+        self.peeked().attempts()
+    }
+
     /// Takes the item, as a pop instead of the peek would have done.
     ///
     /// ```

@@ -130,6 +130,9 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// The returned [`Peek`] borrows the transaction, and keeps the item from being delivered to others. When it is
     /// dropped the item is back in its place; no delivery is counted.
     ///
+    /// Until then the item is held, as by a transaction: pops pass over it and deliver the next ones before it, and
+    /// return [`PopError::Empty`] if there are none.
+    ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
     /// queue.push(7)?;

@@ -3,8 +3,8 @@
 use super::Transaction;
 use crate::core::pop_batch::Batch;
 use crate::future::PopBatchAsync;
+use crate::item::Items;
 use crate::order::Order;
-use crate::Items;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
@@ -82,8 +82,11 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// A future that pops up to `max` items, and is ready when there are at least `min` of them. It borrows the
     /// transaction until it is ready or dropped. Its output is that of [`Transaction::pop_batch_blocking`].
     ///
-    /// Cancel safe: the transaction holds the items it has taken, even if the future is dropped early, and commits or
-    /// aborts them. It takes items only while it is polled.
+    /// Cancel safe: no item is lost. But each poll takes what is ready, and what was taken stays with the transaction
+    /// if the future is dropped before it is ready. Nobody has seen these items then, and [`commit`](Self::commit)
+    /// commits them with the others. So after a `select!` or a timeout, get all items of the transaction by
+    /// [`items`](Self::items) before you commit; to wait for a batch for a limited time, use
+    /// [`pop_batch_timeout_async`](Self::pop_batch_timeout_async).
     ///
     /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
     /// wake-up](crate::guide::waiting#cancel-safety).
@@ -97,7 +100,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// handle.push_batch([1, 2, 3])?;
     /// let tx = handle.begin();
     /// assert_eq!(tx.pop_batch_async(2, 2).await.len(), 2);
-    /// assert!(tx.pop_batch_async(5, 10).now_or_never().is_none());
+    /// assert!(tx.pop_batch_async(5, 10).now_or_never().is_none()); // it has taken the third item
     /// assert_eq!(tx.held(), 3);
     /// assert!(tx.commit().eq([1, 2, 3]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -110,5 +113,62 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     pub fn pop_batch_async(&self, min: usize, max: usize) -> PopBatchAsync<'_, T, O> {
         PopBatchAsync::new(self.local(), Batch::new(min, max))
+    }
+
+    /// As [`Transaction::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min`
+    /// items.
+    ///
+    /// The time runs from this call on, by the [clock](crate::Builder::clock) of the queue; it needs no runtime. Cancel
+    /// safe, as [`Transaction::pop_batch_async`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch([1, 2, 3])?;
+    /// let tx = handle.begin();
+    /// let rows = tx.pop_batch_timeout_async(5, 10, Duration::from_millis(1)).await;
+    /// assert_eq!(rows.len(), 3); // all that came in time
+    /// tx.commit();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn pop_batch_timeout_async(
+        &self,
+        min: usize,
+        max: usize,
+        timeout: Duration,
+    ) -> PopBatchAsync<'_, T, O> {
+        let local = self.local();
+        let batch = Batch::new(min, max).within(timeout, &local.shared().time);
+        PopBatchAsync::new(local, batch)
+    }
+
+    /// All items that the transaction holds, in the order of the pops, those included that it took for futures that
+    /// were dropped.
+    ///
+    /// ```
+    /// use futures::FutureExt;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch([1, 2])?;
+    /// let mut tx = handle.begin();
+    /// assert!(tx.pop_batch_async(5, 10).now_or_never().is_none());
+    /// for mut item in tx.items() {
+    ///     *item *= 10;
+    /// }
+    /// assert!(tx.commit().eq([10, 20]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn items(&mut self) -> Items<'_, T, O> {
+        Items::new(self.open.cell_mut().held_items())
     }
 }

@@ -31,6 +31,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// # Panics
     ///
     /// If the item belongs to another transaction, or this one [is borrowed](Transaction#borrowing).
+    #[doc(alias("nack", "requeue"))]
     #[track_caller]
     pub fn retry(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
         self.give_back_later(item, None)
@@ -76,6 +77,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// # Panics
     ///
     /// If the item belongs to another transaction, or this one [is borrowed](Transaction#borrowing).
+    #[doc(alias("nack", "delay", "defer", "retry_at"))]
     #[track_caller]
     pub fn retry_after(&self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
         self.give_back_later(item, Some(delay))
@@ -113,11 +115,31 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// If the item belongs to another transaction, or this one [is borrowed](Transaction#borrowing), and if `error`
     /// panics when it is formatted. The item is still held then.
+    #[doc(alias("reject", "dead letter"))]
     #[track_caller]
     pub fn fail(&self, item: Item<'_, T>, error: impl fmt::Display) -> Result<(), PushError<()>> {
         let error = error.to_string().into();
-        let failed = self.local().fail(item.reference, error);
+        let failed = self.local().fail(item.reference, error, None);
         failed.map(drop).map_err(|NoRoom| PushError::Full(()))
+    }
+
+    /// Gives a held item back to the head, as if it had not been delivered: for crates that keep queues elsewhere too.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::retry`].
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn put_back(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
+        let put_back = self.local().put_back(item.reference);
+        put_back.map(drop).map_err(|NoRoom| PushError::Full(()))
+    }
+
+    /// How many items of the queue ever became dead letters: for crates that keep queues elsewhere too.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn died(&self) -> u64 {
+        self.local().shared().failures.letters.died()
     }
 
     #[track_caller]
@@ -126,7 +148,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         item: Item<'_, T>,
         delay: Option<Duration>,
     ) -> Result<(), PushError<()>> {
-        let retried = self.local().retry(item.reference, delay);
+        let retried = self.local().retry(item.reference, delay, None);
         retried.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 }

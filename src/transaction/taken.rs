@@ -3,7 +3,8 @@
 use crate::core::end::CommitCounts;
 use crate::core::pool::CheckedOut;
 use crate::core::CellOf;
-use crate::order::{EntryOf, Order};
+use crate::order::{Order, StoredOf};
+use crate::policy::lease::Copies;
 use crate::{Fifo, OwnedTransaction};
 use std::fmt;
 use std::iter::FusedIterator;
@@ -69,7 +70,7 @@ impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Remaining<T, O, P> {
     }
 
     /// Ends the leases of the items, emits events, and returns the copies.
-    fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
+    fn end_guard(&mut self) -> Copies<StoredOf<T, O>> {
         self.cell.end_guard(self.len > 0)
     }
 
@@ -80,7 +81,7 @@ impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Remaining<T, O, P> {
     }
 
     /// Wakes waiters, emits events, and returns the copies of leased items.
-    fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
+    fn finish(&mut self, outcome: CommitCounts) -> Copies<StoredOf<T, O>> {
         self.wake_for(outcome);
         self.end_guard()
     }
@@ -133,12 +134,12 @@ macro_rules! iterate {
             }
 
             /// As [`Remaining::end_guard`].
-            pub(super) fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
+            pub(super) fn end_guard(&mut self) -> Copies<StoredOf<T, O>> {
                 self.0.end_guard()
             }
 
             /// As [`Remaining::finish`].
-            pub(super) fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
+            pub(super) fn finish(&mut self, outcome: CommitCounts) -> Copies<StoredOf<T, O>> {
                 self.0.finish(outcome)
             }
         }

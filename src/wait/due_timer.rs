@@ -7,7 +7,8 @@
 //! | `backup` | a waiter or a thread that announces a plan, by `fetch_min`; the backup | the backup is called by then |
 //!
 //! A plan is treated as a publication: its thread checks for waiters behind the same barrier as a push. So a waiter
-//! either sees the plan before it sleeps, or is woken for it.
+//! either sees the plan before it sleeps, or is woken for it. Where what is due can make room, waiters for room can be
+//! the leader too, and a plan wakes one of each kind.
 //!
 //! A woken task may not be polled for a long time, or never again. So a queue where tasks wait has a *backup*, a waker
 //! of its own, which is called a little after the planned time, and wakes all waiters if the plan is still overdue.
@@ -34,13 +35,25 @@ pub(crate) struct DueTimer {
     time: Time,
     /// The wait queue for items.
     wait_queue: Arc<WaitQueue>,
+    /// What has the wait queue for room, if what is due can make room.
+    room: Option<Arc<dyn Room>>,
+}
+
+/// What has a wait queue for room.
+pub(crate) trait Room: Send + Sync {
+    fn wait_queue(&self) -> &WaitQueue;
 }
 
 /// The waker that checks whether the leader is late. Weak, since a clock may keep it for a long time.
 struct Backup(Weak<DueTimer>);
 
 impl DueTimer {
-    pub(crate) fn new(time: Time, wait_queue: Arc<WaitQueue>) -> Arc<Self> {
+    /// `room`: if what is due can make room.
+    pub(crate) fn new(
+        time: Time,
+        wait_queue: Arc<WaitQueue>,
+        room: Option<Arc<dyn Room>>,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|due_timer| Self {
             next: AtomicU64::new(NEVER),
             timer: AtomicU64::new(NEVER),
@@ -48,7 +61,21 @@ impl DueTimer {
             waker: Waker::from(Arc::new(Backup(Weak::clone(due_timer)))),
             time,
             wait_queue,
+            room,
         })
+    }
+
+    /// Wakes a waiter for an item to take up a plan, and one for room, if it may make room.
+    pub(crate) fn notify_planned(&self) {
+        self.wait_queue.notify(1);
+        step!("duetimer.plans-no-room", self.notify_room());
+    }
+
+    /// Wakes a waiter for room to take up a plan, if it may make room.
+    pub(crate) fn notify_room(&self) {
+        if let Some(room) = &self.room {
+            room.wait_queue().notify(1);
+        }
     }
 
     /// The time before which nothing is due.
@@ -80,6 +107,11 @@ impl DueTimer {
         // ORDERING: Relaxed; a waiter that leaves has a full fence after it has cleared this, and checks
         // for others; a waiter that enters has one before it loads this.
         self.timer.load(Ordering::Relaxed)
+    }
+
+    /// Whether some waiter, if it reacts, wakes by the planned time.
+    pub(crate) fn has_leader(&self) -> bool {
+        self.timer() <= self.next()
     }
 
     /// Sets the time until which the leader sleeps; [`NEVER`]: there is no leader.
@@ -134,6 +166,9 @@ impl DueTimer {
         }
         self.set_timer(NEVER);
         step!("duetimer.backup-sleeps", self.wait_queue.wake_all());
+        if let Some(room) = &self.room {
+            room.wait_queue().wake_all();
+        }
     }
 }
 

@@ -13,6 +13,9 @@ pub(super) struct WaiterKey(NonZeroUsize);
 /// The sequence number of a waiter, in the order of arrival.
 pub(super) type Arrival = u64;
 
+/// The number of a service, in the order in which they began.
+pub(super) type Service = u64;
+
 #[derive(Default)]
 pub(super) struct Entries(Vec<ListNode>);
 
@@ -27,6 +30,8 @@ pub(super) struct ListNode {
     pub(super) waker: Option<Waker>,
     /// Whether it was woken in vain.
     pub(super) vain: bool,
+    /// The number of its service, if it was served since it waited last.
+    pub(super) service: Option<Service>,
     /// Whether it keeps what it has obtained so far while it is the first.
     pub(super) gathers: bool,
 }

@@ -14,8 +14,8 @@
 //! record in the wait queue from its first wait on, so that to wait again allocates nothing.
 //!
 //! Waiters are woken in FIFO order. A newcomer can overtake a woken waiter at most once: a waiter that was woken in
-//! vain is *served* when it is woken again, and newcomers that wait queue up behind it until it leaves or its attempt
-//! has failed.
+//! vain is *served* when it is woken again, and newcomers that wait queue up behind it until it leaves, its attempt
+//! has failed, or others have given way to it in vain.
 
 mod due_timer;
 mod entries;
@@ -30,7 +30,7 @@ mod word;
 #[cfg(all(loom, test))]
 mod models;
 
-pub(crate) use due_timer::DueTimer;
+pub(crate) use due_timer::{DueTimer, Room as WaitRoom};
 pub(crate) use park::{block, spin, Deadline, WakeTarget};
 pub(crate) use wait_queue::WaitQueue;
 pub(crate) use waiter::{Alone, WaitKind, Waiter, Waits, Wanted};

@@ -234,6 +234,29 @@ fn a_newcomer_behind_a_served_waiter_is_not_forgotten() {
     });
 }
 
+/// The served waiter never reacts.
+#[test]
+fn a_newcomer_behind_a_service_that_ends_is_not_forgotten() {
+    model(|| {
+        let things = Things::new(0);
+        let (mut first, waker) = (Waiter::default(), flag());
+        assert!(things.poll(&mut first, &waker).is_pending());
+        things.publish(1);
+        assert!(things.take().is_some());
+        assert!(things.poll(&mut first, &waker).is_pending());
+        things.publish(1);
+        let newcomer = thread::spawn({
+            let things = Arc::clone(&things);
+            move || things.wait()
+        });
+        for _ in 0..2 {
+            things.wait_queue.give_way_in_vain();
+        }
+        assert!(!things.wait_queue.word().is_serving());
+        newcomer.join().unwrap();
+    });
+}
+
 #[test]
 fn a_gatherer_behind_a_woken_waiter_is_told_when_that_leaves() {
     model(|| {

@@ -103,10 +103,10 @@ impl WaitQueue {
         self.notify_slowly(count);
     }
 
-    /// Wakes waiters for `count` items that a transaction published when it ended. After the close the end of any
-    /// transaction may be what they wait for. Returns whether ends [are awaited](WaitQueue::begin_notifying_ends).
+    /// Wakes waiters for `count` items that a transaction published when it ended. Returns whether others
+    /// await the end itself.
     #[inline]
-    #[must_use = "waiters for the queue to be idle must be notified"]
+    #[must_use = "those that wait for the queue to be idle or drained must be notified"]
     pub(crate) fn notify_end(&self, count: usize) -> bool {
         planted!("waitqueue.ends-unsaid", return false);
         barrier::compiler();
@@ -117,16 +117,7 @@ impl WaitQueue {
     #[inline(never)]
     fn notify_end_slowly(&self, count: usize) -> bool {
         let word = self.notify_slowly(count);
-        if word.is_closed() {
-            self.wake_all_if_any();
-        }
-        word.notifies_ends()
-    }
-
-    /// Whether ends [are awaited](WaitQueue::begin_notifying_ends), after an item was taken for good just now.
-    #[inline]
-    pub(crate) fn notifies_ends(&self) -> bool {
-        self.word_after_pop().notifies_ends()
+        word.notifies_ends() || word.is_closed() && word.waiting() > 0
     }
 
     /// The word after an item was taken for good just now.
@@ -360,6 +351,16 @@ impl WaitQueue {
         drop(list);
         self.wake(left.to_wake);
         swallow_panic(|| drop(left.waker));
+    }
+
+    /// Records that the caller has given way to the waiters that are being served, in vain: none of them has reacted.
+    #[cold]
+    pub(crate) fn give_way_in_vain(&self) {
+        let mut list = lock(&self.list);
+        let to_wake = list.give_way_in_vain();
+        self.update(&list);
+        drop(list);
+        self.wake(to_wake);
     }
 
     /// Whether a waiter is the oldest.

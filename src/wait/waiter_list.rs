@@ -1,6 +1,6 @@
 //! The waiters of a wait queue in FIFO order.
 
-use super::entries::{Arrival, Entries, WaiterKey};
+use super::entries::{Arrival, Entries, Service, WaiterKey};
 use super::record::Record;
 use super::word::ModeWord;
 use crate::sync::{planted, step};
@@ -28,6 +28,12 @@ pub(super) struct WaiterList {
     arrivals: Arrival,
     /// The number of waiters that are being served.
     serving: usize,
+    /// The last service.
+    services: Service,
+    /// Services up to this one have ended.
+    ended: Service,
+    /// The last service when a caller last gave way in vain.
+    given_way: Service,
     /// Whether waiters that gather may come.
     may_gather: bool,
     /// The number of waiters that gather.
@@ -93,6 +99,7 @@ impl WaiterList {
         debug_assert!(entry.waker.is_none(), "an idle waiter has no waker");
         mem::forget(entry.waker.replace(waker));
         entry.vain = false;
+        entry.service = None;
         entry.gathers = gathers;
         self.next = self.next.or(Some(key));
         self.shown.add_waiter();
@@ -208,12 +215,16 @@ impl WaiterList {
     /// Marks a waiter as woken, on whose leaving others may depend, and serves it if it was woken in vain before.
     #[inline(never)]
     fn await_leaving(&mut self, key: WaiterKey) {
-        let entry = &self.entries[key];
+        let entry = &mut self.entries[key];
         let awaited = self.owed > 0 || self.gatherers > 0 || entry.vain;
         entry
             .state
             .set_woken(awaited && !planted!("waiterlist.awaits-nobody"));
-        self.set_serving(self.serving + usize::from(entry.vain));
+        if entry.vain {
+            self.services += 1;
+            entry.service = Some(self.services);
+            self.set_serving(self.serving + 1);
+        }
     }
 
     fn arrival(&self, key: WaiterKey) -> Arrival {
@@ -263,10 +274,28 @@ impl WaiterList {
         }
     }
 
-    /// Ends the service of a waiter that was woken, if it was being served.
+    /// Ends the service of a waiter that was woken, if it is still being served.
     fn end_service(&mut self, key: WaiterKey) {
-        let served = self.is_woken(key) && self.entries[key].vain;
+        let service = self.entries[key].service.take();
+        let served = service.is_some_and(|service| service > self.ended);
         self.set_serving(self.serving - usize::from(served));
+    }
+
+    /// Records that a caller has given way to the served waiters in vain. If it is the second one since the last service
+    /// began, all services end: the waiters may never react. Returns how many newcomers must be woken, since they have
+    /// entered without an attempt.
+    pub(super) fn give_way_in_vain(&mut self) -> usize {
+        if mem::replace(&mut self.given_way, self.services) != self.services {
+            return 0;
+        }
+        self.ended = self.services;
+        let ended = self.serving;
+        self.set_serving(0);
+        self.owed = self.owed.min(self.shown.waiting());
+        let to_wake = ended.min(self.owed);
+        self.owed -= to_wake;
+        planted!("waiterlist.ends-unsaid", return 0);
+        to_wake
     }
 
     /// Removes a waiter. `spent`: it has used its wake-up, if it was woken.

@@ -7,7 +7,7 @@ use std::fmt;
 /// | bits | meaning | set | cleared |
 /// |---|---|---|---|
 /// | `ARMED` | light barriers of publishers are full fences | by a waiter or `close`, before its heavy barrier | by a publisher, after many notifications without a waiter |
-/// | `SERVING` | a waiter that was woken in vain before has been woken again | when it is woken | when it leaves or waits again |
+/// | `SERVING` | a waiter that was woken in vain before has been woken again | when it is woken | when it leaves, waits again, or others have given way to it in vain |
 /// | `BOUNDED` | the queue has a capacity | initially | never |
 /// | `REGISTERED` | items have metadata, which pushes determine | initially | never |
 /// | `SLOW_POPS` | pops check more than the shards | initially, or before the first item is delayed | never |
@@ -89,10 +89,17 @@ impl ModeWord {
         self.0 & Self::NOTIFY_ENDS != 0
     }
 
-    /// Whether a pop has to release a permit, or to notify the waiters for an idle queue.
+    /// Whether somebody may wait for the end of a transaction or of a pop, and not only for what it publishes: a caller has
+    /// waited for the queue to be idle, or the queue is closed, and its waiters wait for it to be drained.
+    #[inline]
+    pub(crate) fn awaits_ends(self) -> bool {
+        self.0 & (Self::NOTIFY_ENDS | Self::CLOSED) != 0
+    }
+
+    /// Whether a pop has to release a permit, or its end may be awaited.
     #[inline]
     pub(crate) fn has_work_after_pop(self) -> bool {
-        self.0 & (Self::BOUNDED | Self::NOTIFY_ENDS) != 0
+        self.0 & (Self::BOUNDED | Self::NOTIFY_ENDS | Self::CLOSED) != 0
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! The settings of a pool.
 
 use super::crew::{Crew, Hooks, Shift};
+use super::work::Batches;
 use super::Failure;
 use crate::order::Order;
 use crate::{Fifo, Handle, Queue};
@@ -9,6 +10,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 /// Settings of a new pool of workers, from [`Workers::builder`](crate::Workers::builder).
 ///
@@ -32,6 +34,7 @@ pub struct WorkersBuilder<T, O: Order<T> = Fifo> {
     queue: Queue<T, O>,
     count: Option<NonZeroUsize>,
     name: String,
+    linger: Duration,
     hooks: Hooks,
 }
 
@@ -41,6 +44,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
             queue,
             count: None,
             name: "worker".to_owned(),
+            linger: Duration::ZERO,
             hooks: Hooks::default(),
         }
     }
@@ -73,6 +77,37 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     /// ```
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// Sets how long a worker that runs on batches waits for more items after it has taken the first. The default is zero:
+    /// a batch has those that are ready.
+    ///
+    /// A batch that is full runs at once, and so does what a worker has when it is stopped or paused, or the queue is
+    /// closed and nothing is ready. Meanwhile the transaction holds the items: on a [leased](crate::Builder::leased) queue
+    /// the time counts toward the lease.
+    ///
+    /// ```
+    /// use requeue::{Queue, Workers};
+    /// use std::time::Duration;
+    ///
+    /// let queue = Queue::unbounded();
+    /// let workers = Workers::builder(&queue)
+    ///     .threads(1)
+    ///     .linger(Duration::from_secs(60))
+    ///     .run_batches(3, |rows, _tx| {
+    ///         assert_eq!(rows.len(), 3); // not one by one
+    ///         Ok::<(), ()>(())
+    ///     });
+    /// for row in 0..6 {
+    ///     queue.push(row)?;
+    /// }
+    /// queue.close();
+    /// assert_eq!(workers.join().done, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn linger(mut self, linger: Duration) -> Self {
+        self.linger = linger;
         self
     }
 
@@ -147,7 +182,18 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         Crew::new(&self.name, count, self.hooks.clone(), time)
     }
 
-    #[cfg(feature = "tokio")]
+    /// The settings of batches of up to `max` items.
+    ///
+    /// # Panics
+    ///
+    /// If `max` is 0.
+    #[track_caller]
+    pub(super) fn batches(&self, max: usize) -> Batches {
+        assert!(max > 0, "batches of 0 items");
+        let linger = self.linger;
+        Batches { max, linger }
+    }
+
     pub(super) fn queue(&self) -> &Queue<T, O> {
         &self.queue
     }
@@ -162,6 +208,7 @@ impl<T, O: Order<T>> fmt::Debug for WorkersBuilder<T, O> {
         f.debug_struct("WorkersBuilder")
             .field("name", &self.name)
             .field("count", &self.count)
+            .field("linger", &self.linger)
             .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::failure::Trouble;
 use super::worker::{Command, Worker};
-use super::{Failure, Report, WorkerStatus};
+use super::{AnyQueue, Failure, Report, WorkerStatus};
 use crate::sync::{lock, swallow_panic, Condvar, Mutex};
 use crate::time::Time;
 use std::any::Any;
@@ -22,6 +22,23 @@ pub(super) struct Hooks {
     pub(super) on_panic: Option<PanicHook>,
 }
 
+/// How long a stopped pool sleeps before it looks at its workers again.
+pub(super) const MOMENT: Duration = Duration::from_millis(1);
+
+/// How long a `join` of a debug build waits until it says for what.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Says in a debug build what a `join` waits for: by an event of `tracing` if that feature is enabled, otherwise on the
+/// standard error.
+pub(super) fn say(what: &str) {
+    swallow_panic(|| {
+        #[cfg(feature = "tracing")]
+        tracing::warn!(target: "requeue", "{what}");
+        #[cfg(not(feature = "tracing"))]
+        eprintln!("requeue: {what}");
+    });
+}
+
 /// The payload of a panic.
 pub(super) type Payload = Box<dyn Any + Send>;
 
@@ -33,7 +50,7 @@ pub(super) struct Crew {
     time: Time,
     /// Workers that have not ended.
     present: Mutex<usize>,
-    /// Notified when all have ended.
+    /// Notified when one has ended.
     gone: Condvar,
 }
 
@@ -83,11 +100,39 @@ impl Crew {
         Report::of(self.statuses())
     }
 
-    /// Waits until all workers have ended, or the timeout elapses.
-    pub(super) fn wait(&self, timeout: Duration) {
+    /// Waits until all workers have ended, or the timeout elapses. Returns whether they have ended.
+    pub(super) fn wait(&self, timeout: Duration) -> bool {
         let mut present = lock(&self.present);
         self.gone
             .wait_while_for(&mut present, |present| *present > 0, timeout);
+        *present == 0
+    }
+
+    /// Waits until each worker runs or has ended, after all were stopped. So a worker that only waited for an item is
+    /// not taken for a stuck one.
+    pub(super) fn wait_for_idle(&self) {
+        let mut present = lock(&self.present);
+        while *present > 0 && self.has_idle() {
+            // The end of a worker is notified; the begin of a run is not, to keep that cheap.
+            self.gone.wait_for(&mut present, MOMENT);
+        }
+    }
+
+    /// Whether a worker neither runs nor has ended.
+    pub(super) fn has_idle(&self) -> bool {
+        self.workers.iter().any(Worker::is_idle)
+    }
+
+    /// What a `join` waits for, if that is the close of the queue: all workers of an open queue are idle.
+    pub(super) fn what_it_waits_for(&self, queue: &AnyQueue<'_>) -> Option<String> {
+        if queue.is_closed() || !self.workers.iter().all(Worker::is_idle) {
+            return None;
+        }
+        let (count, first) = (self.len(), self.workers.first()?.name());
+        Some(format!(
+            "`join` waits for {count} idle workers, the first of which is `{first}`: they end when their queue is \
+             closed, and nobody has called `close`"
+        ))
     }
 
     /// Calls the hooks for a failed run. Panics of the hooks, or of the payload's destructor, are caught and ignored.
@@ -129,8 +174,6 @@ impl Drop for Shift {
         self.worker().end();
         let mut present = lock(&self.crew.present);
         *present -= 1;
-        if *present == 0 {
-            self.crew.gone.notify_all();
-        }
+        self.crew.gone.notify_all();
     }
 }

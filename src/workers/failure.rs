@@ -98,7 +98,7 @@ pub(super) fn give_back<T, O: Order<T>>(
     worker: &Worker,
     error: impl Debug,
 ) -> RunStep {
-    end(tx, worker, Reason::Aborted, text_of(error), None)
+    end(tx, worker, Reason::Failed, text_of(error), None)
 }
 
 /// Aborts the transaction of a run that panicked.

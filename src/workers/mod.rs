@@ -8,6 +8,7 @@
 // | `progress` | its state and its successful runs |
 // | `crew` | the workers of a pool, and the wait for their end |
 // | `builder` | the settings of a pool |
+// | `any_queue` | the queue of a pool, without its types |
 // | `run`, `work`, `threads` | starts threads, their loop, and their pool |
 // | `transaction` | the trait of transactions of any queue |
 // | `others` | other queues that a run commits to |
@@ -21,6 +22,7 @@
 // command wakes the worker by the same waker, and the worker drops the future, which passes an unused
 // wake-up on. So a command disturbs no other waiter, and takes no wake-up away from one.
 
+mod any_queue;
 mod builder;
 mod caught;
 mod crew;
@@ -46,6 +48,7 @@ mod transaction;
 mod work;
 mod worker;
 
+pub use any_queue::AnyQueue;
 pub use builder::WorkersBuilder;
 pub use failure::Failure;
 pub use job::Job;

@@ -2,7 +2,7 @@
 
 use super::work::{batch, each, each_with, job, work, RunStep};
 use super::worker::Worker;
-use super::{Job, Others, Workers, WorkersBuilder};
+use super::{AnyQueue, Job, Others, Workers, WorkersBuilder};
 use crate::order::Order;
 use crate::{Item, Transaction};
 use std::fmt::Debug;
@@ -114,8 +114,8 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     }
 
     /// Starts threads that run `run` on up to `max` items at a time, all of them in one transaction: those that
-    /// are ready when the worker has taken the first. `Ok` commits them together, `Err` and a panic
-    /// give all of them back.
+    /// are ready when the worker has taken the first, or become ready while it [lingers](Self::linger). `Ok` commits them
+    /// together, `Err` and a panic give all of them back.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
@@ -143,8 +143,8 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         F: for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
-        assert!(max > 0, "batches of 0 items");
-        self.start_shared(move |tx, worker| batch(tx, worker, max, &run))
+        let batches = self.batches(max);
+        self.start_shared(move |tx, worker| batch(tx, worker, batches, &run))
     }
 
     /// Like [`run`](Self::run), with a function that may borrow data that outlives `scope`. The scope joins the
@@ -173,7 +173,11 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     ///
     /// If the system refuses to start a thread.
     #[track_caller]
-    pub fn run_scoped<'scope, E, F>(self, scope: &'scope Scope<'scope, '_>, run: F) -> Workers
+    pub fn run_scoped<'scope, E, F>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        run: F,
+    ) -> Workers<AnyQueue<'scope>>
     where
         T: Send + 'scope,
         O: 'scope,
@@ -182,7 +186,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         F: Send + Sync + 'scope,
     {
         let run = Arc::new(run);
-        let workers = Workers::new(self.crew());
+        let workers = Workers::new(self.crew(), AnyQueue::of(self.queue()));
         for shift in workers.shifts() {
             let (handle, run) = (self.handle(&shift), Arc::clone(&run));
             let step = move |tx: Transaction<'_, T, O>, worker: &Worker| each(tx, worker, &*run);
@@ -220,7 +224,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         O: 'static,
         S: FnMut(Transaction<'_, T, O>, &Worker) -> RunStep + Send + 'static,
     {
-        let mut workers = Workers::new(self.crew());
+        let mut workers = Workers::new(self.crew(), AnyQueue::of(self.queue()));
         for shift in workers.shifts() {
             let (handle, step) = (self.handle(&shift), prepare(shift.worker()));
             let thread = Builder::new().name(shift.worker().name().to_string());

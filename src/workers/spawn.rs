@@ -3,9 +3,9 @@
 use super::caught::Caught;
 use super::crew::Shift;
 use super::failure::{give_back_after_panic, kept};
-use super::work::{poll_pop, settle, OpenRun, RunStep};
-use super::worker::Ran;
-use super::{Job, TaskItem, TaskTransaction, Tasks, WorkersBuilder};
+use super::work::{poll_batch, poll_pop, settle, Batches, OpenRun, RunStep};
+use super::worker::{Ran, Worker};
+use super::{AnyQueue, Job, TaskItem, TaskTransaction, Tasks, WorkersBuilder};
 use crate::core::pool::CheckedOut;
 use crate::order::Order;
 use crate::policy::telemetry::RunSpan;
@@ -14,9 +14,11 @@ use crate::{OwnedTransaction, Queue, Transaction};
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
+use std::iter;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::{pin, Pin};
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 use tokio::task::{consume_budget, JoinSet};
 
 impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
@@ -74,15 +76,58 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
         F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.spawn(run)
+        self.spawn(None, move |item, _, tx| run(item, tx))
     }
 
+    /// Spawns tasks that run `run` on up to `max` items at a time, all of them in one transaction, like
+    /// [`run_batches`](Self::run_batches) with threads. Feature `tokio`.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    /// use std::time::Duration;
+    ///
+    /// let queue = Queue::unbounded();
+    /// let tasks = Workers::builder(&queue)
+    ///     .tasks(1)
+    ///     .linger(Duration::from_millis(100))
+    ///     .run_batches_async(50, |rows, _tx| async move {
+    ///         assert_eq!(rows.len(), 50);
+    ///         tokio::task::yield_now().await; // insert them by one statement
+    ///         Ok::<(), ()>(())
+    ///     });
+    /// queue.push_batch(0..100)?;
+    /// queue.close();
+    /// assert_eq!(tasks.join().await.done, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// The future owns its items and its transaction, as with [`run_async`](Self::run_async).
+    ///
+    /// # Panics
+    ///
+    /// If `max` is 0, or outside of a tokio runtime.
     #[track_caller]
-    fn spawn<Y, E, F, R>(self, run: F) -> Tasks
+    pub fn run_batches_async<E, F, R>(self, max: usize, run: F) -> Tasks
+    where
+        E: Debug + 'static,
+        F: Fn(Vec<TaskItem<T, O>>, TaskTransaction<T, O>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let batches = Some(self.batches(max));
+        self.spawn(batches, move |first, more, tx| {
+            run(iter::once(first).chain(more).collect(), tx)
+        })
+    }
+
+    /// Spawns tasks that run `run` on batches or, without them, on single items.
+    #[track_caller]
+    fn spawn<Y, E, F, R>(self, batches: Option<Batches>, run: F) -> Tasks
     where
         Y: Into<Ran> + 'static,
         E: Debug + 'static,
-        F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R + Send + Sync + 'static,
+        F: Run<T, O, R> + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
         let (crew, run) = (self.crew(), Arc::new(run));
@@ -92,10 +137,11 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
                 queue: self.queue().clone(),
                 shift: Arc::new(Shift::new(&crew, index)),
                 idle: None,
+                batches,
             };
             spawned.spawn(work(task, Arc::clone(&run)));
         }
-        Tasks::new(crew, spawned)
+        Tasks::new(crew, spawned, AnyQueue::of(self.queue()))
     }
 }
 
@@ -120,10 +166,23 @@ impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
     /// Outside of a tokio runtime.
     #[track_caller]
     pub fn run_jobs_async(self) -> Tasks {
-        self.spawn(
-            |mut job, _| async move { Ok::<_, Infallible>(Ran::of_job(job.run_async().await)) },
-        )
+        self.spawn(None, |mut job: TaskItem<_, _>, _, _| async move {
+            Ok::<_, Infallible>(Ran::of_job(job.run_async().await))
+        })
     }
+}
+
+/// The function of a pool: its first item, the rest of the batch, its transaction.
+trait Run<T, O: Order<T>, R>:
+    Fn(TaskItem<T, O>, Vec<TaskItem<T, O>>, TaskTransaction<T, O>) -> R
+{
+}
+
+impl<T, O, R, F> Run<T, O, R> for F
+where
+    O: Order<T>,
+    F: Fn(TaskItem<T, O>, Vec<TaskItem<T, O>>, TaskTransaction<T, O>) -> R,
+{
 }
 
 /// The state of a worker task.
@@ -132,6 +191,7 @@ struct WorkingTask<T, O: Order<T>> {
     shift: Arc<Shift>,
     /// The handle, while no transaction owns it.
     idle: Option<CheckedOut<T, O>>,
+    batches: Option<Batches>,
 }
 
 impl<T, O: Order<T>> WorkingTask<T, O> {
@@ -151,7 +211,7 @@ async fn work<T, O, Y: Into<Ran>, E: Debug, F, R>(mut task: WorkingTask<T, O>, r
 where
     T: Send + 'static,
     O: Order<T> + 'static,
-    F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R,
+    F: Run<T, O, R>,
     R: Future<Output = Result<Y, E>> + Send,
 {
     let shift = Arc::clone(&task.shift);
@@ -168,15 +228,16 @@ async fn step<T, O, Y: Into<Ran>, E: Debug, F, R>(task: &mut WorkingTask<T, O>, 
 where
     T: Send + 'static,
     O: Order<T> + 'static,
-    F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R,
+    F: Run<T, O, R>,
     R: Future<Output = Result<Y, E>> + Send,
 {
     let shift = Arc::clone(&task.shift);
     let Kept {
         keeper,
         user,
-        reference,
-    } = match Kept::find(task.begin(), pop_for(&shift)).await {
+        first,
+        more,
+    } = match Kept::find(task.begin(), pop_for(&shift, task.batches)).await {
         Ok(kept) => kept,
         Err((nothing, tx)) => {
             task.idle = Some(tx.end_by(|tx| drop(tx)).1);
@@ -185,9 +246,10 @@ where
     };
     let worker = shift.worker();
     worker.begin_run(user.since());
-    let (item, tx) = (TaskItem::new(reference), TaskTransaction::new(user));
-    let span = tx.run_span(worker.name(), item.attempts());
-    let begin = || span.in_scope(|| Box::pin(run(item, tx)));
+    let (first, tx) = (TaskItem::new(first), TaskTransaction::new(user));
+    let more = more.into_iter().map(TaskItem::new).collect();
+    let span = tx.run_span(worker.name(), first.attempts());
+    let begin = || span.in_scope(|| Box::pin(run(first, more, tx)));
     let ended = match catch_unwind(AssertUnwindSafe(begin)) {
         Ok(running) => Caught::new(within(&span, running)).await,
         Err(payload) => Err(payload),
@@ -212,25 +274,49 @@ fn within<'s, F: Future + Unpin + 's>(
     poll_fn(move |context| span.in_scope(|| Pin::new(&mut future).poll(context)))
 }
 
-/// Waits for an item until the worker is interrupted.
+/// Waits for an item, or a batch of them, until the worker is interrupted.
 fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
     shift: &Arc<Shift>,
+    batches: Option<Batches>,
 ) -> impl for<'t> FnOnce(&'t OwnedTransaction<T, O>) -> Finding<'t, T, RunStep> {
     let shift = Arc::clone(shift);
     move |tx| {
+        if let Some(Batches { max, linger }) = batches {
+            let mut pop = tx.pop_batch_lingering(max, linger);
+            return Box::pin(wait(shift, move |worker, waker| {
+                let popped = poll_batch(&mut pop, worker, waker);
+                popped.map(|items| {
+                    let mut items = items
+                        .ok_or(RunStep::Interrupted)?
+                        .map(|item| item.reference);
+                    let first = items.next().ok_or(RunStep::Closed)?;
+                    Ok((first, items.collect()))
+                })
+            }));
+        }
         let mut pop = tx.pop_async();
-        let mut waits = false;
-        Box::pin(poll_fn(move |context| {
-            let popped = poll_pop(&mut pop, shift.worker(), context.waker());
-            if popped.is_ready() && waits {
-                shift.worker().end_wait();
-            }
-            waits = popped.is_pending();
-            popped.map(|popped| match popped {
-                Some(Ok(item)) => Ok(item.reference),
+        Box::pin(wait(shift, move |worker, waker| {
+            poll_pop(&mut pop, worker, waker).map(|popped| match popped {
+                Some(Ok(item)) => Ok((item.reference, Vec::new())),
                 Some(Err(_)) => Err(RunStep::Closed),
                 None => Err(RunStep::Interrupted),
             })
         }))
     }
+}
+
+/// Waits as a worker, which leaves its waker for commands.
+fn wait<R>(
+    shift: Arc<Shift>,
+    mut poll: impl FnMut(&Worker, &Waker) -> Poll<R>,
+) -> impl Future<Output = R> {
+    let mut waits = false;
+    poll_fn(move |context| {
+        let polled = poll(shift.worker(), context.waker());
+        if polled.is_ready() && waits {
+            shift.worker().end_wait();
+        }
+        waits = polled.is_pending();
+        polled
+    })
 }

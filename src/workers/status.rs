@@ -49,37 +49,53 @@ pub struct WorkerStatus {
     pub name: Arc<str>,
     /// The present state.
     pub state: WorkerState,
-    /// Runs whose transaction was committed, even if a destructor of its items panicked afterwards.
+    /// Runs that were committed with all of their items, even if a destructor of an item panicked afterwards.
     pub done: u64,
-    /// Runs whose transaction was aborted, or whose lease expired.
+    /// Runs that were committed, but [retried](crate::Transaction::retry) or [failed](crate::Transaction::fail) at least
+    /// one item themselves.
+    pub given_up: u64,
+    /// Runs that returned an error, or whose lease had expired. Their items were given back.
     pub failed: u64,
     /// Runs that panicked. Their items were given back, except a [`Job`](crate::Job), which has run.
     pub panicked: u64,
 }
 
-/// The totals of a pool, returned by [`Workers::stop`](crate::Workers::stop), `join` and `shutdown`.
+/// The totals of a pool, returned by [`Workers::stop`](crate::Workers::stop), `join`, `finish` and `shutdown`.
+///
+/// Each run that has ended counts once: as done, given up, failed or panicked. A run of several items is one run.
 ///
 /// ```
 /// use requeue::{Queue, Workers};
 ///
 /// let queue = Queue::unbounded();
-/// queue.handle().push_batch(0..3)?;
+/// queue.push_batch(["good", "bad", "late"])?;
 /// queue.close();
-/// let workers = Workers::builder(&queue).run(|_, _| Ok::<(), ()>(()));
-/// assert_eq!(workers.join().done, 3);
+/// let workers = Workers::builder(&queue).run(|job, tx| match (*job, job.attempts()) {
+///     ("bad", _) => tx.fail(job, "never").map_err(|_| ()),
+///     ("late", 1) => Err(()), // again later
+///     _ => Ok(()),
+/// });
+/// let report = workers.join();
+/// assert_eq!((report.done, report.given_up, report.failed, report.panicked), (2, 1, 1, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Runs whose transaction was committed, even if a destructor of its items panicked afterwards.
+    /// Runs that were committed with all of their items, even if a destructor of an item panicked afterwards.
     pub done: u64,
-    /// Runs whose transaction was aborted, or whose lease expired.
+    /// Runs that were committed, but [retried](crate::Transaction::retry) or [failed](crate::Transaction::fail) at least
+    /// one item themselves.
+    pub given_up: u64,
+    /// Runs that returned an error, or whose lease had expired. Their items were given back.
     pub failed: u64,
-    /// Runs that panicked.
+    /// Runs that panicked. Their items were given back, except a [`Job`](crate::Job), which has run.
     pub panicked: u64,
     /// Workers that were still running at the deadline.
     pub stuck: Vec<WorkerStatus>,
+    /// Items that were left in the queue: ready, delayed, or held by workers that are stuck and by others. So 0 if all
+    /// accepted work is done.
+    pub left: u64,
 }
 
 impl Report {
@@ -87,6 +103,7 @@ impl Report {
         let mut report = Self::default();
         for worker in workers {
             report.done += worker.done;
+            report.given_up += worker.given_up;
             report.failed += worker.failed;
             report.panicked += worker.panicked;
             if worker.state != WorkerState::Stopped {

@@ -102,19 +102,31 @@ impl<T: fmt::Display, O: Order<T>> fmt::Display for TaskItem<T, O> {
 /// # }).unwrap();
 /// ```
 ///
-/// It is not `Sync`:
+/// The future of a run may be moved between threads while references to the item and to the transaction are in use,
+/// so functions can take them:
 ///
-/// ```compile_fail,E0277
-/// # async fn never() {
-/// # let queue = requeue::Queue::<u32>::unbounded();
-/// # requeue::Workers::builder(&queue).run_async(|_, tx| async move {
-/// std::thread::scope(|scope| {
-///     scope.spawn(|| tx.push(1)); // shares it with the other thread
-/// });
-/// # Ok::<(), ()>(())
-/// # });
-/// # }
 /// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use requeue::{PushError, Queue, TaskItem, TaskTransaction, Workers};
+///
+/// async fn halve(job: &TaskItem<u32>, tx: &TaskTransaction<u32>) -> Result<(), PushError<u32>> {
+///     if **job > 1 {
+///         tx.push_async(**job / 2).await?;
+///     }
+///     Ok(())
+/// }
+///
+/// let queue = Queue::unbounded();
+/// queue.push(8)?;
+/// queue.close();
+/// let tasks = Workers::builder(&queue).run_async(|job, tx| async move { halve(&job, &tx).await });
+/// assert_eq!(tasks.join().await.done, 4); // 8, 4, 2, 1
+/// # Ok::<(), PushError<u32>>(())
+/// # }).unwrap();
+/// ```
+///
+/// Several threads may use it at once, too. But their calls must not coincide: a call panics that finds another one
+/// under way, as on a transaction that is [borrowed](Transaction#borrowing).
 pub struct TaskTransaction<T, O: Order<T> = Fifo> {
     user: User<OwnedTransaction<T, O>>,
 }
@@ -162,8 +174,8 @@ impl<T, O: Order<T>> TaskTransaction<T, O> {
     ///         _ => Ok(()),
     ///     }
     /// });
-    /// assert_eq!(tasks.join().await.done, 2);
-    /// assert_eq!(queue.stats().committed, 1);
+    /// let report = tasks.join().await;
+    /// assert_eq!((report.given_up, report.done), (1, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
@@ -200,7 +212,7 @@ impl<T, O: Order<T>> TaskTransaction<T, O> {
     /// let tasks = Workers::builder(&queue)
     ///     .tasks(1)
     ///     .run_async(|page, tx| async move { tx.fail(page, "not found") });
-    /// assert_eq!(tasks.join().await.done, 1);
+    /// assert_eq!(tasks.join().await.given_up, 1);
     /// assert_eq!(queue.dead_letters().next().unwrap().error(), Some("not found"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();

@@ -1,12 +1,15 @@
 //! A pool of tasks.
 
-use super::crew::Crew;
+use super::crew::{say, Crew, MOMENT, PATIENCE};
 use super::worker::Command;
-use super::{Report, WorkerStatus};
+use super::{AnyQueue, Report, WorkerStatus};
+use crate::{Clock, SystemClock};
 use std::fmt;
-use std::future::Future;
+use std::future::{poll_fn, Future};
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -35,15 +38,17 @@ use tokio::time::timeout;
 #[must_use = "tasks are aborted when they are dropped"]
 pub struct Tasks {
     crew: Arc<Crew>,
+    queue: AnyQueue<'static>,
     spawned: JoinSet<()>,
     /// The futures of [`Tasks::stop_by`], aborted with the pool.
     watch: JoinSet<()>,
 }
 
 impl Tasks {
-    pub(super) fn new(crew: Arc<Crew>, spawned: JoinSet<()>) -> Self {
+    pub(super) fn new(crew: Arc<Crew>, spawned: JoinSet<()>, queue: AnyQueue<'static>) -> Self {
         Self {
             crew,
+            queue,
             spawned,
             watch: JoinSet::new(),
         }
@@ -172,6 +177,8 @@ impl Tasks {
     /// Waits until all tasks have ended, because the queue is closed and drained or a
     /// [future](Self::stop_by) was ready.
     ///
+    /// Without either it waits forever. A debug build says so once, as [`Workers::join`](crate::Workers::join) does.
+    ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -182,11 +189,54 @@ impl Tasks {
     /// # });
     /// ```
     pub async fn join(mut self) -> Report {
+        let may_say = cfg!(debug_assertions) && self.watch.is_empty();
+        while may_say && !self.have_ended_by(SystemClock.now() + PATIENCE).await {
+            if let Some(what) = self.crew.what_it_waits_for(&self.queue) {
+                say(&what);
+                break;
+            }
+        }
         self.all_ended().await;
-        self.crew.report()
+        self.report()
     }
 
-    /// Stops all tasks, and waits until they have finished their runs. Ready items stay in the queue.
+    /// Closes the queue, and works until nothing is left in it, for at most `limit`, like
+    /// [`Workers::finish`](crate::Workers::finish). Tasks that are in a run at the deadline are aborted at their next
+    /// `.await`, as by [`shutdown`](Self::shutdown). [`Report::left`] says how many items are left.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// let builder = requeue::Workers::builder(&queue).tasks(2);
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
+    /// queue.push_batch(0..100)?;
+    /// let report = tasks.finish(Duration::from_secs(30)).await;
+    /// assert_eq!((report.done, report.left), (100, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// In a tokio runtime without a timer.
+    pub async fn finish(mut self, limit: Duration) -> Report {
+        self.queue.close();
+        // After the close: a task that is not paused notices it.
+        self.crew.command_all(Command::Work);
+        if timeout(limit, self.all_ended()).await.is_err() {
+            self.crew.command_all(Command::Stop);
+            while self.crew.has_idle() {
+                // The end of a task is noticed, the begin of a run is not.
+                let _ = timeout(MOMENT, self.spawned.join_next()).await;
+            }
+        }
+        self.abort().await
+    }
+
+    /// Stops all tasks, and waits until they have finished their runs. Ready items stay in the queue: see
+    /// [`finish`](Self::finish).
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -202,7 +252,8 @@ impl Tasks {
     }
 
     /// Stops all tasks, waits for them for at most `limit`, and then aborts those that are still running at their
-    /// next `.await`. Their items are given back; [`Report::stuck`] lists them.
+    /// next `.await`. Their items are given back; [`Report::stuck`] lists them. To do what is left, call
+    /// [`finish`](Self::finish).
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -228,20 +279,47 @@ impl Tasks {
     /// In a tokio runtime without a timer.
     pub async fn shutdown(mut self, limit: Duration) -> Report {
         self.crew.command_all(Command::Stop);
-        if timeout(limit, self.all_ended()).await.is_ok() {
-            return self.crew.report();
-        }
+        let _ = timeout(limit, self.all_ended()).await;
+        self.abort().await
+    }
+
+    /// Aborts the tasks that are left.
+    async fn abort(&mut self) -> Report {
         let stuck = self.crew.report().stuck;
         self.spawned.abort_all();
         self.all_ended().await;
         Report {
             stuck,
+            ..self.report()
+        }
+    }
+
+    fn report(&self) -> Report {
+        let left = self.queue.left();
+        Report {
+            left,
             ..self.crew.report()
         }
     }
 
     async fn all_ended(&mut self) {
         while self.spawned.join_next().await.is_some() {}
+    }
+
+    /// Waits for the end of all tasks; false if that did not come by the given time. Needs no timer of the runtime.
+    async fn have_ended_by(&mut self, end: Instant) -> bool {
+        let mut all_ended = pin!(self.all_ended());
+        poll_fn(|context| {
+            if all_ended.as_mut().poll(context).is_ready() {
+                return Poll::Ready(true);
+            }
+            if SystemClock.now() >= end {
+                return Poll::Ready(false);
+            }
+            SystemClock.wake_at(end, context.waker());
+            Poll::Pending
+        })
+        .await
     }
 }
 

@@ -1,8 +1,8 @@
 //! A pool of worker threads.
 
-use super::crew::{Crew, Shift};
+use super::crew::{say, Crew, Shift, PATIENCE};
 use super::worker::Command;
-use super::{Report, WorkerStatus, WorkersBuilder};
+use super::{AnyQueue, Report, WorkerStatus, WorkersBuilder};
 use crate::order::Order;
 use crate::Queue;
 use std::fmt;
@@ -29,13 +29,16 @@ use std::time::Duration;
 ///
 /// [`on_error`](WorkersBuilder::on_error) is called with the error or panic message of a failed run; the
 /// [dead letter](crate::DeadLetter::error) keeps it. Errors are formatted with `Debug`, as in `main`, and
-/// only when a run has failed. A run whose transaction was committed is done, even if a destructor of its
+/// only when a run has failed. A run whose transaction was committed has not failed, even if a destructor of its
 /// items panics afterwards; that panic is caught.
+///
+/// `Q` is the queue without its types. It is of use only to name the type of a [scoped](WorkersBuilder::run_scoped) pool.
 ///
 /// # Stopping
 ///
-/// Dropping the pool stops it, like [`stop`](Self::stop): it waits for the current runs. A pool
-/// must not be stopped, joined or dropped by one of its own workers, which would deadlock.
+/// [`finish`](Self::finish) closes the queue and does what is left, within a time. Dropping the pool stops it, like
+/// [`stop`](Self::stop): it waits for the current runs, and ready items stay in the queue. A pool must not be stopped,
+/// joined or dropped by one of its own workers, which would deadlock.
 ///
 /// ```
 /// use requeue::{Queue, Workers};
@@ -52,8 +55,9 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "workers stop when they are dropped"]
-pub struct Workers {
+pub struct Workers<Q = AnyQueue<'static>> {
     crew: Arc<Crew>,
+    queue: Q,
     /// Empty if a scope joins them.
     threads: Vec<JoinHandle<()>>,
     ended: bool,
@@ -70,10 +74,13 @@ impl Workers {
     pub fn builder<T, O: Order<T>>(queue: &Queue<T, O>) -> WorkersBuilder<T, O> {
         WorkersBuilder::new(queue.clone())
     }
+}
 
-    pub(super) fn new(crew: Arc<Crew>) -> Self {
+impl<'q> Workers<AnyQueue<'q>> {
+    pub(super) fn new(crew: Arc<Crew>, queue: AnyQueue<'q>) -> Self {
         Self {
             crew,
+            queue,
             threads: Vec::new(),
             ended: false,
         }
@@ -166,6 +173,9 @@ impl Workers {
 
     /// Waits until all workers have ended because the queue is closed and drained.
     ///
+    /// Without a [`close`](Queue::close) it waits forever. A debug build says so once, when all workers of an open queue are
+    /// idle: by a warning of `tracing`, if that feature is enabled, otherwise on the standard error.
+    ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
     /// let workers = requeue::Workers::builder(&queue).run(|_, _| Ok::<(), ()>(()));
@@ -175,10 +185,51 @@ impl Workers {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join(mut self) -> Report {
+        while cfg!(debug_assertions) && !self.crew.wait(PATIENCE) {
+            if let Some(what) = self.crew.what_it_waits_for(&self.queue) {
+                say(&what);
+                break;
+            }
+        }
         self.end(Duration::MAX)
     }
 
-    /// Stops all workers, and waits until they have finished their runs. Ready items stay in the queue.
+    /// Closes the queue, and works until nothing is left in it, for at most `limit`; then the workers are stopped.
+    ///
+    /// It is for the end of a service: what was accepted is done, follow-ups that runs push included, and nothing else
+    /// is accepted. Delayed items are waited for. Paused workers are resumed. [`Report::left`] says how many items are left
+    /// at the deadline: a part of the work was not done if it is not 0. They stay in the queue. Workers that are in a run at
+    /// the deadline are listed in [`Report::stuck`] and detached, as by [`shutdown`](Self::shutdown).
+    ///
+    /// ```
+    /// use requeue::{Queue, Workers};
+    /// use std::time::Duration;
+    ///
+    /// let queue = Queue::unbounded();
+    /// let workers = Workers::builder(&queue).threads(2).run(|number, tx| {
+    ///     if *number > 0 {
+    ///         tx.push(*number - 1)?;
+    ///     }
+    ///     Ok::<_, requeue::PushError<u32>>(())
+    /// });
+    /// queue.push(99)?;
+    /// let report = workers.finish(Duration::from_secs(30));
+    /// assert_eq!((report.done, report.left), (100, 0));
+    /// assert!(queue.push(1).unwrap_err().is_closed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish(mut self, limit: Duration) -> Report {
+        self.queue.close();
+        // After the close: a worker that is not paused notices it.
+        self.crew.command_all(Command::Work);
+        self.crew.wait(limit);
+        self.crew.command_all(Command::Stop);
+        self.crew.wait_for_idle();
+        self.end(Duration::ZERO)
+    }
+
+    /// Stops all workers, and waits until they have finished their runs. Ready items stay in the queue: see
+    /// [`finish`](Self::finish).
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -189,7 +240,8 @@ impl Workers {
         self.shutdown(Duration::MAX)
     }
 
-    /// Stops all workers, and waits for them for at most `timeout`.
+    /// Stops all workers, and waits for them for at most `timeout`. They take no more items: ready ones stay in the queue.
+    /// To do what is left, call [`finish`](Self::finish).
     ///
     /// A thread cannot be killed: workers still running at the deadline are listed in
     /// [`Report::stuck`] and detached. They hold their items and keep their queue alive until their run ends, and
@@ -221,6 +273,14 @@ impl Workers {
 
     /// Waits for the workers, and detaches those that are still running after `timeout`.
     fn end(&mut self, timeout: Duration) -> Report {
+        let report = self.wait(timeout);
+        let left = self.queue.left();
+        Report { left, ..report }
+    }
+}
+
+impl<Q> Workers<Q> {
+    fn wait(&mut self, timeout: Duration) -> Report {
         self.ended = true;
         self.crew.wait(timeout);
         let report = self.crew.report();
@@ -234,19 +294,19 @@ impl Workers {
     }
 }
 
-impl Drop for Workers {
+impl<Q> Drop for Workers<Q> {
     fn drop(&mut self) {
         if !self.ended {
             self.crew.command_all(Command::Stop);
-            self.end(Duration::MAX);
+            self.wait(Duration::MAX);
         }
     }
 }
 
-impl fmt::Debug for Workers {
+impl<Q> fmt::Debug for Workers<Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workers")
-            .field("status", &self.status())
-            .finish()
+            .field("status", &self.crew.status())
+            .finish_non_exhaustive()
     }
 }

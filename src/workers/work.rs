@@ -5,11 +5,14 @@ use super::failure::{give_back, give_back_after_panic, Trouble};
 use super::others::sealed;
 use super::worker::{Ran, Worker};
 use super::Job;
+use crate::future::PopAsync;
+use crate::future::PopBatchAsync;
+use crate::item::Items;
 use crate::order::Order;
 use crate::policy::telemetry::RunSpan;
 use crate::sync::swallow_panic;
 use crate::wait::{block, spin, Deadline};
-use crate::{Expired, Handle, Item, PopAsync, PopError, Transaction};
+use crate::{Expired, Handle, Item, PopError, Transaction};
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::future::Future;
@@ -17,6 +20,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::thread;
+use std::time::Duration;
 
 /// The outcome of one transaction.
 pub(super) enum RunStep {
@@ -160,8 +164,19 @@ impl<'h, 'w, T, O: Order<T>> OpenRun<'h, 'w, T, O> {
             return self.give_back(format_args!("{expired}"));
         }
         self.ran = ran;
+        if self.tx.as_mut().is_some_and(Transaction::has_given_up) {
+            self.give_up();
+        }
         commit(self.tx.take().expect(OPEN));
-        RunStep::Ran(ran)
+        RunStep::Ran(self.ran)
+    }
+
+    /// The run has retried or failed items itself.
+    #[cold]
+    fn give_up(&mut self) {
+        if self.ran == Ran::Done {
+            self.ran = Ran::GivenUp;
+        }
     }
 
     #[cold]
@@ -229,19 +244,25 @@ pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
     step
 }
 
-/// Takes up to `max` items, runs, and commits or aborts.
+/// The size of the batches of a pool, and how long a worker that holds an item waits for the others.
+#[derive(Clone, Copy)]
+pub(super) struct Batches {
+    pub(super) max: usize,
+    pub(super) linger: Duration,
+}
+
+/// Takes a batch of items, runs, and commits or aborts.
 pub(super) fn batch<T, O: Order<T>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
-    max: usize,
+    batches: Batches,
     call: impl for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
 ) -> RunStep {
     OpenRun::of(tx, worker, |run| {
-        let mut items = match take(run.tx(), worker) {
-            Ok(first) => vec![first],
+        let items = match take_batch(run.tx(), worker, batches) {
+            Ok(items) => items,
             Err(nothing) => return nothing,
         };
-        items.extend(run.tx().pop_batch(max - 1));
         let attempt = items[0].attempts();
         let ended = run.call(attempt, || call(items, run.tx()));
         run.end(ended)
@@ -272,6 +293,31 @@ fn take<'t, T, O: Order<T>>(
     let (item, since) = popped.map_err(|_| RunStep::Closed)?;
     worker.begin_run(since);
     Ok(item)
+}
+
+/// Takes the items of a batch, and begins a run. Waits for the first one until the worker is interrupted, and then for the
+/// others as long as it lingers.
+fn take_batch<'t, T, O: Order<T>>(
+    tx: &'t Transaction<'_, T, O>,
+    worker: &Worker,
+    Batches { max, linger }: Batches,
+) -> Result<Vec<Item<'t, T>>, RunStep> {
+    if linger.is_zero() {
+        let mut items = vec![take(tx, worker)?];
+        items.extend(tx.pop_batch(max - 1));
+        return Ok(items);
+    }
+    let mut pop = tx.pop_batch_lingering(max, linger);
+    let popped = block(Deadline::NEVER, |wake_target| {
+        poll_batch(&mut pop, worker, wake_target.waker)
+    });
+    worker.end_wait();
+    let items = popped.flatten().ok_or(RunStep::Interrupted)?;
+    if items.len() == 0 {
+        return Err(RunStep::Closed);
+    }
+    worker.begin_run(tx.since());
+    Ok(items.collect())
 }
 
 /// Waits for an item; `None` if the worker is interrupted.
@@ -308,6 +354,22 @@ pub(super) fn poll_pop<'t, T, O: Order<T>>(
     let popped = Pin::new(pop).poll(&mut Context::from_waker(waker));
     if popped.is_pending() && worker.poll_interrupted(waker).is_ready() {
         return Poll::Ready(None);
+    }
+    popped.map(Some)
+}
+
+/// As [`poll_pop`], for a batch. A worker that is interrupted goes on with the items that it holds, if any.
+pub(super) fn poll_batch<'t, T, O: Order<T>>(
+    pop: &mut PopBatchAsync<'t, T, O>,
+    worker: &Worker,
+    waker: &Waker,
+) -> Poll<Option<Items<'t, T, O>>> {
+    if worker.is_interrupted() && !pop.has_items() {
+        return Poll::Ready(None);
+    }
+    let popped = Pin::new(&mut *pop).poll(&mut Context::from_waker(waker));
+    if popped.is_pending() && worker.poll_interrupted(waker).is_ready() {
+        return Poll::Ready(pop.has_items().then(|| pop.end()));
     }
     popped.map(Some)
 }

@@ -21,7 +21,10 @@ pub(super) enum Command {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ran {
+    /// Committed with all items.
     Done,
+    /// Committed, but some items were retried or failed by the run itself.
+    GivenUp,
     Failed,
     Panicked,
 }
@@ -55,6 +58,7 @@ pub(super) struct Worker {
 
 #[derive(Default)]
 struct WorkerRecord {
+    given_up: u64,
     failed: u64,
     panicked: u64,
     /// Wakes the worker while it waits.
@@ -91,6 +95,7 @@ impl Worker {
                 Phase::Stopped => WorkerState::Stopped,
             },
             done,
+            given_up: record.given_up,
             failed: record.failed,
             panicked: record.panicked,
         }
@@ -98,6 +103,11 @@ impl Worker {
 
     pub(super) fn has_ended(&self) -> bool {
         self.progress.read().phase == Phase::Stopped
+    }
+
+    /// Whether it neither runs nor has ended.
+    pub(super) fn is_idle(&self) -> bool {
+        !matches!(self.progress.read().phase, Phase::Busy | Phase::Stopped)
     }
 
     /// Sets the command and wakes the worker. After `Stop` all other commands are ignored.
@@ -200,12 +210,13 @@ impl Worker {
         if ran == Ran::Done {
             return self.progress.succeed();
         }
-        self.count_failure(ran);
+        self.count(ran);
     }
 
     #[cold]
-    fn count_failure(&self, ran: Ran) {
+    fn count(&self, ran: Ran) {
         let mut record = lock(&self.record);
+        record.given_up += u64::from(ran == Ran::GivenUp);
         record.failed += u64::from(ran == Ran::Failed);
         record.panicked += u64::from(ran == Ran::Panicked);
         self.progress.show(Phase::Idle);

@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 use std::time::Duration;
 
 use crate::common::{assert_at_rest, drain, ends, panics, Ledger};
-use requeue::{commit_all, Handle, PushError, Queue};
+use requeue::{commit_all, Handle, PriorityQueue, PushError, Queue};
 
 /// A full bounded queue.
 fn full(capacity: usize) -> Queue<usize> {
@@ -41,6 +41,7 @@ fn a_queue_without_room_cannot_be_made() {
 fn the_builder_makes_both_kinds() {
     assert_eq!(Queue::<u8>::unbounded().capacity(), None);
     assert_eq!(Queue::<u8>::default().capacity(), None);
+    assert_eq!(PriorityQueue::<u8>::default().capacity(), None);
     assert_eq!(Queue::<u8>::builder().build().capacity(), None);
     assert_eq!(Queue::<u8>::bounded(3).capacity(), Some(3));
     let built = Queue::builder().capacity(7).capacity(3).build();

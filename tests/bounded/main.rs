@@ -5,6 +5,7 @@ mod common;
 
 mod capacity;
 mod gate;
+mod leases;
 mod pace;
 mod pace_changes;
 #[cfg(not(any(loom, shuttle)))]

@@ -1,11 +1,14 @@
 //! Queues with failed deliveries.
 
 use std::mem;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use super::panics;
 use requeue::{
-    Builder, Expired, Fifo, Handle, Leased, ManualClock, Order, Queue, Reason, Transaction,
+    Builder, Clock, Expired, Fifo, Handle, Leased, ManualClock, Order, Queue, Reason, Transaction,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -19,6 +22,40 @@ pub(crate) fn clocked<T>() -> (ManualClock, Builder<T>) {
     let clock = ManualClock::new();
     let builder = Queue::builder().clock(clock.clone());
     (clock, builder)
+}
+
+/// A manual clock that counts the timers that are set.
+#[derive(Clone)]
+pub(crate) struct CountingClock {
+    clock: ManualClock,
+    timers: Arc<AtomicUsize>,
+}
+
+impl CountingClock {
+    pub(crate) fn new() -> Self {
+        let (clock, timers) = (ManualClock::new(), Arc::default());
+        Self { clock, timers }
+    }
+
+    /// How often a timer was set.
+    pub(crate) fn timers(&self) -> usize {
+        self.timers.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+}
+
+impl Clock for CountingClock {
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn wake_at(&self, at: Instant, waker: &Waker) {
+        self.clock.wake_at(at, waker);
+        self.timers.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 /// A queue with a manual clock and these items, pushed by one handle.

@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use crate::common::ends;
 use crate::common::futures::{block_on, Task};
-use requeue::{
-    Handle, PopAsync, PopError, PushAsync, PushBatchAsync, Queue, StageAsync, TakeAsync,
-    Transaction,
-};
+use requeue::future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
+use requeue::{Handle, PopError, Queue, Transaction};
 
 /// Compiles only if the type has all the traits.
 macro_rules! has {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 use crate::common::failing::{clocked_with, leased, letters, SECOND};
 use crate::common::{assert_at_rest, drain, filled, panics, Ledger};
@@ -158,6 +159,20 @@ fn all_are_retried_and_staged_items_are_committed() {
     let again = queue.begin_owned();
     assert_eq!(again.pop().unwrap().attempts(), 2);
     assert_eq!(again.pop().as_deref(), Ok(&2));
+}
+
+#[test]
+fn all_that_are_retried_at_once_keep_their_order() {
+    let queue = filled(0..100);
+    let mut tx = holding(&queue, 90);
+    let other = queue.begin_owned();
+    assert_eq!(other.pop().as_deref(), Ok(&90));
+    tx.retry_all_after(Duration::ZERO).unwrap();
+    other.abort();
+    let mut items = drain(&queue);
+    assert_eq!(items.len(), 100);
+    items.retain(|item| *item < 90);
+    assert!(items.into_iter().eq(0..90));
 }
 
 #[test]

@@ -259,3 +259,103 @@ fn beside_workers() {
     assert!(items.into_iter().eq(0..ITEMS));
     queue.stats().check().unwrap();
 }
+
+/// Puts 1,000 items into one shard.
+type Fill = fn(&Queue<usize>) -> Option<requeue::Handle<usize>>;
+
+const FILLS: [Fill; 3] = [
+    |queue| {
+        (0..1000).for_each(|item| queue.push(item).unwrap());
+        None
+    },
+    |queue| {
+        let mut handle = queue.handle();
+        handle.push_batch(0..1000).unwrap();
+        Some(handle)
+    },
+    |queue| {
+        // Most of them were returned, by one transaction.
+        let mut handle = queue.handle();
+        handle.push_batch(0..1000).unwrap();
+        assert_eq!(handle.begin().pop_batch(800).len(), 800);
+        Some(handle)
+    },
+];
+
+#[test]
+fn few_items_at_a_time_are_not_there() {
+    for fill in FILLS {
+        let queue = Queue::unbounded();
+        let _handle = fill(&queue);
+        let count = queue.peek_each(|_| {
+            let stats = queue.stats();
+            assert!((1..=32).contains(&stats.held));
+            assert_eq!(stats.ready + stats.held, 1000);
+            assert!(!queue.is_empty());
+        });
+        assert_eq!(count, 1000);
+        assert_at_rest(&queue, 1000, 0);
+    }
+}
+
+#[test]
+fn pops_beside_a_visit_find_the_items_in_their_order() {
+    for fill in FILLS {
+        let queue = Queue::unbounded();
+        let _handle = fill(&queue);
+        let mut other = queue.handle();
+        let mut seen = Vec::new();
+        queue.peek_each(|item| {
+            seen.push(*item);
+            if *item == 500 {
+                // What was looked at before comes first.
+                let tx = other.begin();
+                assert!(tx.pop_batch(100).map(|item| *item).eq(0..100));
+                tx.commit();
+                let tx = other.begin();
+                assert!(tx.pop_batch(10).map(|item| *item).eq(100..110));
+                tx.abort();
+            }
+        });
+        assert!(seen.into_iter().eq(0..1000));
+        assert_eq!(drain(&queue), (100..1000).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn pops_pass_over_the_items_that_are_looked_at() {
+    for fill in FILLS {
+        let queue = Queue::unbounded();
+        let _handle = fill(&queue);
+        let mut passed = Vec::new();
+        let count = queue.peek_each(|item| {
+            if *item == 0 {
+                passed.extend([(); 3].map(|()| queue.pop().unwrap()));
+            }
+        });
+        assert_eq!((passed, count), (vec![32, 33, 34], 997));
+        let mut left: Vec<_> = (0..1000).collect();
+        left.drain(32..35);
+        assert_eq!(drain(&queue), left);
+    }
+}
+
+#[test]
+fn visits_at_the_same_time_find_other_items() {
+    for fill in FILLS {
+        let queue = Queue::unbounded();
+        let _handle = fill(&queue);
+        let mut inner = Vec::new();
+        let count = queue.peek_each(|item| {
+            if *item == 100 {
+                inner = visited(&queue);
+            }
+        });
+        // The 32 items among which 100 is are held; those behind them are where the other visit has put them.
+        assert!(inner.into_iter().eq((0..96).chain(128..1000)));
+        assert_eq!(count, 128);
+        let mut left = drain(&queue);
+        left.sort_unstable();
+        assert!(left.into_iter().eq(0..1000));
+    }
+}

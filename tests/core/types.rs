@@ -10,10 +10,10 @@ use std::rc::Rc;
 use crate::common::filled;
 use requeue::channel::{Receiver, Sender};
 use requeue::future::{OwnedPop, OwnedPush, OwnedPushBatch};
+use requeue::iter::{Drain, Items, Iter};
 use requeue::{
-    commit_all, Backoff, Builder, DeadLetters, DeliveryId, Drain, Handle, Held, Item, Items, Iter,
-    ManualClock, OwnedTaken, OwnedTransaction, Peek, PopError, PushError, Queue, Stats, Taken,
-    Transaction,
+    commit_all, Backoff, Builder, DeadLetters, DeliveryId, Handle, Held, Item, ManualClock,
+    OwnedTaken, OwnedTransaction, Peek, PopError, PushError, Queue, Stats, Taken, Transaction,
 };
 
 /// Compiles only if the type has all the traits.
@@ -158,7 +158,7 @@ fn errors_say_what_happened() {
     assert_eq!(
         pushes,
         [
-            "no room: the queue or the item's key is at its limit",
+            "no room: the queue or the item's key is at its limit, or a batch exceeds it",
             "the queue is closed"
         ]
     );
@@ -216,8 +216,4 @@ fn modules_hold_the_types() {
         |_: requeue::PriorityQueue<u8>| (),
     );
     same(|_: requeue::workers::Workers| (), |_: requeue::Workers| ());
-    same(
-        |_: requeue::future::TakeAsync<'static, u8>| (),
-        |_: requeue::TakeAsync<'static, u8>| (),
-    );
 }

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use crate::common::cloned::Cloned;
 use crate::common::failing::{leased, SECOND};
@@ -218,6 +219,24 @@ fn a_copy_whose_destructor_panics_loses_no_item_that_is_retried() {
     assert!(numbers.eq([0, 1]));
     queue.close();
     assert_eq!(queue.pop().err(), Some(PopError::Closed));
+}
+
+/// The destructor of the first copy panics; what was removed until then is put at the head together.
+#[test]
+fn a_copy_whose_destructor_panics_loses_none_that_are_retried_together() {
+    let (_clock, queue, fuse) = fragile(0..4);
+    let mut tx = queue.begin_owned();
+    assert_eq!(tx.pop_batch(3).len(), 3);
+    assert!(panics(|| tx.retry_all_after(Duration::ZERO).is_ok()));
+    fuse.store(false, Ordering::SeqCst);
+    assert_eq!((tx.held(), queue.len()), (2, 2));
+    queue.stats().check().unwrap();
+    tx.retry_all_after(Duration::ZERO).unwrap();
+    drop(tx);
+    let mut numbers: Vec<_> = drain(&queue).iter().map(|item| item.number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 3]);
+    queue.stats().check().unwrap();
 }
 
 #[test]

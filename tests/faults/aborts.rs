@@ -1,5 +1,6 @@
 //! An abort allocates nothing, whatever becomes of its items.
 
+use std::thread;
 use std::time::Duration;
 
 use crate::allocator::allocations_of;
@@ -56,6 +57,11 @@ fn filled<O: Order<u64>>(builder: &Builder<u64, O>, count: usize) -> Queue<u64, 
     queue
 }
 
+/// The number of allocations of an abort on a thread that has used no queue before.
+fn on_new_thread(abort: impl FnOnce() + Send) -> u64 {
+    thread::scope(|scope| scope.spawn(|| allocations_of(abort)).join().unwrap())
+}
+
 type End<O> = fn(&mut Handle<u64, O>, held: usize, staged: usize) -> u64;
 
 /// The ways to abort. Each returns how often it allocated.
@@ -65,20 +71,20 @@ fn ends<O: Order<u64>>() -> [(&'static str, End<O>); 3] {
             let tx = handle.begin();
             assert_eq!(tx.pop_batch(held).len(), held);
             (0..staged as u64).for_each(|item| tx.push(item).unwrap());
-            allocations_of(|| tx.abort())
+            on_new_thread(|| tx.abort())
         }),
         ("drop", |handle, held, staged| {
             let tx = handle.begin();
             tx.push_batch(0..staged as u64).unwrap();
             (0..held).for_each(|_| assert!(tx.pop().is_ok()));
-            allocations_of(|| drop(tx))
+            on_new_thread(|| drop(tx))
         }),
         ("forgotten", |handle, held, staged| {
             let tx = handle.begin();
             tx.push_batch(0..staged as u64).unwrap();
             assert_eq!(tx.pop_batch(held).len(), held);
             std::mem::forget(tx);
-            allocations_of(|| drop(handle.begin()))
+            on_new_thread(|| drop(handle.begin()))
         }),
     ]
 }
@@ -126,6 +132,29 @@ fn an_abort_of_leased_items_allocates_nothing() {
     assert_no_abort_allocates("leased and fair", &fair, &COUNTS);
     let urgent = plain().by_priority().leased(term);
     assert_no_abort_allocates("leased by priority", &urgent, &COUNTS);
+}
+
+/// Also on a thread that has used no queue before, after so many aborts that the handle moves to another shard, and when
+/// the handle is the first one that goes back to the pool of the queue.
+#[test]
+fn an_abort_on_a_new_thread_allocates_nothing() {
+    let ends: [fn(OwnedTransaction<u64>); 2] = [OwnedTransaction::abort, drop];
+    for end in ends {
+        for options in [Queue::builder(), Queue::builder().capacity(100)] {
+            let queue = filled(&options, 9);
+            for round in 0..40 {
+                let tx = queue.begin_owned();
+                assert!(tx.pop().is_ok());
+                tx.push(round).unwrap();
+                assert_eq!(on_new_thread(move || end(tx)), 0, "abort {round}");
+            }
+            let many: Vec<_> = (0..9).map(|_| queue.begin_owned()).collect();
+            assert!(many.iter().all(|tx| tx.pop().is_ok()));
+            let abort_all = move || many.into_iter().for_each(end);
+            assert_eq!(on_new_thread(abort_all), 0, "several owned transactions");
+            assert_eq!(queue.len(), 9);
+        }
+    }
 }
 
 /// An owned transaction returns its handle to the pool of the queue, which has had room for it before.

@@ -1,6 +1,6 @@
 //! Expired leases, concurrent with the ends of their transactions.
 
-use super::{model, warm};
+use super::{large_model, model, warm};
 use loom::thread;
 use requeue::{Fifo, Handle, Leased, ManualClock, Queue};
 use std::mem;
@@ -117,6 +117,25 @@ fn a_sleeper_against_a_lease() {
         let (popped, popper) = other.join().unwrap();
         assert_eq!(popped, Ok(1));
         drop((tx, popper));
+    });
+}
+
+/// The item dies, and makes room.
+#[test]
+fn a_sleeper_for_room_against_a_lease() {
+    large_model(|| {
+        let clock = ManualClock::new();
+        let builder = Queue::builder().capacity(1).max_attempts(1);
+        let queue = builder.leased(TERM).clock(clock.clone()).build();
+        let (mut holder, mut pusher) = (queue.handle(), warm(&queue));
+        pusher.push(1).unwrap();
+        let other = thread::spawn(move || (pusher.push_blocking(2), pusher));
+        let tx = holder.begin();
+        assert!(tx.pop().is_ok());
+        clock.advance(TERM);
+        let (pushed, pusher) = other.join().unwrap();
+        assert_eq!(pushed, Ok(()));
+        drop((tx, pusher));
     });
 }
 

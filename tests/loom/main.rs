@@ -5,6 +5,7 @@
 #![cfg(loom)]
 
 mod closing;
+mod drained;
 mod due;
 mod failing;
 mod idle;

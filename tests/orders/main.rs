@@ -4,5 +4,6 @@
 mod common;
 
 mod fair;
+mod own_queue;
 mod priority;
 mod snapshot;

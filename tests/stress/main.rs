@@ -12,6 +12,7 @@ mod actions;
 mod cancel;
 #[path = "../common/mod.rs"]
 mod common;
+mod ending;
 mod failing;
 mod harness;
 mod history;

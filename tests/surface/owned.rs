@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::Duration;
 
+use requeue::iter::Items;
 use requeue::workers::AsyncTransaction;
 use requeue::{
-    commit_all, try_commit_all, DeliveryId, Expired, Item, Items, ManualClock, Order, OwnedTaken,
+    commit_all, try_commit_all, DeliveryId, Expired, Item, ManualClock, Order, OwnedTaken,
     OwnedTransaction, PopError, PriorityQueue, PushError, Queue, Taken, Transaction, Unleased,
 };
 

@@ -28,6 +28,7 @@ fn every_setting<T: Clone + 'static, O: Order<T>>(builder: Builder<T, O>) -> Bui
 #[test]
 fn queues_of_all_orders_are_built() {
     let _: [Queue<u8>; 3] = [Queue::unbounded(), Queue::bounded(1), Queue::default()];
+    let _: (Queue<u8>, PriorityQueue<u8>) = Default::default();
     let _: FairQueue<u8, u8> = FairQueue::by(|item| item % 2);
     let _: PriorityQueue<u8> = PriorityQueue::by_priority();
     let plain: Queue<u8> = every_setting(Queue::builder()).stickiness(1).build();

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use futures::executor::block_on;
+use requeue::iter::Items;
 use requeue::{
     commit_all, hold_any, hold_any_async, hold_any_timeout, try_commit_all, DeliveryId, Expired,
-    Item, Items, Order, Peek, PopError, PriorityQueue, PushError, Queue, Taken, Transaction,
-    Unleased,
+    Item, Order, Peek, PopError, PriorityQueue, PushError, Queue, Taken, Transaction, Unleased,
 };
 
 const ZERO: Duration = Duration::ZERO;
@@ -42,6 +42,8 @@ fn verbs<O: Order<u8>>(queue: &Queue<u8, O>) {
     assert_eq!(items.len(), 2);
     assert_eq!(tx.pop_batch_blocking(1, 1).len(), 1);
     assert_eq!(tx.pop_batch_timeout(1, 1, ZERO).len(), 1);
+    let items: Items<'_, u8, O> = block_on(tx.pop_batch_timeout_async(1, 0, ZERO));
+    assert_eq!(items.len(), 0);
     let items: Items<'_, u8, O> = block_on(tx.pop_batch_async(1, 2));
     assert_eq!(items.count(), 2);
     let _: DeliveryId = tx.id();

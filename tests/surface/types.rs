@@ -8,11 +8,11 @@ use std::iter::FusedIterator;
 use std::rc::Rc;
 
 use requeue::future::{PopBatchAsync, TakeBatchAsync};
+use requeue::iter::{Drain, Items, Iter};
 use requeue::{
-    Builder, ByKey, ByPriority, DeadLetter, DeadLetters, DeliveryId, Drain, FairQueue,
-    FairSnapshot, Fifo, Handle, Held, Item, Items, Iter, Keyed, Leased, Order, OwnedTaken,
-    OwnedTransaction, Peek, Prioritized, PriorityQueue, PushError, Queue, Stats, Taken,
-    Transaction, Unleased,
+    Builder, ByKey, ByPriority, DeadLetter, DeadLetters, DeliveryId, FairQueue, FairSnapshot, Fifo,
+    Handle, Held, Item, Keyed, Leased, Order, OwnedTaken, OwnedTransaction, Peek, Prioritized,
+    PriorityQueue, PushError, Queue, Stats, Taken, Transaction, Unleased,
 };
 
 /// Compiles only if the type has all the traits.
@@ -74,7 +74,7 @@ fn items_may_borrow_in_all_orders() {
 
 has!(Queue<Item1>: Clone + Send + Sync + Debug + Default + FromIterator<Item1> + Extend<Item1> + 'static);
 has!(Fair: Clone + Send + Sync + Debug + 'static);
-has!(Urgent: Clone + Send + Sync + Debug + 'static);
+has!(Urgent: Clone + Send + Sync + Debug + Default + 'static);
 has!(Lent: Clone + Send + Sync + Debug + 'static);
 lacks!(Queue<Rc<u8>>: Send);
 lacks!(Queue<Rc<u8>>: Sync);
@@ -111,7 +111,7 @@ mod owned_by_runs {
     lacks!(TaskItem<Rc<u8>>: Send);
     lacks!(TaskItem<std::cell::Cell<u8>>: Sync);
     has!(TaskTransaction<Item1>: Send + Debug + std::ops::Deref<Target = Transaction<'static, Item1>> + 'static);
-    lacks!(TaskTransaction<u8>: Sync);
+    has!(TaskTransaction<std::cell::Cell<u8>>: Sync);
     lacks!(TaskTransaction<Rc<u8>>: Send);
 }
 has!(Items<'static, Item1>: Send + ExactSizeIterator + FusedIterator + Debug);
@@ -162,6 +162,8 @@ mod modules {
         ByPriority, OutOfRange, Prioritized, PriorityError, PriorityQueue, PushTo, PushWith,
         PushWithAsync, Ticket,
     };
+    #[cfg(feature = "stream")]
+    use requeue::stream::{PopStream, PushSink};
     use requeue::time::{Backoff, Clock, ManualClock, SystemClock};
     use requeue::workers::{
         AsyncTransaction, Failure, Job, JobError, Others, Outcome, Report, WorkerState,
@@ -169,6 +171,4 @@ mod modules {
     };
     #[cfg(feature = "tokio")]
     use requeue::workers::{TaskItem, TaskTransaction, Tasks};
-    #[cfg(feature = "stream")]
-    use requeue::{PopStream, PushSink};
 }

@@ -33,6 +33,8 @@ macro_rules! verbs {
         assert_eq!(popper.pop_batch(1, &mut items), 1);
         assert_eq!(popper.pop_batch_blocking(1, 1, &mut items), 1);
         assert_eq!(popper.pop_batch_timeout(1, 2, &mut items, ZERO), 2);
+        let popped: usize = block_on(popper.pop_batch_timeout_async(1, 0, &mut items, ZERO));
+        assert_eq!(popped, 0);
         let popped: usize = block_on(popper.pop_batch_async(1, 8, &mut items));
         assert_eq!((popped, items.len()), (1, 5));
     }};
@@ -70,7 +72,7 @@ fn handles_peek_and_transact() {
 #[test]
 fn handles_are_streams_and_sinks() {
     use futures::{SinkExt, StreamExt};
-    use requeue::{PopStream, PushSink};
+    use requeue::stream::{PopStream, PushSink};
     let queue: Queue<u8> = Queue::unbounded();
     let mut handle = queue.handle();
     block_on(async {

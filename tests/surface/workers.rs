@@ -4,6 +4,7 @@ use std::future::ready;
 use std::thread;
 use std::time::Duration;
 
+use requeue::workers::AnyQueue;
 use requeue::{Job, JobError, Order, Outcome, PushError, Queue, Report, Workers, WorkersBuilder};
 
 fn pool<O: Order<u8>>(queue: &Queue<u8, O>) -> WorkersBuilder<u8, O> {
@@ -33,17 +34,21 @@ fn threads_run_items_and_batches() {
     workers.resume_all();
     let report: Report = workers.join();
     assert!(report.done > 0 && report.failed == 0 && report.panicked == 0);
-    let workers = pool(&closed()).run_batches(2, |items, _tx| {
+    let workers = pool(&closed()).linger(Duration::ZERO);
+    let workers = workers.run_batches(2, |items, _tx| {
         assert!(items.len() <= 2);
         Ok::<(), ()>(())
     });
     workers.shutdown(Duration::MAX);
     thread::scope(|scope| {
         let queue = closed();
-        let workers = pool(&queue).run_scoped(scope, |_, _| Ok::<(), ()>(()));
+        let workers: Workers<AnyQueue<'_>> =
+            pool(&queue).run_scoped(scope, |_, _| Ok::<(), ()>(()));
         workers.join();
     });
     pool(&closed()).run(|_, _| Ok::<(), ()>(())).stop();
+    let workers = pool(&closed()).run(|_, _| Ok::<(), ()>(()));
+    assert_eq!(workers.finish(Duration::MAX).left, 0);
 }
 
 #[test]
@@ -88,13 +93,19 @@ fn work_is_waited_for_and_goes_to_other_queues() {
 #[cfg(feature = "tokio")]
 #[test]
 fn tasks_run_futures() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
     runtime.unwrap().block_on(async {
         let tasks: requeue::Tasks = Workers::builder(&closed())
             .tasks(2)
             .run_async(|_, _| async { Ok::<(), ()>(()) })
             .stop_by(std::future::pending::<()>());
         assert_eq!(tasks.join().await.done, 4);
+        let tasks: requeue::Tasks = Workers::builder(&closed())
+            .tasks(2)
+            .run_batches_async(2, |_, _| async { Ok::<(), ()>(()) });
+        assert!(tasks.finish(Duration::MAX).await.done >= 2);
     });
 }
 

@@ -139,7 +139,7 @@ fn a_shorter_delay_after_a_longer_one_is_kept() {
 }
 
 /// A way in which the leader stops waiting.
-type Leave = fn(&Queue<u32>, Task<requeue::TakeAsync<'_, u32>>);
+type Leave = fn(&Queue<u32>, Task<requeue::future::TakeAsync<'_, u32>>);
 
 const LEAVES: [(&str, Leave); 4] = [
     ("it is dropped", |_, task| drop(task)),

@@ -223,6 +223,57 @@ fn newcomers_do_not_queue_up_behind_waiters_that_are_not_served() {
     }
 }
 
+/// Two calls that do not wait give way to a served waiter in vain. From then on newcomers do not leave it anything.
+#[test]
+fn newcomers_do_not_queue_up_behind_a_waiter_that_never_reacts() {
+    for pop in async_pops() {
+        let queue = Queue::unbounded();
+        let mut handles = handles(&queue, 4);
+        let [a, b, c, d] = &mut handles[..] else {
+            unreachable!()
+        };
+        let mut first = Task::waiting(pop(a));
+        wake_in_vain(&queue, &mut first);
+        queue.push(1).unwrap();
+        let mut newcomer = Task::waiting(pop(b));
+        assert_eq!(queue.pop(), Ok(1));
+        queue.push(2).unwrap();
+        assert_eq!((newcomer.rings(), newcomer.output()), (1, Ok(2)));
+        queue.push(3).unwrap();
+        let mut newcomer = Task::waiting(pop(c));
+        assert_eq!(queue.pop(), Ok(3));
+        assert_eq!(newcomer.rings(), 1, "it has not looked yet");
+        newcomer.assert_waits();
+        queue.push(4).unwrap();
+        assert_eq!((newcomer.rings(), newcomer.output()), (2, Ok(4)));
+        queue.push(5).unwrap();
+        assert_eq!(Task::new(pop(d)).output(), Ok(5));
+        queue.push(6).unwrap();
+        assert_eq!(first.output(), Ok(6), "its wake-up is still its own");
+    }
+}
+
+/// A waiter whose service has ended keeps its place, and is served again when it is woken in vain once more.
+#[test]
+fn a_waiter_that_reacts_late_is_served_again() {
+    for pop in async_pops() {
+        let queue = Queue::unbounded();
+        let (mut a, mut b) = (queue.handle(), queue.handle());
+        let mut first = Task::waiting(pop(&mut a));
+        wake_in_vain(&queue, &mut first);
+        for item in 0..2 {
+            queue.push(item).unwrap();
+            assert_eq!(queue.pop(), Ok(item));
+        }
+        first.assert_waits();
+        queue.push(7).unwrap();
+        let mut newcomer = Task::waiting(pop(&mut b));
+        assert_eq!(first.output(), Ok(7));
+        queue.push(8).unwrap();
+        assert_eq!(newcomer.output(), Ok(8));
+    }
+}
+
 /// Any number of newcomers overtakes a waiter at most once.
 #[test]
 fn a_waiter_is_overtaken_by_newcomers_that_wait_once_at_most() {

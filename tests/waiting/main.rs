@@ -10,6 +10,7 @@ mod closing;
 mod closing_threads;
 mod comebacks;
 mod delays;
+mod ends;
 mod events;
 mod executors;
 mod fairness;

@@ -1,5 +1,8 @@
 //! Futures of pop batches: the items that they gather, and the items left when they are dropped.
 
+use std::time::Duration;
+
+use crate::common::failing::{clocked_with, INSTANT, SECOND};
 use crate::common::futures::{block_on, Task};
 use crate::common::{assert_at_rest, drain, filled, panics};
 use requeue::{Order, PopError, Queue};
@@ -164,4 +167,151 @@ fn the_future_of_a_queue_outlives_it() {
     drop(batch);
     assert_eq!(items, [1, 2]);
     assert_eq!(other.pop(), Err(PopError::Empty));
+}
+
+/// The batch writer that a program writes first: a timeout around the future of a batch, and then a commit.
+#[test]
+fn a_writer_sees_all_that_it_commits() {
+    let queue = Queue::unbounded();
+    let mut handle = queue.handle();
+    let mut written = Vec::new();
+    for wave in 0..10 {
+        let mut tx = handle.begin();
+        let mut batch = Task::waiting(tx.pop_batch_async(9, 9));
+        queue.push_batch([2 * wave, 2 * wave + 1]).unwrap();
+        batch.assert_waits();
+        drop(batch); // a timeout
+        written.extend(tx.items().map(|row| *row));
+        tx.commit();
+    }
+    assert!(written.into_iter().eq(0..20));
+    assert_at_rest(&queue, 0, 0);
+}
+
+/// A batch that is too small is ready when its time is over, with what has come, and has left the wait queue.
+macro_rules! assert_in_time {
+    ($queue:ident, $clock:ident, $batch:expr) => {{
+        let mut batch = Task::waiting($batch);
+        assert_eq!($queue.stats().waiting, 1);
+        $queue.push(1).unwrap();
+        assert_eq!(batch.rings(), 1);
+        $clock.advance(SECOND);
+        batch.assert_waits();
+        assert_eq!(batch.rings(), 1);
+        $clock.advance(SECOND - INSTANT);
+        assert_eq!(batch.rings(), 1);
+        batch.assert_waits(); // without need: the timer stays
+        $clock.advance(INSTANT);
+        assert_eq!(batch.rings(), 2);
+        let output = batch.output();
+        assert_eq!($queue.stats().waiting, 0);
+        assert!(panics(|| batch.poll().is_ready()));
+        output
+    }};
+}
+
+#[test]
+fn a_batch_is_ready_in_time_with_what_has_come() {
+    let (clock, queue) = clocked_with([]);
+    let mut handle = queue.handle();
+    let mut items = Vec::new();
+    let time = SECOND * 2;
+    let taken = assert_in_time!(
+        queue,
+        clock,
+        queue.pop_batch_timeout_async(2, 9, &mut items, time)
+    );
+    assert_eq!(taken, 1);
+    let taken = assert_in_time!(
+        queue,
+        clock,
+        handle.pop_batch_timeout_async(2, 9, &mut items, time)
+    );
+    assert_eq!((taken, &*items), (1, &[1, 1][..]));
+    let tx = handle.begin();
+    let taken = assert_in_time!(queue, clock, tx.pop_batch_timeout_async(2, 9, time));
+    assert_eq!(taken.len(), 1);
+    tx.commit();
+    let tx = queue.begin_owned();
+    let taken = assert_in_time!(queue, clock, tx.pop_batch_timeout_async(2, 9, time));
+    assert_eq!(taken.len(), 1);
+    drop(tx.commit());
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn the_time_of_a_batch_runs_from_the_call_on() {
+    let (clock, queue) = clocked_with([]);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let mut late = Task::new(tx.pop_batch_timeout_async(2, 2, SECOND));
+    clock.advance(SECOND);
+    queue.push(1).unwrap();
+    assert_eq!(late.output().len(), 1); // tried once
+    drop(late);
+    queue.push_batch([2, 3]).unwrap();
+    let mut in_vain = Task::new(tx.pop_batch_timeout_async(2, 2, Duration::ZERO));
+    assert_eq!(in_vain.output().len(), 2);
+    drop(in_vain);
+    let mut endless = Task::waiting(tx.pop_batch_timeout_async(1, 2, Duration::MAX));
+    clock.advance(SECOND * 1_000_000);
+    assert!(!endless.was_woken());
+    endless.assert_waits();
+}
+
+/// The wake-up of a batch whose time is over goes to the next waiter.
+#[test]
+fn a_batch_that_ends_in_time_passes_its_wake_up_on() {
+    let (clock, queue) = clocked_with([]);
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let mut items = Vec::new();
+    let mut batch = Task::waiting(a.pop_batch_timeout_async(3, 3, &mut items, SECOND));
+    let mut next = Task::waiting(b.pop_async());
+    queue.push(1).unwrap();
+    assert_eq!((batch.rings(), next.rings()), (1, 0));
+    clock.advance(SECOND);
+    assert_eq!(batch.output(), 1);
+    drop(batch);
+    assert!(!next.was_woken());
+    queue.push(2).unwrap();
+    assert_eq!(next.output(), Ok(2));
+    assert_eq!(items, [1]);
+}
+
+/// The timer is set again at each poll, for the waker of that poll.
+#[test]
+fn a_batch_in_another_task_is_woken_there_in_time() {
+    let (clock, queue) = clocked_with([1]);
+    let mut items = Vec::new();
+    let mut batch = Task::waiting(queue.pop_batch_timeout_async(2, 2, &mut items, SECOND));
+    batch.renew_waker();
+    batch.assert_waits();
+    clock.advance(SECOND);
+    assert_eq!((batch.rings(), batch.output()), (1, 1));
+}
+
+/// By the timer of the process, on an executor that knows no time.
+#[test]
+fn a_batch_needs_no_runtime() {
+    let queue = filled([1]);
+    let mut items = Vec::new();
+    let moment = Duration::from_millis(1);
+    let taken = block_on(queue.pop_batch_timeout_async(2, 2, &mut items, moment));
+    assert_eq!((taken, &*items), (1, &[1][..]));
+}
+
+#[test]
+fn a_transaction_shows_all_items_that_it_holds() {
+    let queue = filled(0..6);
+    let mut handle = queue.handle();
+    let mut tx = handle.begin();
+    assert_eq!(tx.items().len(), 0);
+    assert_eq!(*tx.pop().unwrap(), 0);
+    Task::waiting(tx.pop_batch_async(9, 9)).forget();
+    assert_eq!(*tx.items().nth(2).unwrap(), 2);
+    for mut item in tx.items() {
+        *item += 10;
+    }
+    assert!(tx.items().map(|item| *item).eq(10..16));
+    assert!(tx.commit().eq(10..16));
 }

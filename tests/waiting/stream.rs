@@ -9,7 +9,8 @@ use crate::common::drain;
 use crate::common::ends;
 use crate::common::futures::{block_on, Task};
 use futures::{future, stream, Sink, SinkExt, Stream, StreamExt};
-use requeue::{Fifo, Handle, PopError, PopStream, PushError, PushSink, Queue};
+use requeue::stream::{PopStream, PushSink};
+use requeue::{Fifo, Handle, PopError, PushError, Queue};
 
 const fn on_any_thread<T: Send + Unpin>() {}
 type Cell = std::cell::Cell<u8>;

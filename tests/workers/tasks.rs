@@ -2,9 +2,12 @@
 
 use std::cell::Cell;
 use std::future::{pending, poll_fn, Future};
+use std::sync::Barrier;
 use std::task::Poll;
+use std::thread;
 use std::time::Duration;
 
+use crate::common::failing::{clocked, put_off, CountingClock, SECOND};
 use crate::common::{assert_at_rest, drain, ends, filled, panics};
 use requeue::{PopError, PushError, Queue, TaskItem, TaskTransaction, Tasks, WorkerState, Workers};
 use tokio::runtime::{Builder, Runtime};
@@ -15,9 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 const _: () = {
     const fn is_send<T: Send>() {}
+    const fn is_sync<T: Sync>() {}
     is_send::<TaskItem<Cell<u8>>>();
     is_send::<TaskTransaction<Cell<u8>>>();
     is_send::<Tasks>();
+    is_sync::<TaskItem<u8>>();
+    is_sync::<TaskTransaction<Cell<u8>>>();
 };
 
 /// Runs a future to completion on runtimes of one thread and of several.
@@ -34,6 +40,66 @@ async fn await_state(tasks: &Tasks, index: usize, state: impl Fn(WorkerState) ->
     while !state(tasks.status()[index].state) {
         yield_now().await;
     }
+}
+
+/// A part of a run, which has references to its item and its transaction across a wait.
+async fn halve(job: &TaskItem<u32>, tx: &TaskTransaction<u32>) -> Result<(), PushError<u32>> {
+    if **job > 1 {
+        yield_now().await;
+        tx.push_async(**job / 2).await?;
+        yield_now().await;
+    }
+    Ok(())
+}
+
+#[test]
+fn functions_take_the_item_and_the_transaction_by_reference() {
+    on_tokio(|| async {
+        let queue = filled([64]);
+        queue.close();
+        let tasks = Workers::builder(&queue).tasks(2);
+        let tasks = tasks.run_async(|job, tx| async move { halve(&job, &tx).await });
+        assert_eq!(tasks.join().await.done, 7);
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// Calls of several threads exclude each other: one that finds another one under way panics and changes nothing.
+#[test]
+fn threads_share_a_transaction() {
+    const CALLS: u32 = 8_000;
+    on_tokio(|| async {
+        let (queue, other) = (filled(0..CALLS), filled([]));
+        let (send, mut counts) = unbounded_channel();
+        let tasks = Workers::builder(&queue).tasks(1).on_panic(|_, _| {});
+        let target = other.clone();
+        let tasks = tasks.run_async(move |job, tx| {
+            let (send, target) = (send.clone(), target.clone());
+            async move {
+                let begin = Barrier::new(2);
+                let calls = || {
+                    begin.wait();
+                    let popped = |_: &u32| !panics(|| target.push(*tx.pop().unwrap()).unwrap());
+                    (1..CALLS / 2).filter(popped).count()
+                };
+                let (mine, theirs) = thread::scope(|scope| {
+                    let other = scope.spawn(calls);
+                    (calls(), other.join().unwrap())
+                });
+                send.send((tx.held(), 1 + mine + theirs)).unwrap();
+                drop(job);
+                pending::<Result<(), ()>>().await
+            }
+        });
+        let (held, popped) = counts.recv().await.unwrap();
+        assert_eq!(held, popped);
+        assert!(popped > 1);
+        let mut seen = drain(&other);
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len() + 1, held); // each was delivered to one thread
+        drop(tasks);
+    });
 }
 
 #[test]
@@ -314,7 +380,7 @@ fn a_run_that_retries_commits_the_rest() {
             yield_now().await;
         }
         let report = tasks.stop().await;
-        assert_eq!((report.done, report.failed), (4, 0));
+        assert_eq!((report.done, report.given_up, report.failed), (2, 2, 0));
         assert_eq!(queue.stats().aborted, 2);
         assert_at_rest(&queue, 0, 0);
     });
@@ -374,7 +440,8 @@ fn the_error_of_a_run_is_kept_and_tasks_back_off() {
                 }
             });
         let report = tasks.join().await;
-        assert_eq!((report.done, report.failed, report.panicked), (5, 1, 3));
+        assert_eq!((report.done, report.given_up), (4, 1));
+        assert_eq!((report.failed, report.panicked), (1, 3));
         let mut errors = Vec::new();
         while let Some(failure) = told.recv().await {
             assert_eq!((failure.items, failure.attempts), (1, 1));
@@ -451,5 +518,137 @@ fn a_job_whose_task_is_aborted_says_that_it_was_dropped() {
         assert_eq!(report.stuck.len(), 1);
         assert!(outcome.await.unwrap_err().is_dropped());
         assert!(!queue.pop().unwrap().run());
+    });
+}
+
+#[test]
+fn tasks_run_batches_of_items_that_they_own() {
+    on_tokio(|| async {
+        let clock = CountingClock::new();
+        let queue: Queue<u32> = Queue::builder().clock(clock.clone()).build();
+        let (send, mut batches) = unbounded_channel();
+        let builder = Workers::builder(&queue).tasks(1).linger(SECOND);
+        let tasks = builder.run_batches_async(3, move |mut rows, tx| {
+            let send = send.clone();
+            async move {
+                yield_now().await;
+                for row in &mut rows {
+                    **row *= 10;
+                }
+                let failed = rows[0].attempts() == 1 && *rows[0] == 10;
+                if *rows[0] == 60 {
+                    tx.fail(rows.remove(0), "spoiled").unwrap();
+                }
+                send.send(rows.iter().map(|row| **row).collect::<Vec<_>>())
+                    .unwrap();
+                if failed {
+                    Err("again")
+                } else {
+                    Ok(())
+                }
+            }
+        });
+        queue.push(1).unwrap();
+        await_timer(&clock, 0).await;
+        queue.push(2).unwrap();
+        clock.advance(SECOND); // the run fails: its changes stay, its items are delayed
+        assert_eq!(batches.recv().await.unwrap(), [10, 20]);
+        while queue.stats().delayed < 2 {
+            yield_now().await;
+        }
+        clock.advance(SECOND);
+        queue.push(5).unwrap(); // full
+        let mut batch = batches.recv().await.unwrap();
+        batch.sort_unstable();
+        assert_eq!(batch, [50, 100, 200]);
+        let timers = clock.timers();
+        queue.push(6).unwrap();
+        await_timer(&clock, timers).await;
+        tasks.pause(0);
+        assert_eq!(batches.recv().await.unwrap(), [0; 0]); // it has failed the only one
+        tasks.resume(0);
+        queue.push(7).unwrap();
+        queue.close();
+        assert_eq!(batches.recv().await.unwrap(), [70]);
+        let report = tasks.join().await;
+        assert_eq!((report.done, report.given_up), (2, 1));
+        assert_eq!((report.failed, queue.dead_letters().len()), (1, 1));
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+#[test]
+fn a_batch_that_is_kept_fails_the_run() {
+    on_tokio(|| async {
+        let queue = filled([1, 2, 3]);
+        queue.close();
+        let (send, mut kept) = unbounded_channel();
+        let builder = Workers::builder(&queue).tasks(1);
+        let tasks = builder.run_batches_async(3, move |mut rows, _tx| {
+            if rows[0].attempts() == 1 {
+                send.send(rows.pop().unwrap()).ok();
+            }
+            async { Ok::<(), ()>(()) }
+        });
+        let row = kept.recv().await.unwrap();
+        assert_eq!(*row, 3);
+        while tasks.status()[0].failed == 0 {
+            yield_now().await;
+        }
+        assert_eq!(queue.stats().held, 3);
+        drop(row);
+        assert_eq!(tasks.join().await.failed, 1);
+        assert_eq!(queue.stats().committed, 3);
+    });
+}
+
+/// Waits until a worker lingers for the rest of a batch.
+async fn await_timer(clock: &CountingClock, before: usize) {
+    while clock.timers() == before {
+        yield_now().await;
+    }
+}
+
+#[test]
+fn a_finish_does_what_is_left() {
+    on_tokio(|| async {
+        let queue = filled(0..100);
+        let tasks = Workers::builder(&queue)
+            .tasks(3)
+            .run_async(|job, tx| async move {
+                yield_now().await;
+                if *job == 99 {
+                    tx.push(100)?;
+                }
+                Ok::<_, PushError<u32>>(())
+            });
+        tasks.pause_all();
+        let report = tasks.finish(Duration::MAX).await;
+        assert_eq!((report.done, report.left), (101, 0));
+        assert!(report.stuck.is_empty() && queue.is_closed());
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// A task in a run is stuck at the deadline, and its item is given back. One that waits for an item is not.
+#[test]
+fn a_finish_that_is_over_says_what_is_left() {
+    on_tokio(|| async {
+        let (_clock, builder) = clocked();
+        let queue = builder.build();
+        queue.push(1).unwrap();
+        put_off(&queue, SECOND);
+        queue.push(2).unwrap();
+        let (send, mut begun) = unbounded_channel();
+        let tasks = Workers::builder(&queue).tasks(3).run_async(move |_, _| {
+            send.send(()).unwrap();
+            pending::<Result<(), ()>>()
+        });
+        begun.recv().await.unwrap();
+        let report = tasks.finish(Duration::ZERO).await;
+        assert_eq!((report.done, report.left, report.stuck.len()), (0, 2, 1));
+        assert_eq!(queue.stats().held, 0);
+        assert_eq!(queue.len(), 1);
+        assert!(queue.push(3).unwrap_err().is_closed());
     });
 }

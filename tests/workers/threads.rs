@@ -10,7 +10,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::failing::{clocked, SECOND};
+use crate::common::failing::{clocked, put_off, CountingClock, SECOND};
 use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use requeue::{
     Backoff, Failure, ManualClock, Order, PopError, PriorityQueue, PushError, Queue, Reason,
@@ -24,6 +24,7 @@ const _: () = {
 };
 
 const FINE: Result<(), Infallible> = Ok(());
+const FAILED: Result<(), &str> = Err("failed");
 
 /// Waits until a worker is in a state.
 fn await_state(workers: &Workers, index: usize, state: impl Fn(WorkerState) -> bool) {
@@ -434,7 +435,7 @@ fn a_panic_is_the_reason_of_a_dead_letter() {
     });
     workers.join();
     let reasons: Vec<_> = queue.dead_letters().map(|dead| dead.reason).collect();
-    assert_eq!(reasons, [Reason::Aborted, Reason::Panicked]);
+    assert_eq!(reasons, [Reason::Failed, Reason::Panicked]);
 }
 
 #[test]
@@ -641,7 +642,7 @@ fn the_error_of_a_run_is_kept() {
         .collect();
     letters.sort();
     let expected = [
-        ("fails", Reason::Aborted, "\"not now\""),
+        ("fails", Reason::Failed, "\"not now\""),
         ("is given up", Reason::Failed, "0 lives"),
         ("panics", Reason::Panicked, "bad luck"),
         ("says", Reason::Panicked, "bad luck 2"),
@@ -743,4 +744,162 @@ fn workers_of_a_priority_queue_push_with_priorities() {
         assert_eq!(*seen.lock().unwrap(), [0, 1, 2]);
         assert_at_rest(&queue, 0, 0);
     });
+}
+
+/// A queue of a worker that lingers, its clock, and the batches that it runs on.
+fn lingering() -> (Queue<u32>, CountingClock, Workers, Receiver<Vec<u32>>) {
+    let clock = CountingClock::new();
+    let queue = Queue::builder().clock(clock.clone()).build();
+    let (send, batches) = channel();
+    let builder = Workers::builder(&queue).threads(1).linger(SECOND);
+    let workers = builder.run_batches(3, move |rows, _tx| {
+        send.send(rows.iter().map(|row| **row).collect())
+    });
+    (queue, clock, workers, batches)
+}
+
+/// Waits until the worker lingers for the rest of a batch.
+fn await_timer(clock: &CountingClock, before: usize) {
+    while clock.timers() == before {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_worker_lingers_for_a_batch() {
+    ends(|| {
+        let (queue, clock, workers, batches) = lingering();
+        queue.push(1).unwrap();
+        await_timer(&clock, 0);
+        queue.push(2).unwrap();
+        clock.advance(SECOND);
+        assert_eq!(batches.recv().unwrap(), [1, 2]);
+        queue.push_batch(3..=6).unwrap();
+        assert_eq!(batches.recv().unwrap(), [3, 4, 5]); // full
+        queue.push(7).unwrap();
+        queue.close();
+        assert_eq!(batches.recv().unwrap(), [6, 7]);
+        assert_eq!(workers.join().done, 3);
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+#[test]
+fn a_worker_that_is_interrupted_runs_on_what_it_holds() {
+    ends(|| {
+        let (queue, clock, workers, batches) = lingering();
+        queue.push(1).unwrap();
+        await_timer(&clock, 0);
+        workers.pause(0);
+        assert_eq!(batches.recv().unwrap(), [1]);
+        await_paused(&workers, 0);
+        queue.push(2).unwrap();
+        let timers = clock.timers();
+        workers.resume(0);
+        await_timer(&clock, timers);
+        assert_eq!(workers.stop().done, 2);
+        assert_eq!(batches.recv().unwrap(), [2]);
+    });
+}
+
+/// A shutdown takes no more items, a finish does all that was accepted.
+#[test]
+fn a_finish_does_what_is_left() {
+    ends(|| {
+        let queue = filled(0..100);
+        let workers = Workers::builder(&queue).threads(2).run(|_, _| FINE);
+        workers.pause_all();
+        let done = workers.shutdown(Duration::MAX);
+        assert_eq!((done.done + done.left, done.stuck.len()), (100, 0));
+        assert!(queue.push(100).is_ok());
+
+        let workers = Workers::builder(&queue).threads(2).run(|number, tx| {
+            if number.attempts() == 1 && *number == 99 {
+                return tx.retry_after(number, Duration::from_millis(1));
+            }
+            if *number == 100 {
+                tx.push(101).unwrap();
+            }
+            Ok(())
+        });
+        workers.pause(0);
+        let report = workers.finish(Duration::MAX);
+        assert_eq!((report.left, report.stuck.len()), (0, 0));
+        assert!(queue.push(1).unwrap_err().is_closed());
+        assert_eq!(queue.stats().committed, 102);
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// A worker in a run is stuck at the deadline, one that waits for an item is not.
+#[test]
+fn a_finish_that_is_over_says_what_is_left() {
+    ends(|| {
+        let queue = filled([1]);
+        let (workers, begun, direct) = directed(Workers::builder(&queue).threads(3));
+        begun.recv().unwrap();
+        let report = workers.finish(Duration::ZERO);
+        assert_eq!((report.stuck.len(), report.left), (1, 1));
+        assert!(matches!(report.stuck[0].state, WorkerState::Busy { .. }));
+        direct.send(FAILED).unwrap();
+
+        let workers = Workers::builder(&queue).threads(2).run(|_, _| FINE);
+        let report = workers.finish(Duration::MAX);
+        assert_eq!((report.done, report.left), (1, 0));
+    });
+}
+
+#[test]
+fn a_finish_leaves_what_is_delayed_beyond_its_time() {
+    ends(|| {
+        let name = String::from("borrowed");
+        let (_clock, builder) = clocked();
+        let queue = builder.build();
+        queue.push(&*name).unwrap();
+        put_off(&queue, SECOND);
+        queue.push("ready").unwrap();
+        thread::scope(|scope| {
+            let workers = Workers::builder(&queue).threads(2);
+            let workers = workers.run_scoped(scope, |_, _| FINE);
+            await_commit(&queue);
+            let report = workers.finish(Duration::ZERO);
+            assert_eq!((report.done, report.left), (1, 1));
+            assert_eq!(report.stuck, []);
+        });
+        assert!(queue.is_closed());
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// The counts of a pool are disjoint, and each run is in one of them.
+#[test]
+fn each_run_counts_once() {
+    ends(|| {
+        let queue = filled(0..5);
+        queue.close();
+        let workers = Workers::builder(&queue).threads(1).run(|job, tx| {
+            match (*job, job.attempts()) {
+                (0, 1) => tx.retry_after(job, Duration::from_millis(1)).unwrap(),
+                (1, 1) => {
+                    tx.retry(job).unwrap(); // the error is what counts
+                    return Err("failed");
+                }
+                (2, 1) => panic!("panicked"),
+                (3, _) => tx.fail(job, "never").unwrap(),
+                _ => {}
+            }
+            Ok(())
+        });
+        let report = workers.join();
+        assert_eq!((report.done, report.given_up), (4, 2), "{report:?}");
+        assert_eq!((report.failed, report.panicked), (1, 1));
+        assert_eq!(report.left, 0);
+    });
+}
+
+/// Waits until an item is committed.
+fn await_commit<T>(queue: &Queue<T>) {
+    while queue.stats().committed == 0 {
+        thread::yield_now();
+    }
 }

@@ -41,11 +41,16 @@ impl<T, O: Order<T>> Shared<T, O> {
         failed.error.clone().filter(|_| self.is_observed())
     }
 
-    /// Puts an item at the head. Its holder counts it as aborted afterwards.
-    pub(crate) fn put_at_head(&self, entry: EntryOf<T, O>) {
+    /// Puts items at the head, in their order, and returns their number. Their holder counts them as aborted afterwards.
+    pub(crate) fn put_at_head<I>(&self, entries: I) -> usize
+    where
+        I: IntoIterator<Item = EntryOf<T, O>>,
+        I::IntoIter: ExactSizeIterator,
+    {
         self.ready.slow_pops();
-        let count = self.shards.put_at_head([entry]);
+        let count = self.shards.put_at_head(entries);
         step!("due.retries-unsaid", self.ready.notify(count));
+        count
     }
 
     /// Puts due items, and those with expired leases, at the head.
@@ -54,6 +59,18 @@ impl<T, O: Order<T>> Shared<T, O> {
         if self.due_timer.next() != NEVER || self.is_scheduled() {
             self.release(self.time.now());
         }
+    }
+
+    /// Takes back what expired leases hold; returns whether there was any, so that there may be more room now.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reclaim(&self) -> bool {
+        let next = self.due_timer.next();
+        let is_due = Self::LEASES && next != NEVER && next <= self.time.now();
+        if is_due {
+            self.release_due();
+        }
+        is_due
     }
 
     #[cold]
@@ -82,8 +99,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
         // At least one waiter has to take up the new plan, or check the rate limit again.
         self.due_timer.call_backup();
-        let planned = self.due_timer.next() != NEVER || self.gate.is_paced();
-        self.notify_end(released + usize::from(planned));
+        let planned = self.due_timer.next() != NEVER;
+        self.notify_end(released + usize::from(planned || self.gate.is_paced()));
+        if planned {
+            self.due_timer.notify_room();
+        }
         self.failures.letters.drop_excess(&self.time);
     }
 
@@ -163,6 +183,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.bury(Vacant::new(), Failed::new(entry, &cause));
             None
         });
+        let alive: Vec<_> = alive.collect();
         let ready = self.shards.put_at_head(alive);
         self.give_back(dead);
         ready

@@ -2,7 +2,6 @@
 
 use super::Shared;
 use crate::order::{Order, Source};
-use crate::sync::step;
 use crate::time::NEVER;
 use crate::wait::{Alone, WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
 use std::task::Poll;
@@ -20,21 +19,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.shards.is_idle(none_in_order, none_delayed)
     }
 
-    /// Notifies the waiters for the queue to be idle that an item was taken for good, or an attempt to take one ended.
-    #[inline]
-    pub(crate) fn popped(&self) {
-        if self.ready.notifies_ends() {
-            step!("take.pops-unsaid", self.notify_if_idle());
-        }
-    }
-
     /// Wakes the waiters for the queue to be idle, if it is. Called after each end of a transaction or pop.
     ///
     /// Of two concurrent ends, at least one sees the other: both pass the fence of [`WaitQueue::notify_slowly`] before
     /// the check, since the wait queue is armed while it has waiters.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn notify_if_idle(&self) {
+    pub(super) fn notify_if_idle(&self) {
         if self.idle.notify_slowly(0).waiting() > 0 && self.is_idle() {
             self.idle.wake_all();
         }
@@ -43,7 +32,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Wakes the waiters for the queue to be idle after a new plan: an item whose lease expires may become a dead letter,
     /// and be the last item.
     pub(crate) fn planned(&self) {
-        if self.ready.notifies_ends() {
+        if self.ready.fenced_word().notifies_ends() {
             self.idle.wake_all_waiting();
         }
     }

@@ -1,24 +1,26 @@
 //! The state that the handles of a queue share, and operations without a handle.
 
 mod due;
+mod ends;
 mod idle;
 mod order;
+pub(crate) mod restore;
 mod stats;
 mod token;
 
 use crate::bound::Capacity;
 use crate::core::admit::{Refusal, Unpushed};
 use crate::core::settings::Settings;
-use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf, Source, StoredOf};
+use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf, StoredOf};
 use crate::policy::lease::LeaseRules;
 use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};
 use crate::policy::watch::WatchTable;
 use crate::rate::Gate;
-use crate::raw::{Remainder, Shards, Stored};
+use crate::raw::{ByProof, Shards, Shareable, Stored};
 use crate::sync::{defer, swallow_panic};
 use crate::time::Time;
-use crate::wait::{DueTimer, ModeWord, WaitQueue};
+use crate::wait::{DueTimer, ModeWord, WaitQueue, WaitRoom};
 use crate::PopError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +31,7 @@ pub(crate) use token::Token;
 pub(crate) struct Shared<T, O: Order<T>> {
     shards: Arc<ShardsOf<T, O>>,
     /// The source of items, if they are not taken from the shards directly.
-    pub(crate) source: O::Source,
+    pub(crate) source: ByProof<O::Source>,
     /// The wait queue for items.
     ready: Arc<WaitQueue>,
     room: Option<Arc<Room>>,
@@ -84,8 +86,18 @@ impl Room {
     }
 }
 
+impl WaitRoom for Room {
+    fn wait_queue(&self) -> &WaitQueue {
+        &self.wait_queue
+    }
+}
+
 impl<T, O: Order<T>> Shared<T, O> {
-    pub(crate) fn new(settings: Settings<T, O::Meta>, order: O::Settings) -> Self {
+    pub(crate) fn new(
+        settings: Settings<T, O::Meta>,
+        order: O::Settings,
+        proof: Shareable<O::Source>,
+    ) -> Self {
         let timed = settings.timed || O::is_timed(&order);
         // An order that sorts takes all that is there.
         let stickiness = if Self::SORTS {
@@ -97,9 +109,14 @@ impl<T, O: Order<T>> Shared<T, O> {
         let slow_pops = timed || Self::SORTS || settings.slows_pops();
         let word = ModeWord::standing(timed || Self::SORTS, slow_pops);
         let ready = Arc::new(WaitQueue::new(word, false));
-        let due_timer = DueTimer::new(settings.time.clone(), Arc::clone(&ready));
-        let source = O::source(order, &shards, &due_timer);
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
+        let due_timer = DueTimer::new(
+            settings.time.clone(),
+            Arc::clone(&ready),
+            // An item whose lease expires may become a dead letter.
+            room.clone().filter(|_| Self::LEASES).map(|room| room as _),
+        );
+        let source = ByProof::new(O::source(order, &shards, &due_timer), proof);
         if room.is_some() {
             ready.set_bounded();
         }
@@ -167,7 +184,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         if ready.word().is_closed() {
             return Err(Unpushed::new(item, Refusal::Closed));
         }
-        if !self.room().map_or(true, |room| room.take_one()) {
+        let takes_one = || self.room().map_or(true, |room| room.take_one());
+        if !(takes_one() || self.reclaim() && takes_one()) {
             return Err(Unpushed::new(item, None));
         }
         let permit = defer(|| self.give_back(1));
@@ -223,30 +241,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// The error for a queue that was found empty just now.
     #[cold]
     pub(crate) fn why_empty(&self) -> PopError {
-        let word = self.word();
-        if !word.is_closed() {
-            return PopError::Empty;
-        }
-        if !word.is_drained() {
-            self.ready.seal();
-            let none_delayed = || self.failures.delayed.count() == 0;
-            let none_in_order = || self.source.has_none();
-            let left = self.shards.left_when_closed(none_in_order, none_delayed);
-            if left != Remainder::Nothing {
-                return PopError::Empty;
-            }
-            self.ready.set_drained();
-        }
-        // By each thread that finds the queue drained: the first one may be stalled.
-        self.ready.wake_all_if_any();
-        PopError::Closed
-    }
-
-    /// See [`WaitQueue::notify_end`].
-    #[inline]
-    pub(crate) fn notify_end(&self, count: usize) {
-        if self.ready.notify_end(count) {
-            self.notify_if_idle();
+        if self.word().is_closed() && self.is_drained() {
+            PopError::Closed
+        } else {
+            PopError::Empty
         }
     }
 }

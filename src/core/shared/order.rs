@@ -60,6 +60,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         Some(PushMeta { since, meta })
     }
 
+    /// The time stamp from which on an item was ready that was pushed at the time stamp `since`, and not delivered before.
+    pub(crate) fn first_ready(&self, since: u64, meta: O::Meta) -> u64 {
+        since.max(self.registry().due_of(meta).saturating_add(1))
+    }
+
     /// Records that a held item is gone for good. May run the destructor of its key, whose panics are caught.
     pub(crate) fn retire(&self, meta: O::Meta) {
         if Self::SORTS {

@@ -14,6 +14,17 @@ impl<T, O: Order<T>> Shared<T, O> {
         stats
     }
 
+    /// The number of items that are ready, delayed or held. Runs no user code.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn left(&self) -> u64 {
+        let held = self.shards().tally().held;
+        self.ready_items() + held + self.delayed_items()
+    }
+
+    fn delayed_items(&self) -> u64 {
+        self.failures.delayed.count() as u64 + self.waiting_items()
+    }
+
     fn count(&self) -> Stats {
         let shards = self.shards();
         let tally = shards.tally();
@@ -21,7 +32,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             pushed: shards.pushed(),
             ready: self.ready_items(),
             held: tally.held,
-            delayed: self.failures.delayed.count() as u64 + self.waiting_items(),
+            delayed: self.delayed_items(),
             committed: tally.committed,
             aborted: tally.aborted,
             expired: tally.expired,

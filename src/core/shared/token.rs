@@ -116,18 +116,20 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Refunds the rate-limit slots of items that were not committed. The pace and the clock are user code, whose
     /// panics are caught, each for itself: no slot is lost by that of another one.
-    pub(crate) fn refund_starts(&self, starts: impl ExactSizeIterator<Item = Start>) {
-        let count = starts.len();
-        if count > 0 {
-            let now = self.now_if_known();
-            for start in starts {
-                swallow_panic(|| match now {
-                    Some(now) => start.give_back(now),
-                    None => start.spend(),
-                });
-            }
-            self.ready.notify(count);
+    pub(crate) fn refund_starts(&self, starts: impl Iterator<Item = Start>) {
+        let mut starts = starts.peekable();
+        if starts.peek().is_none() {
+            return;
         }
+        let (now, mut count) = (self.now_if_known(), 0);
+        for start in starts {
+            swallow_panic(|| match now {
+                Some(now) => start.give_back(now),
+                None => start.spend(),
+            });
+            count += 1;
+        }
+        self.ready.notify(count);
     }
 
     /// The time; `None` if the clock panics. Then slots are spent instead of refunded, so that a limiter of items in

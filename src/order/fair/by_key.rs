@@ -27,8 +27,7 @@ pub struct ByKey<K, T>(PhantomData<fn(&T) -> K>);
 /// For items of any type, so that the compiler need not prove that two lifetimes in `T` are equal.
 impl<K, T, U> Engine<U> for ByKey<K, T>
 where
-    K: Hash + Eq + Send + Sync,
-    U: Send,
+    K: Hash + Eq,
 {
     type Settings = Rules<K, U>;
     type Meta = KeyMeta;
@@ -74,13 +73,12 @@ pub trait Keyed<T>:
     >
 {
     /// The type of the keys.
-    type Key: Hash + Eq + Send + Sync;
+    type Key: Hash + Eq;
 }
 
 impl<K, T, U> Keyed<U> for ByKey<K, T>
 where
-    K: Hash + Eq + Send + Sync,
-    U: Send,
+    K: Hash + Eq,
 {
     type Key = K;
 }

@@ -186,7 +186,7 @@ impl<K: Hash + Eq, T> Keys<K, T> {
 
 impl<K, T> Registry<T, KeyMeta> for Keys<K, T>
 where
-    K: Hash + Eq + Send + Sync,
+    K: Hash + Eq,
 {
     fn register(&self, item: &T) -> Option<KeyMeta> {
         let (meta, key) = self.count(self.key_of(item))?;

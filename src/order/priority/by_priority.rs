@@ -50,11 +50,11 @@ pub trait Prioritized<T>:
 {
 }
 
-impl<T: Send> Prioritized<T> for ByPriority {}
+impl<T> Prioritized<T> for ByPriority {}
 
 impl<T: Clone, O: Prioritized<T> + Unleased> Prioritized<T> for Leased<O> {}
 
-impl<T: Send> Engine<T> for ByPriority {
+impl<T> Engine<T> for ByPriority {
     /// The waiting time after which the priority of a ready item improves by one; `None`: no ageing.
     type Settings = Option<AgeStep>;
     type Meta = PriorityMeta;

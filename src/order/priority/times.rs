@@ -80,6 +80,10 @@ impl<T> Registry<T, PriorityMeta> for Arc<DueTimes> {
         Some(meta.without_ticket())
     }
 
+    fn due_of(&self, meta: PriorityMeta) -> u64 {
+        self.due(meta)
+    }
+
     #[inline]
     fn is_scheduled(&self) -> bool {
         // ORDERING: Relaxed; as in `note`.

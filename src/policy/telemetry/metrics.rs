@@ -34,11 +34,13 @@ pub(super) fn describe() {
     for (name, meaning) in gauges {
         describe_gauge!(name, Unit::Count, meaning);
     }
-    let oldest = "for how long the oldest ready item has been ready";
+    let oldest = "time since the first push of the oldest ready item";
     describe_gauge!("requeue_oldest_seconds", Unit::Seconds, oldest);
     let attempts = "deliveries of an item so far, at each delivery";
     describe_histogram!("requeue_attempts", Unit::Count, attempts);
-    let waited = "for how long an item was ready before its delivery";
+    let age = "time from the first push of an item to its delivery";
+    describe_histogram!("requeue_age_seconds", Unit::Seconds, age);
+    let waited = "for how long an item was ready before its first delivery";
     describe_histogram!("requeue_wait_seconds", Unit::Seconds, waited);
     let held = "for how long a transaction held items";
     describe_histogram!("requeue_hold_seconds", Unit::Seconds, held);
@@ -47,8 +49,15 @@ pub(super) fn describe() {
 pub(super) fn record(queue: &Arc<str>, event: Event<'_>) {
     let queue = || queue.to_string();
     match event {
-        Event::Delivered { attempts, waited } => {
+        Event::Delivered {
+            attempts,
+            age,
+            waited,
+        } => {
             histogram!("requeue_attempts", QUEUE => queue()).record(f64::from(attempts));
+            if let Some(age) = age {
+                histogram!("requeue_age_seconds", QUEUE => queue()).record(age);
+            }
             if let Some(waited) = waited {
                 histogram!("requeue_wait_seconds", QUEUE => queue()).record(waited);
             }

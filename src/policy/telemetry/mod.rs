@@ -37,9 +37,11 @@ pub(crate) struct Telemetry {
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(all(feature = "metrics", feature = "tracing")), allow(dead_code))] // some fields are not emitted
 pub(crate) enum Event<'e> {
-    /// An item was delivered to a transaction; `waited`: how long it was ready, if known.
+    /// An item was delivered to a transaction; `age`: the time since its first push, `waited`: how long it was ready, if
+    /// known.
     Delivered {
         attempts: u32,
+        age: Option<Duration>,
         waited: Option<Duration>,
     },
     /// A transaction that held items ended; `held`: for how long.

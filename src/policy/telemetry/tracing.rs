@@ -5,8 +5,12 @@ use tracing::{debug, info, trace, warn};
 
 pub(super) fn record(queue: &str, event: Event<'_>) {
     match event {
-        Event::Delivered { attempts, waited } => {
-            trace!(target: "requeue", queue, attempts, ?waited, "an item was taken");
+        Event::Delivered {
+            attempts,
+            age,
+            waited,
+        } => {
+            trace!(target: "requeue", queue, attempts, ?age, ?waited, "an item was taken");
         }
         Event::Released { held } => {
             trace!(target: "requeue", queue, ?held, "a transaction ended");

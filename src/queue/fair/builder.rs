@@ -1,6 +1,7 @@
 //! The settings of a fair queue.
 
 use crate::order::fair::{ByKey, Keyed, Rules, UNLIMITED};
+use crate::raw::Shareable;
 use crate::Builder;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ impl<T> Builder<T> {
         K: Hash + Eq + Send + Sync,
         T: Send,
     {
-        self.by(|()| Rules::new(Arc::new(by)))
+        self.by(|()| Rules::new(Arc::new(by)), Shareable::proved())
     }
 }
 

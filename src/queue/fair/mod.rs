@@ -70,7 +70,7 @@ use std::sync::Arc;
 ///
 /// An item takes 24 bytes in the order in addition to its size, and a key some 170. The items of a key are
 /// contiguous, in memory that grows by doubling. Memory of removed keys is freed in pages of 64, that of items when
-/// three quarters of a key's memory are unused; the tables of keys remain, with a few kilobytes.
+/// three quarters of a key's memory are unused; the tables of keys remain, with some 40 kilobytes.
 pub type FairQueue<K, T> = Queue<T, ByKey<K, T>>;
 
 impl<K, T> Queue<T, ByKey<K, T>>

@@ -1,6 +1,7 @@
 //! Settings of a priority queue.
 
 use crate::order::priority::{AgeStep, ByPriority, Prioritized};
+use crate::raw::Shareable;
 use crate::Builder;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ impl<T> Builder<T> {
     where
         T: Send,
     {
-        self.by(|()| None)
+        self.by(|()| None, Shareable::proved())
     }
 }
 

@@ -4,6 +4,7 @@ mod builder;
 mod error;
 mod future;
 mod push;
+mod restore;
 mod target;
 
 mod view;
@@ -44,6 +45,13 @@ use std::time::Instant;
 /// are given back are delivered before all others of their priority. Items delayed by a
 /// [retry](crate::Transaction::retry_after) keep their priority.
 ///
+/// An item takes its place among others of its priority when the queue takes it in, which any pop does, and any call that
+/// inspects the queue, such as [`len`](Self::len). So such a call can change the order of equal items: those that it
+/// takes in come before a scheduled item that becomes due later. Without it, a pop finds both, and delivers the
+/// scheduled one first, also if it became due after the other one was pushed. With [timestamps](crate::Builder::timestamps)
+/// the time of the push decides, and nobody's call changes the order. Items of several handles that are taken in
+/// together have no order between them.
+///
 /// ```
 /// use requeue::PriorityQueue;
 ///
@@ -74,6 +82,21 @@ impl<T: Send> Queue<T, ByPriority> {
     /// ```
     pub fn by_priority() -> Self {
         Queue::builder().by_priority().build()
+    }
+}
+
+/// As [`PriorityQueue::by_priority`](crate::PriorityQueue::by_priority).
+///
+/// ```
+/// #[derive(Default)]
+/// struct Jobs {
+///     ready: requeue::PriorityQueue<u32>,
+/// }
+/// assert!(Jobs::default().ready.is_empty());
+/// ```
+impl<T: Send> Default for Queue<T, ByPriority> {
+    fn default() -> Self {
+        Self::by_priority()
     }
 }
 

@@ -37,6 +37,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// assert_eq!(queue.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("schedule", "delay"))]
     #[inline]
     pub fn at(&self, at: Instant) -> PushWith<&Self> {
         PushWith::new(self).at(at)
@@ -52,6 +53,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// assert_eq!(queue.pop_blocking()?, "later");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("schedule", "delay"))]
     #[inline]
     pub fn after(&self, delay: Duration) -> PushWith<&Self> {
         PushWith::new(self).after(delay)
@@ -154,6 +156,7 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// assert_eq!(queue.pop()?, "now");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("schedule", "delay"))]
     #[inline]
     pub fn at(&mut self, at: Instant) -> PushWith<&mut Self> {
         PushWith::new(self).at(at)
@@ -170,6 +173,7 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// assert_eq!(handle.pop_blocking()?, "later");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("schedule", "delay"))]
     #[inline]
     pub fn after(&mut self, delay: Duration) -> PushWith<&mut Self> {
         PushWith::new(self).after(delay)
@@ -268,6 +272,7 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// assert_eq!(queue.pop()?, "now");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("schedule", "delay"))]
     #[inline]
     pub fn at(&self, at: Instant) -> PushWith<&Self> {
         PushWith::new(self).at(at)
@@ -286,6 +291,7 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// assert_eq!(handle.pop_blocking()?, "one");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias("schedule", "delay"))]
     #[inline]
     pub fn after(&self, delay: Duration) -> PushWith<&Self> {
         PushWith::new(self).after(delay)

@@ -74,15 +74,6 @@ impl<T> Endpoint<T> {
         held
     }
 
-    /// Gives back the held items as if they had not been delivered, and returns their number.
-    pub(crate) fn give_back_uncounted(&mut self, _: &Unborrowed<'_>) -> usize {
-        let held = self.held();
-        self.hold.uncount();
-        self.hold.give_back();
-        self.counters().uncount_taken(held);
-        held
-    }
-
     /// Returns the held item at `position` and its delivery metadata, and advances `position`.
     pub(crate) fn next_held<'s>(
         &'s self,

@@ -123,22 +123,6 @@ impl<T> Endpoint<T> {
         count
     }
 
-    /// Takes all items that are ready in the next attached shard, from number `shard` on, and advances `shard` past it.
-    /// Returns false if there is no such shard.
-    pub(crate) fn hold_shard(&mut self, shard: &mut usize) -> bool {
-        let Some(next) = self.shards.next_from(*shard) else {
-            return false;
-        };
-        *shard = next + 1;
-        let most = usize::try_from(self.shards.ready_in(next)).unwrap_or(usize::MAX);
-        self.counters().count_taken(most);
-        let held = self
-            .consumer
-            .take_shard(&self.shards, next, &mut self.hold, most);
-        self.counters().uncount_taken(most - held);
-        true
-    }
-
     /// Counts items as taken that are not in the hold: peeked, or about to be [accepted](Endpoint::accept).
     pub(crate) fn count_taken(&mut self, items: usize) {
         self.counters().count_taken(items);
@@ -188,8 +172,8 @@ pub(crate) enum Purpose {
 
 /// The held items.
 impl<T> Endpoint<T> {
-    /// The position of the next item to be held.
-    pub(in crate::raw) fn end_of_hold(&self) -> HeldPosition {
+    /// The position behind the last held item.
+    pub(crate) fn end_of_hold(&self) -> HeldPosition {
         self.hold.end()
     }
 
@@ -221,9 +205,14 @@ impl<T> Endpoint<T> {
         (held.item(), unsafe { held.delivery() }.attempts)
     }
 
-    /// The delivery metadata of the item at an address, if this transaction holds it.
-    pub(crate) fn delivery_of(&self, address: usize) -> Option<DeliveryMeta> {
-        self.hold.delivery_of(address)
+    /// The position behind an item, if this transaction holds it.
+    pub(crate) fn position_of(&mut self, item: &ItemRef<'_, impl Sized>) -> Option<HeldPosition> {
+        self.hold.position_of(item.address())
+    }
+
+    /// The delivery metadata of the held item before `position`.
+    pub(crate) fn delivery_before(&self, position: HeldPosition) -> DeliveryMeta {
+        self.hold.delivery_before(position)
     }
 
     /// Counts removed items as aborted, after they were put somewhere else.
@@ -238,15 +227,24 @@ impl<T, M> Endpoint<Stored<T, M>> {
         self.pop_into(most, items)
     }
 
-    /// Removes a held item from the transaction. The caller must count it later, by [`Endpoint::count_aborted`].
+    /// Removes the held item before `position` from the transaction. The caller must count it later, by
+    /// [`Endpoint::count_aborted`].
     ///
     /// # Panics
     ///
-    /// If another transaction holds the item.
+    /// If another item is there.
     #[allow(clippy::needless_pass_by_value)] // consumes the only reference
-    pub(crate) fn remove(&mut self, item: ItemRef<'_, T>) -> Entry<Stored<T, M>> {
+    pub(crate) fn remove(
+        &mut self,
+        item: ItemRef<'_, T>,
+        position: HeldPosition,
+    ) -> Entry<Stored<T, M>> {
+        assert!(
+            self.hold.has_before(position, item.address()),
+            "another item is there"
+        );
         // SAFETY: the reference, a pointer that is used no more, was the only access to the item, and it belongs to the
         // current transaction: it borrows the cell.
-        unsafe { self.hold.remove(item.address()) }
+        unsafe { self.hold.remove_before(position) }
     }
 }

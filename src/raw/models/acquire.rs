@@ -89,6 +89,33 @@ impl Session for CellOwner {
     }
 }
 
+/// Threads that share a lent cell borrow it one after the other.
+#[test]
+fn a_lent_cell_is_borrowed_by_one_thread_at_a_time() {
+    model(|| {
+        let shards = Arc::new(Shards::new(false));
+        let mut cell = LocalCell::new(CellOwner(Endpoint::new(Arc::clone(&shards))));
+        cell.lend(true);
+        let cell = Box::into_raw(Box::new(cell));
+        // SAFETY: freed at the end.
+        let shared: &'static LocalCell<CellOwner> = unsafe { &*cell };
+        let stage = |item| {
+            assert!(shared.hold_next(|_| true).is_none()); // without a borrow
+            shared
+                .try_borrow()
+                .map(|mut borrow| borrow.endpoint().stage_one(item))
+                .is_some()
+        };
+        let other = thread::spawn(move || stage(1));
+        let staged = stage(2);
+        let staged = usize::from(staged) + usize::from(other.join().unwrap());
+        assert!(staged >= 1);
+        assert_eq!(shared.borrow().endpoint().staged(), staged);
+        // SAFETY: created by `Box::into_raw`, and no longer in use elsewhere.
+        drop(unsafe { Box::from_raw(cell) });
+    });
+}
+
 /// The borrow is used on another thread than the transaction.
 #[test]
 fn who_finds_a_borrow_ended_uses_the_cell() {
@@ -100,8 +127,8 @@ fn who_finds_a_borrow_ended_uses_the_cell() {
         let shared: &'static LocalCell<CellOwner> = unsafe { &*cell };
         let mut borrow = shared.borrow();
         let borrower = thread::spawn(move || borrow.endpoint().stage_one(1));
-        if !shared.is_borrowed() {
-            assert_eq!(shared.borrow().endpoint().staged(), 1);
+        if let Some(mut borrow) = shared.try_borrow() {
+            assert_eq!(borrow.endpoint().staged(), 1);
         }
         borrower.join().unwrap();
         // SAFETY: created by `Box::into_raw`, and no longer in use elsewhere.

@@ -42,8 +42,11 @@ fn never_drained_while_a_transaction_aborts() {
 fn never_drained_while_an_item_is_put_back() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
-        let mut endpoint = holder(&shards);
-        never_drained(&shards, || endpoint.give_back_uncounted(UNBORROWED));
+        let mut endpoint = Endpoint::new(Arc::clone(&shards));
+        endpoint.push(1);
+        let mut look = endpoint.look(&mut 0).unwrap();
+        look.turn();
+        never_drained(&shards, || look.end());
     });
 }
 

@@ -1,13 +1,14 @@
 //! The injector: many producers and many consumers.
 
 use super::*;
+use crate::raw::front::Front;
 use crate::raw::injector::Injector;
 
 /// Takes one item, if there is one.
 fn pop(injector: &Injector<u32>) -> Option<u32> {
     let mut item = None;
     loop {
-        match injector.take(injector.entered(), &mut item, 1) {
+        match injector.take(injector.entered(), &mut item, 1, Front::is_clear) {
             Take::Got(_) => return item,
             Take::Empty => return None,
             _ => {}

@@ -6,6 +6,7 @@
 mod acquire;
 mod adopt;
 mod attached;
+mod bookmark;
 mod counters;
 mod detach;
 mod empty;

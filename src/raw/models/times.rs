@@ -48,7 +48,7 @@ fn push_at(pusher: &mut Pusher, item: u32) {
 fn pop_up_to(popper: &mut Popper, most: usize) -> Vec<u32> {
     let mut items = Checked(Vec::new());
     while items.0.len() < most {
-        match popper.cursor.take_timed(&mut items, 1) {
+        match popper.cursor.take_timed(&mut items, 1, Front::is_clear) {
             Take::Spent => popper.cursor.enter(u32::MAX),
             Take::Empty => break,
             _ => {}
@@ -117,7 +117,7 @@ fn the_oldest_is_looked_for_in_a_run_that_is_used_up() {
         let mut popper = Popper::new(&shard);
         let mut hold = Hold::new();
         while hold.len() < 2 {
-            if let Take::Spent = popper.cursor.take_timed(&mut hold, 2) {
+            if let Take::Spent = popper.cursor.take_timed(&mut hold, 2, Front::is_clear) {
                 popper.cursor.enter(u32::MAX);
             }
         }
@@ -154,9 +154,9 @@ fn an_item_of_the_common_shard_has_the_time_of_its_push() {
         let injector = &shared.0;
         assert_eq!(injector.oldest(), Some(time_of(1)));
         let mut items = Checked(Vec::new());
-        while injector.take(injector.entered(), &mut items, 1) != Take::Empty {}
+        while injector.take(injector.entered(), &mut items, 1, Front::is_clear) != Take::Empty {}
         producer.join().unwrap();
-        while injector.take(injector.entered(), &mut items, 1) != Take::Empty {}
+        while injector.take(injector.entered(), &mut items, 1, Front::is_clear) != Take::Empty {}
         assert_eq!(sorted(items.0), [1, 2, 3]);
         assert_eq!(injector.oldest(), None);
     });

@@ -28,7 +28,11 @@ impl Wake for Bell {
 fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     let (clock, bell) = (ManualClock::new(), Arc::new(Bell::default()));
     let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false), false));
-    let due_timer = DueTimer::new(Time::of(Arc::new(clock.clone())), Arc::clone(&wait_queue));
+    let due_timer = DueTimer::new(
+        Time::of(Arc::new(clock.clone())),
+        Arc::clone(&wait_queue),
+        None,
+    );
     let waker = Waker::from(Arc::clone(&bell));
     let mut user = &mut Alone {
         waiter: &mut Waiter::default(),

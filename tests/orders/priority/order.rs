@@ -101,7 +101,7 @@ fn refused_items_are_returned() {
     let refusals = [
         (
             PriorityError::Full(7),
-            "no room: the queue or the item's key is at its limit",
+            "no room: the queue or the item's key is at its limit, or a batch exceeds it",
         ),
         (PriorityError::Closed(7), "the queue is closed"),
         (

@@ -1,0 +1,84 @@
+//! Items that were in the queue in an earlier process.
+
+use super::Shared;
+use crate::order::{EntryOf, Order, PushMeta, PushMetaOf, Source};
+use crate::policy::retry::Failed;
+use crate::raw::{DeliveryMeta, Entry, Stored, Vacant};
+use crate::Reason;
+use std::time::Duration;
+
+/// Items on their way into the queue.
+pub(crate) struct Restored<T, O: Order<T>> {
+    /// Those that were delivered before and are due. They come first.
+    returned: Vec<EntryOf<T, O>>,
+    /// The others.
+    pushed: Vec<EntryOf<T, O>>,
+}
+
+impl<T, O: Order<T>> Restored<T, O> {
+    pub(crate) fn new() -> Self {
+        Self {
+            returned: Vec::new(),
+            pushed: Vec::new(),
+        }
+    }
+}
+
+impl<T, O: Order<T>> Shared<T, O> {
+    /// Adds an item that was delivered `attempts` times: to those that are restored, or to the delayed ones.
+    ///
+    /// # Panics
+    ///
+    /// If the queue has no room for it.
+    pub(crate) fn add_restored(
+        &self,
+        restored: &mut Restored<T, O>,
+        item: T,
+        attempts: u32,
+        delay: Duration,
+        register: impl Fn(&Self, &T) -> Option<PushMetaOf<T, O>>,
+        is_scheduled: bool,
+    ) {
+        const FULL: &str = "a queue has room for what is restored";
+        assert!(self.room().map_or(true, |room| room.take_one()), "{FULL}");
+        let PushMeta { since, meta } = register(self, &item).expect(FULL);
+        let entry = Entry {
+            item: Stored { item, meta },
+            delivery: DeliveryMeta::after(attempts, since),
+        };
+        self.shards.count_restored();
+        if !delay.is_zero() {
+            let failed = Failed::new(entry, &Reason::Aborted.into());
+            self.delay(Vacant::new(), failed, self.time.now(), delay);
+        } else if attempts > 0 && !is_scheduled {
+            restored.returned.push(entry);
+        } else {
+            restored.pushed.push(entry);
+        }
+    }
+
+    /// Makes restored items ready: before all others, in their order.
+    pub(crate) fn restore(&self, restored: Restored<T, O>) {
+        let Restored {
+            mut returned,
+            pushed,
+        } = restored;
+        if !Self::SORTS {
+            returned.extend(pushed);
+            self.put_at_head(returned);
+            return;
+        }
+        // What the order has is counted for the delivery to come.
+        let pushed = pushed.into_iter().map(|entry| Entry {
+            delivery: entry.delivery.again(),
+            ..entry
+        });
+        let pushed: Vec<_> = pushed.collect();
+        let count = pushed.len();
+        if self.source.restore(pushed) {
+            self.release_due();
+        }
+        self.ready.notify(count);
+        self.put_at_head(returned);
+    }
+}

@@ -1,0 +1,31 @@
+//! Restores the items of an earlier process, with their priorities.
+
+use super::wish::Wish;
+use crate::order::priority::{Prioritized, Priority, Ticket};
+use crate::queue::Restore;
+use std::time::{Duration, Instant};
+
+impl<T: Send, O: Prioritized<T>> Restore<'_, T, O> {
+    /// As [`add`](Self::add), for an item with a priority, and a time before which it is kept back if it is given.
+    ///
+    /// # Panics
+    ///
+    /// If the priority is out of range.
+    pub fn add_with(
+        &mut self,
+        item: T,
+        priority: u16,
+        due: Option<Instant>,
+        attempts: u32,
+        delay: Duration,
+    ) -> Ticket {
+        let Self { shared, restored } = self;
+        let priority = Priority::new(priority).expect("the priority is in range");
+        let due = due.map(|due| shared.time.nanos(due));
+        let is_scheduled = due.is_some_and(|due| due > shared.time.now());
+        let (wish, ticket) = (Wish { priority, due }, Ticket::new());
+        let register = wish.register(ticket);
+        shared.add_restored(restored, item, attempts, delay, register, is_scheduled);
+        ticket
+    }
+}

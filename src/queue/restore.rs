@@ -1,0 +1,129 @@
+//! Restores the items of an earlier process.
+
+use super::Queue;
+use crate::core::shared::restore::Restored;
+use crate::core::shared::Shared;
+use crate::order::Order;
+use std::fmt;
+use std::mem;
+use std::time::Duration;
+
+/// Adds items that were in the queue in an earlier process: for crates that keep queues elsewhere too.
+///
+/// When it is dropped, the items are before all others: those that were delivered before, in the order of the calls, and then the
+/// rest.
+#[doc(hidden)]
+pub struct Restore<'q, T, O: Order<T>> {
+    pub(super) shared: &'q Shared<T, O>,
+    pub(super) restored: Restored<T, O>,
+}
+
+impl<T, O: Order<T>> Queue<T, O> {
+    /// See [`Restore`].
+    #[doc(hidden)]
+    pub fn restore(&self) -> Restore<'_, T, O> {
+        Restore {
+            shared: self.shared(),
+            restored: Restored::new(),
+        }
+    }
+}
+
+impl<T, O: Order<T>> Restore<'_, T, O> {
+    /// Adds an item that was delivered `attempts` times, and is delivered again after `delay`.
+    ///
+    /// # Panics
+    ///
+    /// If the queue has no room for it.
+    pub fn add(&mut self, item: T, attempts: u32, delay: Duration) {
+        let Self { shared, restored } = self;
+        shared.add_restored(restored, item, attempts, delay, Shared::register, false);
+    }
+}
+
+impl<T, O: Order<T>> Drop for Restore<'_, T, O> {
+    fn drop(&mut self) {
+        let restored = mem::replace(&mut self.restored, Restored::new());
+        self.shared.restore(restored);
+    }
+}
+
+impl<T, O: Order<T>> fmt::Debug for Restore<'_, T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Restore").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::{ManualClock, Queue};
+    use std::time::Duration;
+
+    #[test]
+    fn restored_items_come_before_pushed_ones_and_keep_their_attempts() {
+        let clock = ManualClock::new();
+        let queue = Queue::builder().capacity(5).max_held(1);
+        let queue = queue.clock(clock.clone()).build();
+        queue.push("new").unwrap();
+        let mut restore = queue.restore();
+        let second = Duration::from_secs(1);
+        restore.add("late", 2, second);
+        restore.add("fresh", 0, Duration::ZERO);
+        restore.add("again", 3, Duration::ZERO);
+        drop(restore);
+        let stats = queue.stats();
+        assert_eq!((stats.pushed, stats.ready, stats.delayed), (4, 3, 1));
+        stats.check().unwrap();
+        queue.push("newer").unwrap();
+        assert!(queue.push("too many").is_err());
+
+        let mut handle = queue.handle();
+        let mut pop = || {
+            let tx = handle.begin();
+            let delivery = tx.pop().map(|item| (*item, item.attempts())).unwrap();
+            tx.commit();
+            delivery
+        };
+        assert_eq!([pop(), pop()], [("again", 4), ("fresh", 1)]);
+        clock.advance(second);
+        assert_eq!(pop(), ("late", 3));
+        assert_eq!([pop(), pop()], [("new", 1), ("newer", 1)]);
+        queue.stats().check().unwrap();
+    }
+
+    #[test]
+    fn restored_items_of_other_orders_come_before_pushed_ones_of_their_kind() {
+        let fair = Queue::builder().fair_by(|item: &&str| item.len()).build();
+        fair.push("d").unwrap();
+        let mut restore = fair.restore();
+        restore.add("b", 0, Duration::ZERO);
+        restore.add("c", 0, Duration::ZERO);
+        restore.add("a", 1, Duration::ZERO);
+        drop(restore);
+        // What was pushed before the call has arrived by then.
+        assert!(fair.drain().eq(["a", "d", "b", "c"]));
+
+        let clock = ManualClock::new();
+        let queue = Queue::builder().by_priority().clock(clock.clone()).build();
+        let mut restore = queue.restore();
+        let fresh = restore.add_with("fresh", 2, None, 0, Duration::ZERO);
+        restore.add_with("again", 2, None, 1, Duration::ZERO);
+        let hour = Duration::from_secs(3600);
+        restore.add_with("later", 1, Some(queue.now() + hour), 1, Duration::ZERO);
+        drop(restore);
+        queue.push_with(2, None, "new").unwrap();
+        assert_eq!(queue.stats().delayed, 1);
+        assert!(queue.reprioritize(fresh, 3).unwrap());
+        let pop = || {
+            let mut tx = queue.begin_owned();
+            tx.pop_batch(9);
+            let popped: Vec<_> = tx.items().map(|item| (*item, item.attempts())).collect();
+            tx.commit();
+            popped
+        };
+        assert_eq!(pop(), [("again", 2), ("new", 1), ("fresh", 1)]);
+        clock.advance(hour);
+        assert_eq!(pop(), [("later", 2)]);
+        queue.stats().check().unwrap();
+    }
+}

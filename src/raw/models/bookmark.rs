@@ -1,0 +1,137 @@
+//! Looks at the items of a shard, one at a time: bookmarks.
+
+use super::*;
+use crate::raw::bookmark::Look;
+use crate::raw::consumer::ShardCursor;
+use crate::sync::model::large_model;
+
+/// Shards with these items in the first of them, its producer, and an endpoint without a shard.
+fn pushed(items: &[u32]) -> (Arc<Shards<u32>>, [Endpoint<u32>; 2]) {
+    let shards = Arc::new(Shards::new(false));
+    let mut endpoints = [(); 2].map(|()| Endpoint::new(Arc::clone(&shards)));
+    items.iter().for_each(|item| endpoints[0].push(*item));
+    (shards, endpoints)
+}
+
+/// A look at the first item.
+fn look(endpoint: &mut Endpoint<u32>) -> Look<'_, u32> {
+    let mut look = endpoint.look(&mut 0).unwrap();
+    assert_eq!(look.turn(), Some(0));
+    look
+}
+
+/// Pops an item of the first shard, if there is one.
+fn pop(shards: &Shards<u32>) -> Option<u32> {
+    pop_by(&mut ShardCursor::at(shards, 1), shards)
+}
+
+fn pop_by(cursor: &mut ShardCursor<u32>, shards: &Shards<u32>) -> Option<u32> {
+    let mut item = None;
+    cursor.take_retrying(shards, &mut item, 1);
+    cursor.leave();
+    item
+}
+
+fn pop_all(shards: &Shards<u32>) -> Vec<u32> {
+    std::iter::from_fn(|| pop(shards)).collect()
+}
+
+#[test]
+fn a_pop_finds_the_item_that_is_not_looked_at() {
+    model(|| {
+        let (shards, [pusher, mut looker]) = pushed(&[1, 2]);
+        let mut look = look(&mut looker);
+        let popper = thread::spawn({
+            let shards = Arc::clone(&shards);
+            move || pop(&shards)
+        });
+        assert_eq!(look.turn(), Some(1));
+        let seen: Vec<_> = look.items().copied().collect();
+        look.end();
+        drop(look);
+        let popped = popper.join().unwrap();
+        // Either of them is always there.
+        assert!(popped.is_some());
+        assert!(seen == [2] || popped == Some(2));
+        assert_eq!(sorted(pop_all(&shards).into_iter().chain(popped)), [1, 2]);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn nothing_overtakes_what_was_looked_at() {
+    model(|| {
+        let (shards, [mut pusher, mut looker]) = pushed(&[1]);
+        let mut cursor = ShardCursor::at(&shards, 1);
+        cursor.enter(&shards); // the segment of both items
+        let mut look = look(&mut looker);
+        cursor.enter(&shards); // the present head
+        let popper = thread::spawn({
+            let shards = Arc::clone(&shards);
+            move || pop_by(&mut cursor, &shards)
+        });
+        assert_eq!(look.end(), 1);
+        drop(look);
+        pusher.push(2);
+        assert_ne!(popper.join().unwrap(), Some(2));
+    });
+}
+
+#[test]
+fn what_comes_back_meanwhile_comes_first() {
+    model(|| {
+        let (shards, [mut pusher, mut looker]) = pushed(&[1, 2]);
+        assert!(pusher.hold());
+        let mut look = look(&mut looker);
+        let aborter = thread::spawn(move || {
+            pusher.abort(UNBORROWED);
+            pusher
+        });
+        look.turn();
+        look.end();
+        drop(look);
+        let pusher = aborter.join().unwrap();
+        assert_eq!(pop_all(&shards), [1, 2]);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn two_looks_leave_the_items_there() {
+    large_model(|| {
+        let (shards, [mut pusher, mut looker]) = pushed(&[1, 2]);
+        let mut mine = look(&mut looker);
+        let other = thread::spawn(move || {
+            let mut theirs = look(&mut pusher);
+            theirs.turn();
+            theirs.end();
+            drop(theirs);
+            pusher
+        });
+        mine.turn();
+        mine.end();
+        drop(mine);
+        let pusher = other.join().unwrap();
+        assert_eq!(sorted(pop_all(&shards)), [1, 2]);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn one_item_stays_or_is_popped() {
+    model(|| {
+        let (shards, [pusher, mut looker]) = pushed(&[1]);
+        let mut look = look(&mut looker);
+        let popper = thread::spawn({
+            let shards = Arc::clone(&shards);
+            move || pop(&shards)
+        });
+        look.turn();
+        look.end();
+        drop(look);
+        let popped = popper.join().unwrap();
+        assert!(popped.is_some() || pop(&shards) == Some(1));
+        assert_eq!(pop(&shards), None);
+        drop(pusher);
+    });
+}
