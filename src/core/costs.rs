@@ -1,8 +1,13 @@
-//! Tests that the cost of a call does not grow with the number of items that were returned, or that its transaction holds.
+//! Tests that the cost of a call does not grow with the number of items that were returned, or that its transaction holds, nor
+//! with the number of handles.
 
 use crate::order::Order;
 use crate::sync::visits_of;
 use crate::{Fifo, Leased, ManualClock, OwnedTransaction, Pace, PopError, Queue, Transaction};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 /// How many items are returned.
@@ -56,6 +61,34 @@ fn a_pop_does_not_visit_all_returned_runs() {
         });
         assert!(visits <= 4 * MANY, "{visits} visits of {MANY} runs");
     }
+}
+
+struct NoopWaker;
+
+impl Wake for NoopWaker {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// A queue is closed, a task waits, and many transactions end: each asks whether that was the last one.
+#[test]
+fn an_end_does_not_read_the_counters_of_all_handles() {
+    let queue = Queue::unbounded();
+    queue.handle().push_batch(0..MANY).unwrap();
+    let mut handles: Vec<_> = (0..MANY).map(|_| queue.handle()).collect();
+    let open = handles.iter_mut().map(|handle| handle.begin());
+    let open: Vec<Transaction<'_, usize>> = open.collect();
+    for tx in &open {
+        tx.pop().unwrap();
+    }
+    queue.close();
+    let mut waiting = queue.handle();
+    let mut wait = waiting.pop_async();
+    let waker = Waker::from(Arc::new(NoopWaker));
+    let mut poll = || Pin::new(&mut wait).poll(&mut Context::from_waker(&waker));
+    assert!(poll().is_pending());
+    let visits = visits_of(|| open.into_iter().for_each(|tx| drop(tx.commit())));
+    assert!(visits <= 4 * MANY, "{visits} visits of {MANY} handles");
+    assert!(poll().is_ready());
 }
 
 type Return<O> = fn(&mut OwnedTransaction<usize, O>);

@@ -126,7 +126,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline]
     pub(super) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.shared.ended();
+            self.shared.ended(count > 0);
         }
     }
 

@@ -357,7 +357,8 @@ fn hand_over_lead<T, O: Order<T>>(shared: &Arc<Shared<T, O>>) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use crate::Queue;
+    use crate::future::TakeAsync;
+    use crate::{Fifo, Handle, PopError, Queue};
     use std::future::Future;
     use std::mem::ManuallyDrop;
     use std::pin::Pin;
@@ -370,19 +371,34 @@ mod tests {
         fn wake(self: Arc<Self>) {}
     }
 
-    /// How many of ten pops leave the fast path after a future was woken twice in vain, and is not polled again.
+    type Wait<'h> = ManuallyDrop<TakeAsync<'h, u32, Fifo>>;
+
+    fn poll(wait: &mut Wait<'_>) -> Poll<Result<u32, PopError>> {
+        let waker = Waker::from(Arc::new(NoopWaker));
+        Pin::new(&mut **wait).poll(&mut Context::from_waker(&waker))
+    }
+
+    /// A waiter that was woken in vain, is woken once more, and then not polled again.
+    fn served<'h>(queue: &Queue<u32>, handle: &'h mut Handle<u32>) -> Wait<'h> {
+        let mut wait = ManuallyDrop::new(handle.pop_async());
+        assert_eq!(poll(&mut wait), Poll::Pending);
+        wake_in_vain(queue, &mut wait);
+        queue.push(0).unwrap();
+        assert!(queue.shared().word().is_serving());
+        wait
+    }
+
+    fn wake_in_vain(queue: &Queue<u32>, wait: &mut Wait<'_>) {
+        queue.push(0).unwrap();
+        assert_eq!(queue.pop(), Ok(0));
+        assert_eq!(poll(wait), Poll::Pending);
+    }
+
+    /// How many of ten pops leave the fast path after a waiter was served, and is not polled again.
     fn slow_pops(forgets: bool) -> usize {
         let queue = Queue::unbounded();
         let mut handle = queue.handle();
-        let waker = Waker::from(Arc::new(NoopWaker));
-        let mut context = Context::from_waker(&waker);
-        let mut wait = ManuallyDrop::new(handle.pop_async());
-        assert_eq!(Pin::new(&mut *wait).poll(&mut context), Poll::Pending);
-        queue.push(0).unwrap();
-        assert_eq!(queue.pop(), Ok(0));
-        assert_eq!(Pin::new(&mut *wait).poll(&mut context), Poll::Pending);
-        queue.push(0).unwrap();
-        assert!(queue.shared().word().is_serving());
+        let wait = served(&queue, &mut handle);
         let mut slow = 0;
         for item in 0..10 {
             slow += usize::from(queue.shared().word().slows_pop());
@@ -398,5 +414,48 @@ mod tests {
     #[test]
     fn few_pops_give_way_to_a_waiter_that_never_reacts() {
         assert_eq!([false, true].map(slow_pops), [2, 2]);
+    }
+
+    /// Another one is served again before each pop that gives way.
+    #[test]
+    fn a_waiter_that_never_reacts_is_served_no_longer_because_others_are() {
+        let queue = Queue::unbounded();
+        let mut handles = [queue.handle(), queue.handle()];
+        let mut waits = handles
+            .each_mut()
+            .map(|handle| ManuallyDrop::new(handle.pop_async()));
+        let poll_all = |waits: &mut [Wait<'_>]| {
+            for wait in waits {
+                assert_eq!(poll(wait), Poll::Pending);
+            }
+        };
+        poll_all(&mut waits);
+        queue.push_batch([0, 0]).unwrap();
+        assert_eq!([(); 2].map(|()| queue.pop()), [Ok(0); 2]);
+        poll_all(&mut waits);
+        queue.push(0).unwrap(); // for the first, which is not polled again
+        assert_eq!(queue.pop(), Ok(0));
+        for _ in 0..4 {
+            queue.push(0).unwrap();
+            assert_eq!(queue.pop(), Ok(0));
+            poll_all(&mut waits[1..]);
+        }
+        assert!(!queue.shared().word().is_serving());
+    }
+
+    /// All others wait.
+    #[test]
+    fn newcomers_that_wait_end_the_service_of_a_waiter_that_never_reacts() {
+        let queue = Queue::unbounded();
+        let (mut handle, mut other) = (queue.handle(), queue.handle());
+        let _never_reacts = served(&queue, &mut handle);
+        let ready = (0..100).position(|_| {
+            let mut wait = ManuallyDrop::new(other.pop_async());
+            let popped = poll(&mut wait).is_ready();
+            drop(ManuallyDrop::into_inner(wait));
+            popped
+        });
+        assert!(ready.is_some_and(|ready| ready > 32), "{ready:?}");
+        assert!(!queue.shared().word().is_serving());
     }
 }

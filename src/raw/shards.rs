@@ -15,7 +15,7 @@ use super::record_pool::{RecordPool, FIRST};
 use super::segment::{Segment, FIRST_STAMP};
 use super::shard::Shard;
 use super::sink::Sink;
-use crate::sync::{barrier, AtomicU64, Ordering, SMALL};
+use crate::sync::{barrier, AtomicU64, AtomicUsize, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(crate) struct Shards<T> {
     attached: Arc<AttachedSet>,
     detaching: CachePadded<Detaching>,
     handles: RecordPool<CachePadded<Counters>>,
+    /// The handle whose transaction was found open last.
+    last_open: AtomicUsize,
     /// Counts items popped by no handle.
     popped: Counters,
     /// Counts items that were put in without a push.
@@ -55,6 +57,7 @@ impl<T> Shards<T> {
             attached: Arc::new(AttachedSet::new()),
             detaching: CachePadded::default(),
             handles: RecordPool::new(PERMANENT),
+            last_open: AtomicUsize::new(0),
             popped: Counters::default(),
             restored: AtomicU64::new(0),
             stamps: CachePadded::new(AtomicU64::new(FIRST_STAMP)),
@@ -86,6 +89,10 @@ impl<T> Shards<T> {
 
     pub(super) fn handles(&self) -> &RecordPool<CachePadded<Counters>> {
         &self.handles
+    }
+
+    pub(super) fn last_open(&self) -> &AtomicUsize {
+        &self.last_open
     }
 
     pub(super) fn stamps(&self) -> &AtomicU64 {

@@ -120,7 +120,8 @@ impl WaitQueue {
         word.notifies_ends() || word.is_closed() && word.waiting() > 0
     }
 
-    /// The word after an item was taken for good just now.
+    /// The word after an item was taken for good just now. Pairs with the heavy barriers of [`WaitQueue::close`] and
+    /// [`WaitQueue::begin_notifying_ends`].
     #[inline]
     pub(crate) fn word_after_pop(&self) -> ModeWord {
         barrier::compiler();
@@ -356,8 +357,19 @@ impl WaitQueue {
     /// Records that the caller has given way to the waiters that are being served, in vain: none of them has reacted.
     #[cold]
     pub(crate) fn give_way_in_vain(&self) {
+        self.give_way(WaiterList::give_way_in_vain);
+    }
+
+    /// Records that a newcomer has entered behind the waiters that are being served, without an attempt.
+    #[cold]
+    pub(super) fn enter_behind(&self) {
+        self.give_way(WaiterList::enter_behind);
+    }
+
+    /// Records that somebody gives way to the waiters that are being served, and wakes those that they held back.
+    fn give_way(&self, record: impl FnOnce(&mut WaiterList) -> usize) {
         let mut list = lock(&self.list);
-        let to_wake = list.give_way_in_vain();
+        let to_wake = record(&mut list);
         self.update(&list);
         drop(list);
         self.wake(to_wake);
@@ -377,7 +389,11 @@ impl WaitQueue {
         if self.set(&list, ModeWord::CLOSED).is_closed() {
             return false;
         }
-        self.arm(&list);
+        // ORDERING: Relaxed; an approximate count suffices.
+        self.idle.store(0, Ordering::Relaxed);
+        self.set(&list, ModeWord::ARMED);
+        // Heavy even where the wait queue is armed already: pops read the word behind a compiler barrier alone.
+        barrier::heavy_against_compiler("waitqueue.close");
         self.set(&list, ModeWord::SEALED);
         drop(list);
         step!("waitqueue.closes-unsaid", self.wake_all());

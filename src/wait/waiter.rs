@@ -228,6 +228,7 @@ impl<S, E> Attempt<'_, S, E> {
         let (waiter, wait_queue) = user.waiter(self.wanted);
         let (word, serving) = waiter.enter(wait_queue, waker, gathers);
         if word.is_serving() && !(self.spare)(user, serving) {
+            user.waiter(self.wanted).1.enter_behind();
             return Poll::Pending;
         }
         self.attempt_again(user, word, attempt)

@@ -11,6 +11,9 @@ use std::task::Waker;
 /// The number of entries kept for reuse when nobody has one.
 const KEPT: usize = 64;
 
+/// After so many newcomers without an attempt, waiters that are being served count as given way to in vain.
+const MOST_BEHIND: usize = 32;
+
 /// A doubly linked list of waiters, oldest first, in a vector.
 ///
 /// A waiter keeps its entry until it is released. One that has left without the lock is still linked: it is unlinked
@@ -30,10 +33,10 @@ pub(super) struct WaiterList {
     serving: usize,
     /// The last service.
     services: Service,
-    /// Services up to this one have ended.
-    ended: Service,
     /// The last service when a caller last gave way in vain.
     given_way: Service,
+    /// How many newcomers have entered behind services since then, without an attempt.
+    behind: usize,
     /// Whether waiters that gather may come.
     may_gather: bool,
     /// The number of waiters that gather.
@@ -276,26 +279,48 @@ impl WaiterList {
 
     /// Ends the service of a waiter that was woken, if it is still being served.
     fn end_service(&mut self, key: WaiterKey) {
-        let service = self.entries[key].service.take();
-        let served = service.is_some_and(|service| service > self.ended);
+        let served = self.entries[key].service.take().is_some();
         self.set_serving(self.serving - usize::from(served));
     }
 
-    /// Records that a caller has given way to the served waiters in vain. If it is the second one since the last service
-    /// began, all services end: the waiters may never react. Returns how many newcomers must be woken, since they have
-    /// entered without an attempt.
-    pub(super) fn give_way_in_vain(&mut self) -> usize {
-        if mem::replace(&mut self.given_way, self.services) != self.services {
+    /// Records that a newcomer has entered behind the served waiters without an attempt. Many such newcomers have given way
+    /// in vain. Returns how many others must be woken.
+    pub(super) fn enter_behind(&mut self) -> usize {
+        self.behind += 1;
+        if self.behind < MOST_BEHIND {
             return 0;
         }
-        self.ended = self.services;
-        let ended = self.serving;
-        self.set_serving(0);
+        self.give_way_in_vain()
+    }
+
+    /// Records that a caller has given way to the served waiters in vain. For the services that had begun when that
+    /// happened last, it is the second time: they end, since their waiters may never react. Returns how many newcomers
+    /// must be woken, since they have entered without an attempt.
+    pub(super) fn give_way_in_vain(&mut self) -> usize {
+        self.behind = 0;
+        let given_way_twice = mem::replace(&mut self.given_way, self.services);
+        let ended = self.end_services(given_way_twice);
+        self.set_serving(self.serving - ended);
         self.owed = self.owed.min(self.shown.waiting());
         let to_wake = ended.min(self.owed);
         self.owed -= to_wake;
         planted!("waiterlist.ends-unsaid", return 0);
         to_wake
+    }
+
+    /// Ends the services up to this one, and returns their number.
+    fn end_services(&mut self, last: Service) -> usize {
+        let (mut at, mut unseen, mut ended) = (self.first, self.serving, 0);
+        while let Some(key) = at.filter(|_| unseen > 0) {
+            at = self.after(key);
+            let service = &mut self.entries[key].service;
+            unseen -= usize::from(service.is_some());
+            if service.is_some_and(|service| service <= last) {
+                *service = None;
+                ended += 1;
+            }
+        }
+        ended
     }
 
     /// Removes a waiter. `spent`: it has used its wake-up, if it was woken.

@@ -5,8 +5,7 @@ use super::failure::{give_back, give_back_after_panic, Trouble};
 use super::others::sealed;
 use super::worker::{Ran, Worker};
 use super::Job;
-use crate::future::PopAsync;
-use crate::future::PopBatchAsync;
+use crate::future::{PopAsync, PopBatchAsync};
 use crate::item::Items;
 use crate::order::Order;
 use crate::policy::telemetry::RunSpan;
@@ -163,20 +162,27 @@ impl<'h, 'w, T, O: Order<T>> OpenRun<'h, 'w, T, O> {
         if let Err(expired) = closed {
             return self.give_back(format_args!("{expired}"));
         }
-        self.ran = ran;
-        if self.tx.as_mut().is_some_and(Transaction::has_given_up) {
-            self.give_up();
+        let mut tx = self.tx.take().expect(OPEN);
+        if tx.has_given_up() {
+            return self.commit_given_up(tx, ran, commit);
         }
-        commit(self.tx.take().expect(OPEN));
-        RunStep::Ran(self.ran)
+        self.ran = ran;
+        commit(tx);
+        RunStep::Ran(ran)
     }
 
-    /// The run has retried or failed items itself.
+    /// Commits a run that has retried or failed items itself. A copy of the end of [`OpenRun::commit_by`], so that the
+    /// outcome of all other runs is known where the worker counts it.
     #[cold]
-    fn give_up(&mut self) {
-        if self.ran == Ran::Done {
-            self.ran = Ran::GivenUp;
-        }
+    fn commit_given_up(
+        &mut self,
+        tx: Transaction<'h, T, O>,
+        ran: Ran,
+        commit: impl FnOnce(Transaction<'h, T, O>),
+    ) -> RunStep {
+        self.ran = if ran == Ran::Done { Ran::GivenUp } else { ran };
+        commit(tx);
+        RunStep::Ran(self.ran)
     }
 
     #[cold]

@@ -3,10 +3,11 @@
 
 use crate::common::futures::{all_rings, woken, Task};
 use crate::common::waits::{async_pops, poppers, PopTask};
-use requeue::{Handle, PopError, Queue};
+use requeue::{Handle, OwnedTransaction, PopError, Queue};
 use std::future::{poll_fn, Future};
 use std::mem;
 use std::task::Poll;
+use std::time::Duration;
 
 const WAITERS: usize = 100;
 
@@ -73,6 +74,32 @@ fn an_end_wakes_one_waiter_for_each_item() {
         let tasks = poppers(&mut handles);
         tx.abort();
         assert_eq!((woken(&tasks), all_rings(&tasks)), (vec![0], 1), "{closed}");
+    }
+}
+
+/// A task is woken for an aborted item, and not polled: a later end that publishes nothing wakes the next one.
+#[test]
+fn an_end_wakes_a_waiter_if_the_one_that_was_woken_has_not_come() {
+    let ends: [fn(OwnedTransaction<u32>); 3] = [
+        |tx| drop(tx.commit()),
+        |mut tx| tx.fail_all("broken").unwrap(),
+        |mut tx| tx.retry_all_after(Duration::from_secs(60)).unwrap(),
+    ];
+    for end in ends {
+        let queue = Queue::unbounded();
+        queue.push(1).unwrap();
+        queue.push(2).unwrap();
+        queue.close();
+        let (first, second) = (queue.begin_owned(), queue.begin_owned());
+        first.pop().unwrap();
+        second.pop().unwrap();
+        let mut handles = handles(&queue, 3);
+        let mut tasks = poppers(&mut handles);
+        first.abort();
+        assert_eq!(woken(&tasks), [0]);
+        end(second);
+        assert!(tasks[1].was_woken());
+        assert_eq!(tasks[1].output(), Ok(1));
     }
 }
 

@@ -3,7 +3,8 @@
 //! A waiter of a closed queue waits for an item, or for the queue to be drained. Each end that may have drained it looks
 //! *afterwards*, if there are waiters, and wakes all of them if it has. So an end wakes one waiter for each item that it
 //! has published, and nobody else before the last one. It depends on no waiter that was woken before: that one may be a
-//! task that is never polled.
+//! task that is never polled. So an end that has published nothing, and finds an item ready, wakes the next waiter: the one
+//! that was woken for the item may not come.
 //!
 //! Of two concurrent ends at least one sees the other: both pass the barrier of [`WaitQueue::seal`] between their end and
 //! their look. A look that finds something leaves the rest to its end: an item is taken by a pop or a transaction, a
@@ -21,7 +22,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.ended();
+            self.ended(count > 0);
         }
     }
 
@@ -29,37 +30,42 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn popped(&self) {
         if self.ready.word_after_pop().awaits_ends() {
-            step!("take.pops-unsaid", self.ended());
+            step!("take.pops-unsaid", self.ended(false));
         }
     }
 
-    /// Wakes those that wait for the queue to be idle or drained, if it is. Called after an end.
+    /// Wakes those that wait for the queue to be idle or drained, if it is. Called after an end, which has woken waiters for
+    /// what it has `published`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn ended(&self) {
+    pub(crate) fn ended(&self, published: bool) {
         let word = self.ready.fenced_word();
         if word.is_closed() && word.waiting() > 0 {
-            step!("ends.drained-unsaid", self.is_drained());
+            step!("ends.drained-unsaid", {
+                if self.remainder() == Remainder::Ready && !published {
+                    self.ready.wake(1);
+                }
+            });
         }
         if word.notifies_ends() {
             self.notify_if_idle();
         }
     }
 
-    /// Whether a closed queue is drained: nothing is ready, and nothing can become ready. If so, all waiters are woken: by
-    /// each thread that finds it so, since the first one may be stalled.
-    pub(super) fn is_drained(&self) -> bool {
+    /// What is left in a closed queue. If nothing is, all waiters are woken: by each thread that finds it so, since the first
+    /// one may be stalled.
+    pub(super) fn remainder(&self) -> Remainder {
         if !self.word().is_drained() {
             self.ready.seal();
             let none_delayed = || self.failures.delayed.count() == 0;
             let none_in_order = || self.source.has_none();
             let left = self.shards.left_when_closed(none_in_order, none_delayed);
             if left != Remainder::Nothing {
-                return false;
+                return left;
             }
             self.ready.set_drained();
         }
         self.ready.wake_all_if_any();
-        true
+        Remainder::Nothing
     }
 }

@@ -17,7 +17,7 @@ use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};
 use crate::policy::watch::WatchTable;
 use crate::rate::Gate;
-use crate::raw::{ByProof, Shards, Shareable, Stored};
+use crate::raw::{ByProof, Remainder, Shards, Shareable, Stored};
 use crate::sync::{defer, swallow_panic};
 use crate::time::Time;
 use crate::wait::{DueTimer, ModeWord, WaitQueue, WaitRoom};
@@ -241,7 +241,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// The error for a queue that was found empty just now.
     #[cold]
     pub(crate) fn why_empty(&self) -> PopError {
-        if self.word().is_closed() && self.is_drained() {
+        if self.word().is_closed() && self.remainder() == Remainder::Nothing {
             PopError::Closed
         } else {
             PopError::Empty
