@@ -15,6 +15,8 @@ pub(crate) struct Batch {
     pub(crate) pushes: Vec<Run>,
     pub(crate) removes: Vec<Run>,
     pub(crate) others: Vec<Change>,
+    /// How many bytes its dead letters have.
+    letters: usize,
     /// The tickets in memory of pushed items.
     pub(crate) tickets: Vec<(u64, requeue::Ticket)>,
 }
@@ -122,6 +124,8 @@ impl<T, C: Codec<T>> Encode<T> for C {
 pub(crate) enum Change {
     /// The number of deliveries of an item.
     Delivered(Key, u32),
+    /// The last delivery of an item, by its number, did not take place.
+    Undelivered(Key, u32),
     /// The number of deliveries of an item, and the time before which it is not delivered again.
     Delayed(Key, u32, u64),
     Rescheduled(Key, Schedule),
@@ -144,7 +148,8 @@ impl Batch {
     /// About how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
         let runs = 16 * (self.pushes.len() + self.removes.len());
-        self.values.len() + 4 * self.lengths.len() + runs + 256 * self.others.len()
+        let others = 256 * self.others.len() + self.letters;
+        self.values.len() + 4 * self.lengths.len() + runs + others
     }
 
     /// How many bytes its large buffers have.
@@ -162,7 +167,13 @@ impl Batch {
         }
         self.removes.extend_from_slice(&other.removes);
         self.others.append(&mut other.others);
+        self.letters += other.letters;
         other.clear();
+    }
+
+    pub(crate) fn bury(&mut self, key: Key, letter: LetterRow) {
+        self.letters += letter.item_bytes.len();
+        self.others.push(Change::Bury(key, letter));
     }
 
     /// Adds items with consecutive numbers. After an error, or a panic of `encode`, the caller [takes back](Self::rewind) what
@@ -236,5 +247,6 @@ impl Batch {
         self.tickets.clear();
         self.removes.clear();
         self.others.clear();
+        self.letters = 0;
     }
 }

@@ -105,8 +105,8 @@ impl Written {
     }
 }
 
-/// A delivery that is written and may not take place: then it is taken back when this is dropped, before others can take the
-/// item, since what they write is later in the log.
+/// A delivery that is written and may not take place: then it is taken back when this is dropped. Others take the item later,
+/// unless its lease has expired.
 pub(crate) struct Undelivered<'s, T: Send + 'static, O: Engine<T>> {
     shared: &'s Shared<T, O>,
     /// `None` if it has taken place.
@@ -135,8 +135,8 @@ impl<'s, T: Send + 'static, O: Engine<T>> Undelivered<'s, T, O> {
 impl<T: Send + 'static, O: Engine<T>> Drop for Undelivered<'_, T, O> {
     fn drop(&mut self) {
         if let Some((id, attempts)) = self.delivery {
-            let before = Change::Delivered(self.shared.key(id), attempts - 1);
-            self.shared.note(iter::once(before));
+            let undone = Change::Undelivered(self.shared.key(id), attempts);
+            self.shared.note(iter::once(undone));
         }
     }
 }

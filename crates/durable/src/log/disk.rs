@@ -19,6 +19,9 @@ use std::time::Duration;
 const RECLAIM_POLLS: u32 = 1_000;
 const RECLAIM_POLL: Duration = Duration::from_millis(10);
 
+/// What is worth a flush of all tables, in bytes that are written or can be given back.
+const WORTH: u64 = 1 << 20;
+
 /// The most that the storage engine merges at once, in memtables, or in tables of their usual size: those of the first two
 /// levels.
 const MERGED: u64 = 8;
@@ -36,7 +39,8 @@ pub(crate) struct Disk {
     merged: u64,
     /// How much of the disk was free after the last write.
     free: AtomicU64,
-    /// How much was written since the journals were given back.
+    /// How many bytes were written since the journals were given back. At first more than any store has: how much is in the
+    /// journals that were found is not known.
     written: AtomicU64,
     /// The damage that was accepted.
     pub(crate) salvaged: Option<Damage>,
@@ -81,7 +85,7 @@ impl Disk {
             reserve,
             merged: MERGED.saturating_mul(memtable.max(TABLE)),
             free: AtomicU64::new(u64::MAX),
-            written: AtomicU64::new(0),
+            written: AtomicU64::new(u64::MAX / 2),
             salvaged,
             directory,
         };
@@ -161,6 +165,13 @@ impl Disk {
         self.tables.all().map(Keyspace::disk_space).iter().sum()
     }
 
+    /// Whether the rows of removed items take much of the disk, and it has room for those that are left, which are there twice
+    /// until a merge ends.
+    fn can_merge(&self, books: &Books, free: u64) -> bool {
+        let size = self.tables.items.disk_space();
+        size >= WORTH && books.removed_most() && merged_size(size, books) < free
+    }
+
     fn measure(&self) -> u64 {
         let stat = rustix::fs::statvfs(self.directory.path());
         let free = stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize));
@@ -180,20 +191,22 @@ impl Disk {
         } else {
             PersistMode::Buffer
         };
-        let size = batch.size() as u64;
         let mut books = self.books.lock();
-        group::write(self, &mut books, batch, number, mode)?;
+        let bytes = group::write(self, &mut books, batch, number, mode)?;
         if sync {
             self.witness.write(number)?;
         }
-        let removed = books.removed_most();
         drop(books);
-        let written = self.written.fetch_add(size, Ordering::Relaxed) + size;
-        // Relaxed: only this thread writes. What was written may be in journals that are not needed any more.
-        let may_reclaim = removed || written >= self.reserve / 2;
+        // Relaxed: only this thread writes.
+        let written = self.written.load(Ordering::Relaxed) + bytes;
+        self.written.store(written, Ordering::Relaxed);
+        let free = self.measure();
         // A push that is as large as the reserve shall fit again.
-        if self.is_short(self.measure(), self.reserve) && may_reclaim {
-            self.reclaim(removed);
+        if self.is_short(free, self.reserve) {
+            let is_worth = written >= WORTH.max(self.reserve / 2);
+            if is_worth || self.can_merge(&self.books.lock(), free) {
+                self.reclaim();
+            }
         }
         Ok(())
     }
@@ -203,6 +216,8 @@ impl Disk {
         let why = match error {
             StoreError::Io(error) => error.to_string(),
             StoreError::Poisoned(why) => why.to_string(),
+            // A panic of the storage engine.
+            StoreError::Damaged(damage) => damage.to_string(),
             error => error.to_string(),
         };
         let free = self.measure();
@@ -212,7 +227,7 @@ impl Disk {
     /// Lets the storage engine write its tables, so that older journals are removed, and give back the room of removed
     /// items. By itself it does so only much later.
     #[cold]
-    fn reclaim(&self, removed: bool) {
+    fn reclaim(&self) {
         let tables = self.tables.all();
         for table in tables {
             // An error is one of the next commit too.
@@ -221,18 +236,29 @@ impl Disk {
         for _ in 0..RECLAIM_POLLS {
             let sealed = guarded(|| Ok(tables.map(Keyspace::sealed_memtable_count)));
             if sealed.is_ok_and(|sealed| sealed == [0; 5]) {
-                // Until it ends, the items are there twice.
-                if removed && self.tables.items.disk_space() < self.measure() {
-                    let _ = guarded(|| Ok(self.tables.items.major_compact()?));
-                }
+                self.merge_items();
                 break;
             }
             thread::sleep(RECLAIM_POLL);
         }
-        if removed {
-            self.books.lock().removed = 0;
-        }
         self.written.store(0, Ordering::Relaxed);
         self.measure();
     }
+
+    fn merge_items(&self) {
+        if !self.can_merge(&self.books.lock(), self.measure()) {
+            return;
+        }
+        let merged = guarded(|| Ok(self.tables.items.major_compact()?));
+        if merged.is_ok() {
+            self.books.lock().removed = 0;
+        }
+    }
+}
+
+/// About how many bytes the items are that are left in a table of this size.
+fn merged_size(size: u64, books: &Books) -> u64 {
+    let left = u128::from(books.queues.items());
+    let all = (left + u128::from(books.removed)).max(1);
+    u64::try_from(u128::from(size) * left / all).unwrap_or(size)
 }

@@ -9,22 +9,25 @@ use crate::error::StoreError;
 use crate::format::{
     encode_row, queue_digest, row_digest, seal, Digest, Key, LetterRow, Mark, STORE_ROW,
 };
-use fjall::{OwnedWriteBatch, PersistMode};
+use fjall::{Keyspace, OwnedWriteBatch, PersistMode, UserKey, UserValue};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
-/// Writes a group as one batch of the storage engine.
+/// Writes a group as one batch of the storage engine; returns how many bytes of its journal that takes.
 pub(super) fn write(
     disk: &Disk,
     books: &mut Books,
     batch: &mut Batch,
     number: u64,
     mode: PersistMode,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let mut group = GroupWriter {
         disk,
         books,
-        rows: disk.tables.database.batch().durability(Some(mode)),
+        rows: Rows {
+            batch: disk.tables.database.batch().durability(Some(mode)),
+            bytes: 0,
+        },
         pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
         removed: HashSet::new(),
         changed: Vec::new(),
@@ -32,14 +35,39 @@ pub(super) fn write(
     group.items(batch);
     group.rest(batch)?;
     group.counts(number);
-    Ok(group.rows.commit()?)
+    let Rows { batch, bytes } = group.rows;
+    batch.commit()?;
+    Ok(bytes)
+}
+
+/// The rows of a group, and how many bytes of a journal they take.
+struct Rows {
+    batch: OwnedWriteBatch,
+    bytes: u64,
+}
+
+/// What a journal has of each row besides its key and its value.
+const HEADER: usize = 21;
+
+impl Rows {
+    fn insert(&mut self, table: &Keyspace, key: impl Into<UserKey>, value: impl Into<UserValue>) {
+        let (key, value) = (key.into(), value.into());
+        self.bytes += (HEADER + key.len() + value.len()) as u64;
+        self.batch.insert(table, key, value);
+    }
+
+    fn remove(&mut self, table: &Keyspace, key: impl Into<UserKey>) {
+        let key = key.into();
+        self.bytes += (HEADER + key.len()) as u64;
+        self.batch.remove(table, key);
+    }
 }
 
 /// A group that is being written.
 struct GroupWriter<'d> {
     disk: &'d Disk,
     books: &'d mut Books,
-    rows: OwnedWriteBatch,
+    rows: Rows,
     pushed: Pushed,
     /// The removed items that it did not push, if it has changes that depend on them.
     removed: HashSet<u64>,
@@ -136,6 +164,10 @@ impl GroupWriter<'_> {
             match change {
                 Change::Delivered(key, attempts) => self.mark(&mut marks, key, |mark| {
                     (mark.attempts, mark.delayed) = (attempts, None);
+                }),
+                Change::Undelivered(key, attempts) => self.mark(&mut marks, key, |mark| {
+                    // Unless it was delivered again: then this one counts too.
+                    mark.attempts -= u32::from(mark.attempts == attempts && attempts > 0);
                 }),
                 Change::Delayed(key, attempts, due) => self.mark(&mut marks, key, |mark| {
                     (mark.attempts, mark.delayed) = (attempts, Some(due));

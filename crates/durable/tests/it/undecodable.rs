@@ -6,6 +6,7 @@ use requeue_durable::{
 };
 use std::error::Error;
 use std::fs;
+use std::sync::mpsc::channel;
 
 /// Numbers, of which some cannot be encoded or decoded.
 struct But(&'static [u8]);
@@ -132,4 +133,38 @@ fn an_error_has_its_cause_and_names_its_place() {
     let error = options().open(other.path()).unwrap_err();
     let lock = other.path().join("lock").display().to_string();
     assert!(error.to_string().contains(&lock), "{error}");
+}
+
+#[test]
+fn a_limit_of_dead_letters_removes_only_those_that_somebody_gets() {
+    let directory = directory();
+    let store = open(&directory);
+    let numbers = queue(&store, &[], OnUndecodable::Bury).unwrap();
+    numbers.push_batch(1..=9).unwrap();
+    drop(numbers);
+    let (send, removed) = channel();
+    let limited = store
+        .builder("numbers")
+        .codec(But(&[2, 3, 4, 5]))
+        .max_dead_letters(1, move |letter| send.send(letter.item).unwrap());
+    let numbers = limited.build().unwrap();
+    let letters = numbers.dead_letters();
+    assert_eq!(letters.len(), 4);
+    let mut tx = numbers.begin_owned();
+    let failed: Vec<_> = tx.pop_batch(3).unwrap().map(|item| *item).collect();
+    tx.fail_all("no good").unwrap();
+    tx.commit().unwrap();
+    let expected = (failed[0], failed[1]);
+    assert_eq!(
+        (removed.recv(), removed.recv()),
+        (Ok(expected.0), Ok(expected.1))
+    );
+    assert_eq!(letters.oldest().unwrap().unwrap().item, failed[2]);
+    let undecodable = letters.undecodable().unwrap();
+    let bytes: Vec<_> = undecodable.iter().map(|letter| letter.bytes[0]).collect();
+    assert_eq!(bytes, [2, 3, 4, 5]);
+    // The others are requeued.
+    assert_eq!(letters.requeue_all().unwrap(), 1);
+    assert!(letters.discard(undecodable[3].id()).unwrap());
+    assert_eq!((letters.len(), numbers.len()), (3, 3));
 }

@@ -168,6 +168,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// `overflow`, by a thread of the store, once their removal is on the disk. The default is unlimited.
     ///
     /// If the process dies between the removal and the call, `overflow` does not get them.
+    /// [Undecodable](crate::DeadLetters::undecodable) letters are kept, and do not count.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

@@ -8,7 +8,7 @@ use super::DurableQueue;
 use crate::batch::{Batch, Change};
 use crate::codec::CodecError;
 use crate::error::StoreError;
-use crate::format::LetterRow;
+use crate::format::{LetterRow, Schedule};
 use crate::log::Durability;
 use crate::order::Order;
 use crate::{PushError, Transaction};
@@ -173,7 +173,7 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
         }
     }
 
-    /// All letters, oldest first, which stay, but those that are [undecodable](Self::undecodable).
+    /// All letters, oldest first, which stay, except [undecodable](Self::undecodable) ones.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     ///
     /// As for [`Transaction::commit`]; then the letter stays.
     pub fn discard(&self, id: u64) -> Result<bool, StoreError> {
-        let Some(row) = self.rows().lock().remove(&id) else {
+        let Some(row) = self.queue.shared.letters.take(id) else {
             return Ok(false);
         };
         let shared = &self.queue.shared;
@@ -256,28 +256,37 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     ///
     /// [`PushError::Full`] or [`Closed`](PushError::Closed), or [`PushError::Store`]. The letter stays then.
     pub fn requeue(&self, id: u64) -> Result<bool, PushError<()>> {
-        let Some(row) = self.rows().lock().remove(&id) else {
+        let shared = &self.queue.shared;
+        let Some(row) = self.rows().lock().get(&id).cloned() else {
             return Ok(false);
         };
-        let requeued = self.push_again(id, &row);
+        let item = shared.letter_item(&row).map_err(StoreError::Codec)?;
+        let Some(row) = shared.letters.take(id) else {
+            return Ok(false);
+        };
+        let requeued = self.push_again(id, item, row.schedule);
         if requeued.is_err() {
             self.rows().lock().insert(id, row);
         }
         requeued.map(|()| true)
     }
 
-    fn push_again(&self, id: u64, row: &LetterRow) -> Result<(), PushError<()>> {
+    fn push_again(
+        &self,
+        id: u64,
+        item: T,
+        schedule: Option<Schedule>,
+    ) -> Result<(), PushError<()>> {
         let shared = &self.queue.shared;
-        let item = shared.letter_item(row).map_err(StoreError::Codec)?;
         let tx: Transaction<'static, T, O> = self.queue.begin_owned();
-        let place = row.schedule.map(|schedule| shared.place(schedule));
+        let place = schedule.map(|schedule| shared.place(schedule));
         let unbury = Change::Unbury(shared.key(id));
         tx.requeue(item, place, unbury)
             .map_err(|error| error.map(drop))?;
         tx.commit().map(drop).map_err(PushError::Store)
     }
 
-    /// [Requeues](Self::requeue) all letters, oldest first; returns how many.
+    /// [Requeues](Self::requeue) all letters, oldest first; returns how many. [Undecodable](Self::undecodable) ones stay.
     ///
     /// # Errors
     ///
@@ -287,7 +296,10 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
         let ids: Vec<_> = self.rows().lock().keys().copied().collect();
         let mut count = 0;
         for id in ids {
-            count += usize::from(self.requeue(id)?);
+            match self.requeue(id) {
+                Err(PushError::Store(StoreError::Codec(_))) => {}
+                requeued => count += usize::from(requeued?),
+            }
         }
         unread?;
         Ok(count)

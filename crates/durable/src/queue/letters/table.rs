@@ -7,11 +7,10 @@ use crate::error::StoreError;
 use crate::format::LetterRow;
 use crate::order::{Engine, EntryOf};
 use crate::queue::shared::{Shared, TicketChanges};
-use parking_lot::Mutex;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use parking_lot::{Condvar, Mutex};
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// The dead letters of a queue, by number.
@@ -19,9 +18,21 @@ pub(crate) struct Letters<T> {
     pub(crate) rows: Mutex<BTreeMap<u64, LetterRow>>,
     /// Those whose items could not be read. They are written when their items can be read.
     pub(in crate::queue) unread: Mutex<Vec<LetterRow>>,
-    /// How many items that died in memory have become letters.
-    added: AtomicU64,
+    /// Those that are known not to be decodable, which the limit does not count.
+    undecodable: Mutex<BTreeSet<u64>>,
+    arrivals: Mutex<Arrivals>,
+    /// A letter was added.
+    arrived: Condvar,
     limit: Option<Limit<T>>,
+}
+
+/// Items that died in memory.
+#[derive(Default)]
+struct Arrivals {
+    /// How many have become letters.
+    added: u64,
+    /// How many of the others nobody waits for any more.
+    skipped: u64,
 }
 
 /// How many letters a queue keeps, and who gets the ones beyond.
@@ -34,32 +45,60 @@ pub(crate) struct Limit<T> {
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Counts a letter as added when it is dropped.
-struct Added<'l>(&'l AtomicU64);
+struct Added<'l, T>(&'l Letters<T>);
 
-impl Drop for Added<'_> {
+impl<T> Drop for Added<'_, T> {
     fn drop(&mut self) {
-        // Release: a thread that sees it sees the letter in the log.
-        self.0.fetch_add(1, Ordering::Release);
+        self.0.arrivals.lock().added += 1;
+        self.0.arrived.notify_all();
     }
 }
 
 impl<T> Letters<T> {
     pub(crate) fn new(rows: BTreeMap<u64, LetterRow>, limit: Option<Limit<T>>) -> Self {
-        let rows = Mutex::new(rows);
-        let unread = Mutex::default();
         Self {
-            rows,
-            unread,
-            added: AtomicU64::new(0),
+            rows: Mutex::new(rows),
+            unread: Mutex::default(),
+            undecodable: Mutex::default(),
+            arrivals: Mutex::default(),
+            arrived: Condvar::new(),
             limit,
         }
+    }
+
+    /// Takes a letter out of memory.
+    pub(super) fn take(&self, id: u64) -> Option<LetterRow> {
+        let mut rows = self.rows.lock();
+        self.undecodable.lock().remove(&id);
+        rows.remove(&id)
+    }
+
+    /// One that the limit does not count, if it is still there.
+    fn keep_undecodable(&self, id: u64) {
+        let rows = self.rows.lock();
+        if rows.contains_key(&id) {
+            self.undecodable.lock().insert(id);
+        }
+    }
+
+    /// The oldest letter beyond the limit.
+    fn oldest_beyond(&self, most: usize) -> Option<(u64, LetterRow)> {
+        let rows = self.rows.lock();
+        let undecodable = self.undecodable.lock();
+        if rows.len() - undecodable.len() <= most {
+            return None;
+        }
+        // Letters become known as undecodable from the oldest on.
+        let after = undecodable.last().map_or(0, |last| last + 1);
+        let (id, row) = rows.range(after..).next()?;
+        Some((*id, row.clone()))
     }
 }
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Writes an item that became a dead letter, without a wait.
     pub(in crate::queue) fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
-        let _added = Added(&self.letters.added);
+        let _added = Added(&self.letters);
         let error = letter.error().map(str::to_owned);
         let entry = letter.item;
         let mut row = LetterRow {
@@ -84,13 +123,17 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// its user code fails, so not for ever.
     pub(crate) fn await_letters(&self, died: u64) {
         let until = Instant::now() + PATIENCE;
-        // Acquire: pairs with the Release of `Added`.
-        while self.letters.added.load(Ordering::Acquire) < died {
-            if Instant::now() > until {
-                // Nobody waits for it again. Relaxed: there is nothing to see.
-                self.letters.added.fetch_max(died, Ordering::Relaxed);
+        let mut arrivals = self.letters.arrivals.lock();
+        loop {
+            let missing = died.saturating_sub(arrivals.added);
+            let is_late = missing > arrivals.skipped;
+            if is_late && Instant::now() < until {
+                self.letters.arrived.wait_until(&mut arrivals, until);
+                continue;
             }
-            thread::yield_now();
+            // Those that came after all are waited for again, and nobody waits twice for the others.
+            arrivals.skipped = missing;
+            return;
         }
     }
 
@@ -122,35 +165,41 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Adds dead letters, which are written without a wait. The oldest ones beyond the limit are removed.
     pub(crate) fn add_letters(self: &Arc<Self>, new: Vec<(u64, LetterRow)>) {
         let mut batch = Batch::default();
+        for (id, row) in &new {
+            batch.bury(self.key(*id), row.clone());
+        }
         // Until they are in the log: a removal is later there.
         let mut rows = self.letters.rows.lock();
-        let bury = |(id, row): &(u64, LetterRow)| Change::Bury(self.key(*id), row.clone());
-        batch.others.extend(new.iter().map(bury));
         rows.extend(new);
-        let Some(limit) = &self.letters.limit else {
-            return self.log().note(batch);
-        };
-        let mut excess = Vec::new();
-        while rows.len() > limit.most {
-            excess.extend(rows.pop_first());
+        self.log().note(batch);
+        drop(rows);
+        if let Some(limit) = &self.letters.limit {
+            self.remove_beyond(limit);
+        }
+    }
+
+    /// Removes the oldest letters beyond the limit. Those that cannot be decoded stay: nobody could get them.
+    fn remove_beyond(self: &Arc<Self>, limit: &Limit<T>) {
+        let (mut batch, mut excess) = (Batch::default(), Vec::new());
+        while let Some((id, row)) = self.letters.oldest_beyond(limit.most) {
+            // The codec is code of users.
+            let letter = catch_unwind(AssertUnwindSafe(|| self.letter(id, row)));
+            let Ok(Ok(letter)) = letter else {
+                self.letters.keep_undecodable(id);
+                continue;
+            };
+            if self.letters.take(id).is_some() {
+                batch.others.push(Change::Unbury(self.key(id)));
+                excess.push(letter);
+            }
         }
         if excess.is_empty() {
-            return self.log().note(batch);
+            return;
         }
-        let unbury = |(id, _): &(u64, LetterRow)| Change::Unbury(self.key(*id));
-        batch.others.extend(excess.iter().map(unbury));
-        let (shared, overflow) = (Arc::clone(self), Arc::clone(&limit.overflow));
+        let overflow = Arc::clone(&limit.overflow);
         let then = move |written: Result<(), StoreError>| {
             if written.is_ok() {
-                let rows = excess.into_iter();
-                let letters: Vec<_> = rows
-                    .filter_map(|(id, row)| shared.letter(id, row).ok())
-                    .collect();
-                // Who is told may open the queue again.
-                drop(shared);
-                for letter in letters {
-                    overflow(letter);
-                }
+                excess.into_iter().for_each(|letter| overflow(letter));
             }
         };
         // On an error nothing was removed, and nothing is written any more.
@@ -176,9 +225,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
 #[cfg(test)]
 mod tests {
+    use super::Added;
     use crate::entry::Entry;
     use crate::{Store, StoreError};
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn a_letter_whose_item_cannot_be_read_is_counted_and_written_later() {
@@ -234,12 +283,19 @@ mod tests {
         let store = Store::open(files.path()).unwrap();
         let jobs = store.queue::<u32>("jobs").unwrap();
         let letters = &jobs.shared.letters;
+        let arrivals = || {
+            let arrivals = letters.arrivals.lock();
+            (arrivals.added, arrivals.skipped)
+        };
         jobs.shared.await_letters(3);
-        assert_eq!(letters.added.load(Ordering::Relaxed), 3);
-        jobs.push(1).unwrap();
-        let tx = jobs.begin_owned();
-        tx.fail(tx.pop().unwrap(), "no good").unwrap();
-        assert_eq!(letters.added.load(Ordering::Relaxed), 4);
+        assert_eq!(arrivals(), (0, 3));
+        drop(Added(letters));
+        jobs.shared.await_letters(4);
+        assert_eq!(arrivals(), (1, 3));
+        // Those that come late are not counted twice.
+        (0..3).for_each(|_| drop(Added(letters)));
+        jobs.shared.await_letters(4);
+        assert_eq!(arrivals(), (4, 0));
     }
 
     #[test]
