@@ -61,28 +61,28 @@ impl Promoter {
 
 impl Shared {
     /// Moves the items that are due. Returns whether any became ready.
-    pub(crate) async fn promote_now(&self) -> Result<bool, Error> {
+    pub(crate) async fn promote_now(self: &Arc<Self>) -> Result<bool, Error> {
         Ok(self.move_due().await? | self.lapse(true).await?)
     }
 
-    async fn move_due(&self) -> Result<bool, Error> {
+    async fn move_due(self: &Arc<Self>) -> Result<bool, Error> {
         let rows = self.run(&self.sql.promote, &[]).await?;
-        self.wake_rows(&rows).await;
+        self.wake_rows(&rows);
         Ok(!rows.is_empty())
     }
 
     /// Takes back what dead holders hold; unless `anyway`, only if no other process does.
-    async fn lapse(&self, anyway: bool) -> Result<bool, Error> {
+    async fn lapse(self: &Arc<Self>, anyway: bool) -> Result<bool, Error> {
         let rows = self.run(&self.sql.lapse, &[&anyway]).await?;
-        self.wake_rows(&rows).await;
+        self.wake_rows(&rows);
         Ok(!rows.is_empty())
     }
 
     /// Forgets what dead processes have left.
-    async fn sweep(&self) -> Result<(), Error> {
+    async fn sweep(self: &Arc<Self>) -> Result<(), Error> {
         self.run(&self.sql.forget_holders, &[]).await?;
         let rows = self.run(&self.sql.lapse_forgotten, &[]).await?;
-        self.wake_rows(&rows).await;
+        self.wake_rows(&rows);
         self.run(&self.sql.sweep_attempts, &[]).await?;
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Shared {
     }
 
     /// Moves the items that are due, and returns the time until the next one is.
-    async fn promote(&self) -> Result<Duration, Error> {
+    async fn promote(self: &Arc<Self>) -> Result<Duration, Error> {
         if self.move_due().await? | self.lapse(false).await? {
             return Ok(Duration::ZERO);
         }

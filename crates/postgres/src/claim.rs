@@ -1,6 +1,6 @@
 //! Claims: which items a pop takes.
 
-use crate::connect::{self, Params, Shared};
+use crate::connect::{Connection, Params, Shared};
 use crate::error::Error;
 use crate::item::Record;
 use crate::lease::Alive;
@@ -142,7 +142,7 @@ pub(crate) async fn claim_leased(
     core: &Arc<Core>,
     id: i32,
     max: usize,
-    connection: Connection,
+    on: ClaimOn,
 ) -> Result<Claimed, Error> {
     if core.buffer.is_some() {
         return take_ahead(core, id, max).await;
@@ -150,37 +150,32 @@ pub(crate) async fn claim_leased(
     let (send, claimed) = oneshot::channel();
     let core = Arc::clone(core);
     tokio::spawn(async move {
-        let _ = send.send(claim(&core, id, max, connection).await);
+        let _ = send.send(claim(&core, id, max, on).await);
     });
     claimed.await.unwrap_or(Err(Error::Ended))
 }
 
 /// The connection of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Connection {
-    OfPool,
+pub(crate) enum ClaimOn {
+    Pool,
     /// That for short statements: who has a connection of the pool must not wait for a second one.
     Control,
 }
 
 /// A claim whose outcome is unknown, because its connection failed, is undone.
-pub(crate) async fn claim(
-    core: &Core,
-    id: i32,
-    max: usize,
-    connection: Connection,
-) -> Result<Claimed, Error> {
+pub(crate) async fn claim(core: &Core, id: i32, max: usize, on: ClaimOn) -> Result<Claimed, Error> {
     let shared = &core.db.shared;
     let Alive { holder, period } = core.db.holder(&core.rules).await?;
     let number = shared.leases.next_claim();
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let (own, control);
-    let connection = match connection {
-        Connection::OfPool => {
+    let connection = match on {
+        ClaimOn::Pool => {
             own = shared.connection().await?;
             &own
         }
-        Connection::Control => {
+        ClaimOn::Control => {
             control = shared.control().await?;
             &*control
         }
@@ -200,7 +195,7 @@ pub(crate) async fn claim(
 
 async fn take(
     core: &Core,
-    connection: &connect::Connection<'_>,
+    connection: &Connection<'_>,
     (id, max, holder, number): (i32, i64, i64, i64),
     records: &mut Vec<Record>,
 ) -> Result<(), Error> {
@@ -234,10 +229,10 @@ async fn undo(shared: Weak<Shared>, holder: i64, number: i64, term: Duration) {
 }
 
 impl Shared {
-    async fn undo_claim(&self, holder: i64, number: i64) -> Result<(), Error> {
+    async fn undo_claim(self: &Arc<Self>, holder: i64, number: i64) -> Result<(), Error> {
         let params: Params<'_> = &[&holder, &number];
         let rows = self.run(&self.sql.undo_claim, params).await?;
-        self.wake_rows(&rows).await;
+        self.wake_rows(&rows);
         Ok(())
     }
 }
@@ -251,7 +246,7 @@ pub(crate) enum Delivered {
 
 /// Gives leased items back, and wakes waiters for them.
 pub(crate) async fn release(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     (ids, leases): &LeasedItems,
     delivered: Delivered,
 ) -> Result<(), Error> {
@@ -266,7 +261,7 @@ pub(crate) async fn release(
         Some(connection) => connection.run_alone(sql, params).await?,
         None => shared.run(sql, params).await?,
     };
-    shared.wake_rows(&rows).await;
+    shared.wake_rows(&rows);
     Ok(())
 }
 

@@ -16,9 +16,11 @@ pub enum Error {
     /// The server refused a statement, or the connection failed. The text of the server is kept.
     Database(Arc<tokio_postgres::Error>),
     /// The connection failed during the commit, or the answer did not come in time: it is unknown whether the server has
-    /// committed. With the reason.
+    /// committed. With the reason. Also of calls that are a commit of their own: [`cancel`](crate::PgQueue::cancel),
+    /// [`reprioritize`](crate::PgQueue::reprioritize), [`recover`](crate::PgQueue::recover), and those that remove or requeue
+    /// [dead letters](crate::DeadLetters).
     InDoubt(Arc<str>),
-    /// The server did not answer in [this time](crate::Options::statement_timeout). The connection is replaced.
+    /// The server did not answer in [this time](crate::Options::statement_timeout), before the commit. The connection is replaced.
     TimedOut(Duration),
     /// The pool gave no connection.
     Pool(Arc<str>),
@@ -149,8 +151,8 @@ impl fmt::Display for Error {
 
 /// What to do about an error of a pooler.
 const POOLER: &str =
-    ": a pooler between this program and the server gives each transaction another session, \
-    see Options::transaction_pooling";
+    ": for a pooler that gives each transaction another session, see Options::transaction_pooling; \
+    pgbouncer in session mode needs ignore_startup_parameters = options";
 
 /// Whether a pooler of transactions refused the settings of a session, or a statement was prepared in another session.
 fn is_of_pooler(error: &DbError) -> bool {

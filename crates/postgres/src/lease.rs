@@ -14,14 +14,16 @@ use tokio::time::{timeout_at, Instant};
 
 /// How long a holder is alive whose term is too long for the clock.
 const LONG: Duration = Duration::from_secs(1);
+/// A heartbeat has at least this time, however short the terms are: an answer takes some.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// The holders of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     task: Task,
     holders: Mutex<Vec<Holder>>,
-    /// One renewal at a time.
-    renewing: AsyncMutex<()>,
+    /// One caller at a time makes a holder alive. The task that renews does not wait for it.
+    reviving: AsyncMutex<()>,
     /// The number of claims.
     claims: AtomicU64,
     /// Random for each process.
@@ -92,7 +94,8 @@ impl Leases {
             // Otherwise a lease has expired meanwhile.
             if told.is_some_and(|told| told.period == holder.period) {
                 holder.period += u64::from(now >= holder.alive_until); // others may have what it held
-                holder.alive_until = sent.checked_add(holder.term).unwrap_or(now + LONG);
+                let until = sent.checked_add(holder.term).unwrap_or(now + LONG);
+                holder.alive_until = holder.alive_until.max(until); // answers may overtake each other
             }
         }
     }
@@ -111,7 +114,7 @@ impl Postgres {
         if let Some(alive) = leases.alive(rules) {
             return Ok(alive);
         }
-        let _renewing = leases.renewing.lock().await;
+        let _reviving = shared.lock(&leases.reviving).await?;
         if let Some(alive) = leases.alive(rules) {
             return Ok(alive);
         }
@@ -119,7 +122,7 @@ impl Postgres {
             Some(holder) => holder,
             None => shared.new_holder(rules).await?,
         };
-        shared.beat(&[holder]).await?;
+        shared.beat(&[holder], shared.manner.limit).await?; // no lease is lost meanwhile
         let weak = Arc::downgrade(shared);
         let added = Arc::clone(&leases.added);
         leases.task.start(|| renew(weak, added));
@@ -145,15 +148,19 @@ impl Shared {
         Ok(holder)
     }
 
+    /// Renews the leases of these holders, on another connection soon if this one hangs: before the leases expire.
+    async fn renew(&self, holders: &[Holder]) -> Result<(), Error> {
+        let shortest = holders.iter().map(|holder| holder.term).min();
+        let limit = shortest.map_or(LONG, |term| (term / 3).max(LEAST));
+        self.beat(holders, limit.min(self.manner.limit)).await
+    }
+
     /// Tells the server that these holders are alive.
-    async fn beat(&self, holders: &[Holder]) -> Result<(), Error> {
+    async fn beat(&self, holders: &[Holder], limit: Duration) -> Result<(), Error> {
         let sent = Instant::now();
         let ids: Vec<i64> = holders.iter().map(|holder| holder.id).collect();
         let names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();
         let terms: Vec<i64> = holders.iter().map(|holder| micros(holder.term)).collect();
-        // So that a connection that hangs is replaced, and the leases are renewed on another one, before they expire.
-        let shortest = holders.iter().map(|holder| holder.term).min();
-        let limit = shortest.map_or(LONG, |term| self.manner.limit.min(term / 3));
         let params: Params<'_> = &[&ids, &names, &terms];
         self.run_within(limit, &self.sql.beat, params).await?;
         self.leases.renewed(holders, sent);
@@ -173,9 +180,8 @@ async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
         }
         renewed = Instant::now();
         if let Some(shared) = shared.upgrade() {
-            let _renewing = shared.leases.renewing.lock().await;
             let holders = shared.leases.holders.lock().clone();
-            let _ = shared.beat(&holders).await; // again in a third of the term, if it fails
+            let _ = shared.renew(&holders).await; // again in a third of the term, if it fails
         }
     }
 }

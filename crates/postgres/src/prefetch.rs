@@ -5,7 +5,7 @@
 //! was claimed is given back unseen: it has the period of its holder, which changes then. What a claim brings after the items
 //! were released is given back too: it has the number of releases at its begin.
 
-use crate::claim::{claim, release, Claimed, Connection, Delivered};
+use crate::claim::{claim, release, ClaimOn, Claimed, Delivered};
 use crate::error::Error;
 use crate::item::Record;
 use crate::queue::{Core, PgQueue};
@@ -118,7 +118,7 @@ async fn fill(
     let Some(buffer) = &core.buffer else {
         return Ok(claimed);
     };
-    let mut pushes = buffer.pushes.lock().await;
+    let mut pushes = core.db.shared.lock(&buffer.pushes).await?;
     buffer.take(&mut claimed, max, core.period());
     let missing = max - claimed.items.len();
     let ahead = buffer.items.len();
@@ -126,7 +126,7 @@ async fn fill(
     if wanted == 0 || (max > 0 && missing == 0) {
         return Ok(claimed);
     }
-    let mut new = claim(&core, id, wanted, Connection::Control).await?;
+    let mut new = claim(&core, id, wanted, ClaimOn::Control).await?;
     let delivered = missing.min(new.items.len());
     claimed.items.extend(new.items.drain(..delivered));
     if buffer.releases() == releases {

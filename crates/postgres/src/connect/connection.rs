@@ -3,12 +3,15 @@
 use super::{Param, Params};
 use crate::error::{has_conflict, Error};
 use deadpool_postgres::{ClientWrapper, Object};
+use parking_lot::Mutex;
 use std::fmt;
-use std::future::Future;
+use std::future::{poll_fn, Future};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::runtime::Handle;
+use tokio::time::{timeout, Instant};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement, Transaction};
 
@@ -22,17 +25,56 @@ pub(crate) struct Manner {
     pub(crate) limit: Duration,
     /// Each transaction may have another session of the server, which does not know the names of prepared statements.
     pub(crate) unnamed: bool,
+    /// The pool is of the user, who closes its idle connections.
+    pub(crate) foreign: bool,
 }
 
 /// A connection.
 ///
-/// A statement whose answer does not come in time says that the connection hangs: nothing is sent on it any more, and it is
-/// closed when it is dropped, instead of going back to its pool. The server ends a session whose connection is closed.
+/// A statement whose answer does not come in time says that the connection hangs: its transaction sends nothing on it any more,
+/// and it is closed when it is dropped, instead of going back to its pool. The server ends a session whose connection is closed.
+/// A caller may give up before that time: then the connection goes back when it has answered.
 pub(crate) struct Connection<'c> {
     owner: Owner<'c>,
     manner: Manner,
-    /// It hangs.
+    /// A statement has missed its time.
     missed: AtomicBool,
+    /// It has missed the time of all statements: others may hang too.
+    hangs: AtomicBool,
+    owed: Mutex<Owed>,
+}
+
+/// The answers that the server owes, which come in the order of the statements.
+#[derive(Debug, Default)]
+struct Owed {
+    sent: u64,
+    answered: u64,
+    /// When the last answer came, or the statement was sent that none was owed before.
+    since: Option<Instant>,
+}
+
+impl Owed {
+    fn is_empty(&self) -> bool {
+        self.answered == self.sent
+    }
+
+    fn send(&mut self) -> u64 {
+        if self.is_empty() {
+            self.since = Some(Instant::now());
+        }
+        self.sent += 1;
+        self.sent
+    }
+
+    fn answer(&mut self, number: u64) {
+        self.answered = self.answered.max(number);
+        self.since = Some(Instant::now());
+    }
+
+    /// Whether an answer is owed, and none came for so long.
+    fn is_silent(&self, limit: Duration) -> bool {
+        !self.is_empty() && self.since.is_some_and(|since| since.elapsed() >= limit)
+    }
 }
 
 enum Owner<'c> {
@@ -63,11 +105,12 @@ impl<'c> Connection<'c> {
     }
 
     fn new(owner: Owner<'c>, manner: Manner) -> Self {
-        let missed = AtomicBool::new(false);
         Self {
             owner,
             manner,
-            missed,
+            missed: AtomicBool::new(false),
+            hangs: AtomicBool::new(false),
+            owed: Mutex::default(),
         }
     }
 
@@ -77,7 +120,7 @@ impl<'c> Connection<'c> {
 
     /// Whether it can be used.
     pub(crate) fn is_open(&self) -> bool {
-        !self.has_missed() && !self.is_closed()
+        !self.has_missed() && !self.is_closed() && !self.owed.lock().is_silent(self.manner.limit)
     }
 
     fn has_missed(&self) -> bool {
@@ -86,13 +129,27 @@ impl<'c> Connection<'c> {
     }
 
     /// A statement has missed its time.
-    pub(crate) fn miss(&self) {
+    pub(crate) fn miss(&self, limit: Duration) {
         // ORDERING: Relaxed; as above.
         self.missed.store(true, Ordering::Relaxed);
+        if limit >= self.manner.limit {
+            self.hangs.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// After a statement that missed its time a transaction sends no other one, which would miss it too. The connection for short
+    /// statements has many users: what the others send has a time of its own.
+    fn may_send(&self, limit: Duration) -> Result<(), Error> {
+        let is_shared = matches!(self.owner, Owner::Process(_));
+        if self.has_missed() && !is_shared {
+            return Err(Error::TimedOut(limit));
+        }
+        Ok(())
     }
 
     /// Prepares a statement, once per connection.
     pub(crate) async fn prepare<'s>(&self, sql: &'s str) -> Result<Prepared<'s>, Error> {
+        self.may_send(self.manner.limit)?;
         if self.manner.unnamed {
             return Ok(Prepared::Unnamed(sql));
         }
@@ -139,17 +196,20 @@ impl<'c> Connection<'c> {
         answer: impl Future<Output = Result<T, tokio_postgres::Error>> + 'a,
     ) -> impl Future<Output = Result<T, Error>> + 'a {
         // In a box: a future is stored twice in each one that is passed it and awaits it.
-        let answer = Box::pin(answer);
+        let mut answer = Box::pin(answer);
         async move {
-            if self.has_missed() {
-                return Err(Error::TimedOut(limit)); // it would miss this one too
+            self.may_send(limit)?;
+            let polled = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await;
+            if let Poll::Ready(known) = polled {
+                return Ok(known?); // the server was not asked
             }
-            let answer = timeout(limit, answer).await;
-            let answer = answer.map_err(|_| {
-                self.miss();
-                Error::TimedOut(limit)
-            });
-            Ok(answer??)
+            let number = self.owed.lock().send();
+            let Ok(answer) = timeout(limit, answer).await else {
+                self.miss(limit);
+                return Err(Error::TimedOut(limit));
+            };
+            self.owed.lock().answer(number);
+            Ok(answer?)
         }
     }
 
@@ -170,6 +230,13 @@ impl<'c> Connection<'c> {
                 ended => return ended,
             }
         }
+    }
+
+    /// Like [`run_alone`](Self::run_alone), for a statement that is not to be repeated unseen: without an answer it is in doubt.
+    pub(crate) async fn change(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        self.prepare(sql).await?; // without an answer nothing has changed
+        let ended = self.run_alone(sql, params).await;
+        ended.map_err(Error::of_commit)
     }
 
     /// Runs statements without parameters.
@@ -203,18 +270,35 @@ impl Deref for Connection<'_> {
 
 impl Drop for Connection<'_> {
     fn drop(&mut self) {
-        let missed = self.has_missed();
+        let (missed, owes) = (self.has_missed(), !self.owed.get_mut().is_empty());
         let Owner::Pool(object) = &mut self.owner else {
             return;
         };
-        if let Some(object) = object.take().filter(|_| missed) {
-            // What hangs is seldom one connection: those that wait for their use are closed too.
-            if let Some(pool) = Object::pool(&object) {
-                pool.retain(|_, _| false);
-            }
-            drop(Object::take(object));
+        let Some(object) = object.take().filter(|_| missed || owes) else {
+            return;
+        };
+        let all = *self.hangs.get_mut() && !self.manner.foreign;
+        match Handle::try_current() {
+            Ok(runtime) if !missed => drop(runtime.spawn(reuse(object, self.manner))),
+            _ => close(object, all),
         }
     }
+}
+
+/// Gives a connection back to its pool when it has answered.
+async fn reuse(object: Object, manner: Manner) {
+    let answered = timeout(manner.limit, object.batch_execute("")).await;
+    if !matches!(answered, Ok(Ok(()))) {
+        close(object, !manner.foreign);
+    }
+}
+
+/// Closes a connection of a pool, and `all` that wait for their use: what hangs is seldom one connection.
+fn close(object: Object, all: bool) {
+    if let Some(pool) = Object::pool(&object).filter(|_| all) {
+        pool.retain(|_, _| false);
+    }
+    drop(Object::take(object));
 }
 
 impl fmt::Debug for Connection<'_> {

@@ -2,11 +2,12 @@
 //! transaction that has a connection never waits for a second one.
 
 use super::connection::{Connection, Manner};
-use super::postgres::object;
+use super::postgres::{none_within, object};
 use crate::error::Error;
 use deadpool_postgres::{Object, Pool};
 use std::sync::Arc;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -21,8 +22,13 @@ impl Control {
         Self { opener, open }
     }
 
-    /// The connection; a new one if it was closed, or hangs.
+    /// The connection; a new one if it was closed, or hangs. The wait for others that open it counts.
     pub(super) async fn get(&self, manner: Manner) -> Result<Arc<Connection<'static>>, Error> {
+        let got = timeout(manner.limit, self.get_or_open(manner)).await;
+        got.unwrap_or_else(|_| Err(none_within(manner.limit)))
+    }
+
+    async fn get_or_open(&self, manner: Manner) -> Result<Arc<Connection<'static>>, Error> {
         let mut connection = self.open.lock().await;
         if let Some(open) = connection
             .as_ref()

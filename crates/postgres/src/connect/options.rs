@@ -1,5 +1,6 @@
 //! How to connect.
 
+use super::postgres::POOL_WAIT;
 use super::{Manner, Postgres, Shared};
 use crate::error::Error;
 use crate::schema::Schema;
@@ -14,8 +15,6 @@ const SETTINGS: &str = "-c client_connection_check_interval=1000 \
 const KEEPALIVE: Duration = Duration::from_secs(1);
 /// How long sent data may stay without an answer of the other machine.
 const UNANSWERED: Duration = Duration::from_secs(4);
-/// How long a call waits for a connection of the pool.
-const POOL_WAIT: Duration = Duration::from_secs(30);
 /// How long the answer to a statement may take, unless it is set.
 const STATEMENT: Duration = Duration::from_secs(10);
 
@@ -50,6 +49,7 @@ impl Default for Options {
             manner: Manner {
                 limit: STATEMENT,
                 unnamed: false,
+                foreign: false,
             },
         }
     }
@@ -87,8 +87,14 @@ impl Options {
     /// call fails with [`Error::TimedOut`], or [`Error::InDoubt`] if it was a commit, and the connection is closed and replaced: a
     /// connection that hangs without being closed stops no task for longer.
     ///
-    /// The heartbeat of leases does not wait for longer than a third of their [term](crate::Builder::leased). A statement of one's
-    /// own may have [another time](crate::Client::timeout).
+    /// Calls that look at a whole queue are one statement too: [`stats`](crate::PgQueue::stats),
+    /// [`requeue_all`](crate::DeadLetters::requeue_all), [`drain`](crate::DeadLetters::drain) and
+    /// [`sweep_keys`](Postgres::sweep_keys). If one of them needs more time, it fails, and the server undoes it: large queues need a
+    /// larger limit. [`install`](Postgres::install) has none.
+    ///
+    /// To open a connection may take as long, unless a pool of one's own says otherwise. The heartbeat of leases does not wait for
+    /// longer than a third of their [term](crate::Builder::leased), or a second. A statement of one's own may have
+    /// [a limit of its own](crate::Client::timeout).
     ///
     /// # Panics
     ///
@@ -114,7 +120,8 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Error::Database`] if the URL is none or the server cannot be reached, and [`Error::Name`] for the schema.
+    /// [`Error::Database`] if the URL is invalid or the server refuses the connection, [`Error::Pool`] if it does not answer within
+    /// the [time of a statement](Self::statement_timeout), and [`Error::Name`] for the schema.
     pub async fn connect(self) -> Result<Postgres, Error> {
         let schema = Schema::new(&self.schema)?;
         let config = self.config()?;
@@ -133,7 +140,11 @@ impl Options {
     /// [`Error::Name`] for the schema.
     pub fn with_pool(self, pool: Pool) -> Result<Postgres, Error> {
         let schema = Schema::new(&self.schema)?;
-        let shared = Shared::new(pool.clone(), pool, schema, None, self.manner);
+        let manner = Manner {
+            foreign: true,
+            ..self.manner
+        };
+        let shared = Shared::new(pool.clone(), pool, schema, None, manner);
         Ok(Postgres::new(shared))
     }
 

@@ -15,10 +15,11 @@ use deadpool_postgres::{Object, Pool, PoolError, Timeouts};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio::time::timeout;
 use tokio_postgres::{Config, Row};
 
@@ -38,6 +39,9 @@ use tokio_postgres::{Config, Row};
 pub struct Postgres {
     pub(crate) shared: Arc<Shared>,
 }
+
+/// How long a call waits for a connection of the pool, unless the pool says so itself.
+pub(super) const POOL_WAIT: Duration = Duration::from_secs(30);
 
 /// What the process shares.
 pub(crate) struct Shared {
@@ -64,7 +68,7 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// [`Error::Database`] if the URL is none or the server cannot be reached.
+    /// As for [`Options::connect`].
     pub async fn connect(url: &str) -> Result<Self, Error> {
         Self::options(url).connect().await
     }
@@ -79,6 +83,7 @@ impl Postgres {
     /// One connection is taken out of the pool, for short statements. Nothing listens to the server: waiters of this process
     /// see the pushes of other processes at their next poll, within a second. Set `client_connection_check_interval` and TCP
     /// keepalives on the connections, so that the server notices a dead client. For other options see [`Options::with_pool`].
+    /// A call waits for a connection for as long as the pool says, or else for 30 seconds.
     ///
     /// # Panics
     ///
@@ -107,6 +112,7 @@ impl Postgres {
     ///
     /// Version 2 has an index of the leased items that version 1 has not: while it is built, which takes about a second for a
     /// million of them, claims and commits of leased items wait. Programs of another version refuse the tables, when they start.
+    /// The installation may take any time, also that of another process: for a limit, use `tokio::time::timeout`.
     ///
     /// # Errors
     ///
@@ -138,11 +144,12 @@ impl Postgres {
     }
 
     /// Forgets the keys of [serial](Builder::serial) queues that have no items. To be called now and then if there are ever new
-    /// keys: each one has a row. Pushes to serial queues wait meanwhile.
+    /// keys: each one has a row. Pushes to serial queues wait meanwhile. It is one statement, which looks at all keys within the
+    /// [time of a statement](Options::statement_timeout), or is undone.
     ///
     /// # Errors
     ///
-    /// [`Error::Database`] and [`Error::Pool`].
+    /// [`Error::Database`], [`Error::TimedOut`] and [`Error::Pool`].
     pub async fn sweep_keys(&self) -> Result<(), Error> {
         let connection = self.shared.connection().await?;
         connection.run_all(&self.shared.sql.sweep_keys).await
@@ -221,6 +228,11 @@ impl Shared {
         self.control().await?.run_alone(sql, params).await
     }
 
+    /// Runs a short statement of its own. Without an answer it is in doubt.
+    pub(crate) async fn change(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        self.control().await?.change(sql, params).await
+    }
+
     /// Runs a short statement of its own, and has the connection replaced if all of it takes longer than `limit`.
     pub(crate) async fn run_within(
         &self,
@@ -236,7 +248,7 @@ impl Shared {
         let run = timeout(limit, run).await;
         run.unwrap_or_else(|_| {
             if let Some(connection) = used {
-                connection.miss();
+                connection.miss(limit);
             }
             Err(Error::TimedOut(limit))
         })
@@ -259,15 +271,41 @@ impl Shared {
         Some(Connection::of_pool(object, self.manner))
     }
 
+    /// Waits for others for as long as a statement may take, not for one statement of each of them.
+    pub(crate) async fn lock<'m, T>(
+        &self,
+        mutex: &'m Mutex<T>,
+    ) -> Result<MutexGuard<'m, T>, Error> {
+        let limit = self.manner.limit;
+        let locked = timeout(limit, mutex.lock()).await;
+        locked.map_err(|_| Error::TimedOut(limit))
+    }
+
+    /// What the server is asked for once, on the connection for short statements. Waits for others that ask, as for a lock.
+    pub(crate) async fn once<T: Copy, F: Future<Output = Result<T, Error>>>(
+        &self,
+        known: &OnceCell<T>,
+        ask: impl FnOnce() -> F,
+    ) -> Result<T, Error> {
+        let limit = self.manner.limit;
+        let asked = timeout(limit.saturating_mul(2), known.get_or_try_init(ask)).await;
+        asked.unwrap_or(Err(Error::TimedOut(limit))).copied()
+    }
+
     /// Checks the version of the tables, once.
     pub(crate) async fn check(&self) -> Result<(), Error> {
         let check = || async { self.schema.check(&*self.control().await?).await };
-        self.checked.get_or_try_init(check).await.copied()
+        self.once(&self.checked, check).await
     }
 
     pub(crate) async fn process(&self) -> Result<i64, Error> {
         let next = || async { self.next_id().await };
-        self.process.get_or_try_init(next).await.copied()
+        self.once(&self.process, next).await
+    }
+
+    /// The number of this process, if it was needed.
+    pub(crate) fn known_process(&self) -> Option<i64> {
+        self.process.get().copied()
     }
 
     /// A number that no item, holder or process has.
@@ -277,21 +315,33 @@ impl Shared {
     }
 }
 
-/// A connection of a pool. One that is opened has to be open in the time for a statement.
+/// A connection of a pool.
 pub(super) async fn object(pool: &Pool, manner: Manner) -> Result<Object, Error> {
     object_within(pool, pool.timeouts(), manner).await
 }
 
-async fn object_within(
-    pool: &Pool,
-    mut timeouts: Timeouts,
-    manner: Manner,
-) -> Result<Object, Error> {
-    let own = timeouts;
-    timeouts.create.get_or_insert(manner.limit);
-    match pool.timeout_get(&timeouts).await {
-        // It has no timer, so it is up to its owner.
-        Err(PoolError::NoRuntimeSpecified) => Ok(pool.timeout_get(&own).await?),
-        got => Ok(got?),
-    }
+/// A connection of a pool. Each step has a time, also if the pool sets none, or has no timer.
+async fn object_within(pool: &Pool, own: Timeouts, manner: Manner) -> Result<Object, Error> {
+    let (wait, create) = (
+        own.wait.unwrap_or(POOL_WAIT),
+        own.create.unwrap_or(manner.limit),
+    );
+    let timeouts = Timeouts {
+        wait: Some(wait),
+        create: Some(create),
+        recycle: own.recycle.or(Some(manner.limit)),
+    };
+    let got = async {
+        match pool.timeout_get(&timeouts).await {
+            Err(PoolError::NoRuntimeSpecified) => pool.timeout_get(&own).await,
+            got => got,
+        }
+    };
+    let all = wait.saturating_add(create);
+    let got = timeout(all, got).await.map_err(|_| none_within(all))?;
+    Ok(got?)
+}
+
+pub(super) fn none_within(limit: Duration) -> Error {
+    Error::Pool(format!("none within {limit:?}").into())
 }

@@ -92,16 +92,17 @@ impl<T: 'static> DeadLetters<'_, T> {
 
     /// Removes and returns up to `max` letters.
     ///
-    /// Not cancel safe: if the future is dropped before it is ready, letters may have been removed.
+    /// One statement, whose time is that of [any other](crate::Options::statement_timeout). Not cancel safe: if the future is dropped
+    /// before it is ready, letters may have been removed.
     ///
     /// # Errors
     ///
-    /// [`Error::Database`] and [`Error::Pool`].
+    /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn drain(&self, max: usize) -> Result<Vec<DeadLetter<T>>, Error> {
         let id = self.queue.core.id().await?;
         let shared = &self.queue.core.db.shared;
         let max = i64::try_from(max).unwrap_or(i64::MAX);
-        let rows = shared.run(&shared.sql.drain_dead, &[&id, &max]).await?;
+        let rows = shared.change(&shared.sql.drain_dead, &[&id, &max]).await?;
         let mut letters: Vec<_> = rows.iter().map(|row| self.read(row)).collect();
         letters.sort_unstable_by_key(|letter| letter.ticket);
         Ok(letters)
@@ -111,16 +112,17 @@ impl<T: 'static> DeadLetters<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Database`] and [`Error::Pool`].
+    /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn requeue(&self, ticket: Ticket) -> Result<bool, Error> {
         Ok(self.requeue_some(Some(vec![ticket.0])).await? > 0)
     }
 
-    /// Makes all letters ready again, and returns how many.
+    /// Makes all letters ready again, and returns how many. One statement, whose time is that of
+    /// [any other](crate::Options::statement_timeout).
     ///
     /// # Errors
     ///
-    /// [`Error::Database`] and [`Error::Pool`].
+    /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn requeue_all(&self) -> Result<u64, Error> {
         self.requeue_some(None).await
     }
@@ -128,8 +130,10 @@ impl<T: 'static> DeadLetters<'_, T> {
     async fn requeue_some(&self, ids: Option<Vec<i64>>) -> Result<u64, Error> {
         let id = self.queue.core.id().await?;
         let shared = &self.queue.core.db.shared;
-        let rows = shared.run(&shared.sql.requeue_dead, &[&id, &ids]).await?;
-        shared.wake_rows(&rows).await;
+        let rows = shared
+            .change(&shared.sql.requeue_dead, &[&id, &ids])
+            .await?;
+        shared.wake_rows(&rows);
         Ok(rows
             .iter()
             .map(|row| u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))

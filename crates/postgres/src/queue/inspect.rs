@@ -43,7 +43,8 @@ pub struct Held {
 }
 
 impl<T: 'static> PgQueue<T> {
-    /// Returns counts of the queue, as of one moment. Counting takes time in proportion to the items.
+    /// Returns counts of the queue, as of one moment. Counting takes time in proportion to the items; see
+    /// [`statement_timeout`](crate::Options::statement_timeout).
     ///
     /// # Errors
     ///
@@ -93,15 +94,15 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Database`] and [`Error::Pool`].
+    /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn recover(&self, holder: &str, age: Duration) -> Result<u64, Error> {
         let id = self.core.id().await?;
         let shared = &self.core.db.shared;
         let age = micros(age);
         let rows = shared
-            .run(&shared.sql.recover, &[&id, &holder, &age])
+            .change(&shared.sql.recover, &[&id, &holder, &age])
             .await?;
-        shared.wake_rows(&rows).await;
+        shared.wake_rows(&rows);
         Ok(rows
             .iter()
             .map(|row| u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))
@@ -129,7 +130,7 @@ impl<T: 'static> PgQueue<T> {
         let shared = &self.core.db.shared;
         shared.run(&shared.sql.resume, &[&id]).await?;
         shared.hub.nudge(id);
-        shared.tell(&[(id, 0)]).await;
+        shared.tell(vec![(id, 0)]);
         Ok(())
     }
 
@@ -137,11 +138,11 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Codec`] if it cannot be decoded; it is removed all the same. [`Error::Database`] and [`Error::Pool`].
+    /// [`Error::Codec`] if it cannot be decoded; it is removed all the same. [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn cancel(&self, ticket: Ticket) -> Result<Option<T>, Error> {
         let id = self.core.id().await?;
         let shared = &self.core.db.shared;
-        let rows = shared.run(&shared.sql.cancel, &[&id, &ticket.0]).await?;
+        let rows = shared.change(&shared.sql.cancel, &[&id, &ticket.0]).await?;
         let record = rows.first().map(Record::read);
         let decoded = record.map(|record| self.items.decode(&record.payload));
         Ok(decoded.transpose()?)
@@ -151,7 +152,7 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] unless the priority is from 1 to 9,999; [`Error::Database`] and [`Error::Pool`].
+    /// [`Error::OutOfRange`] unless the priority is from 1 to 9,999; [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, Error> {
         let in_range = (1..=9999).contains(&priority);
         let priority = i16::try_from(priority).ok().filter(|_| in_range);
@@ -159,7 +160,7 @@ impl<T: 'static> PgQueue<T> {
         let id = self.core.id().await?;
         let shared = &self.core.db.shared;
         let rows = shared
-            .run(&shared.sql.reprioritize, &[&id, &ticket.0, &priority])
+            .change(&shared.sql.reprioritize, &[&id, &ticket.0, &priority])
             .await?;
         Ok(rows.first().is_some_and(|row| row.get::<_, i64>(0) > 0))
     }

@@ -97,8 +97,7 @@ pub(crate) struct Rules {
 impl Core {
     /// The id of the queue, which is created if there is none of its name.
     pub(crate) async fn id(&self) -> Result<i32, Error> {
-        let found = self.id.get_or_try_init(|| self.find());
-        found.await.copied()
+        self.db.shared.once(&self.id, || self.find()).await
     }
 
     async fn find(&self) -> Result<i32, Error> {

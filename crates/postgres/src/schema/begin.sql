@@ -4,4 +4,7 @@ declare
     installed int;
 begin
 perform pg_advisory_xact_lock(hashtextextended(:channel, 0));
-if to_regclass(:version) is null then
+if to_regclass(:version) is not null then
+    select version into installed from @.version;
+end if;
+if installed is null then -- also if a script that made the table has ended before its last statement

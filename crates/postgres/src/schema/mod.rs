@@ -72,9 +72,9 @@ impl Schema {
         quote
     }
 
-    /// Creates the tables, or changes those of an earlier version.
+    /// Creates the tables, or changes those of an earlier version. That may take any time.
     pub(crate) async fn install(&self, connection: &Connection<'_>) -> Result<(), Error> {
-        connection.run_all(&self.install_sql()).await?;
+        connection.batch_execute(&self.install_sql()).await?;
         self.check(connection).await
     }
 

@@ -19,9 +19,13 @@ const UNDELIVERED: &str =
 /// What a statement returns of an item.
 const RECORD: &str = "id, priority, key, attempts, json::text, bytes, pushed";
 
-/// How many rows of `table` each queue has, for those who wait for them.
+/// How many rows of `table` each queue has, for those who wait for them, and two of the processes that listen.
 fn counts(table: &str) -> String {
-    format!("select queue, count(*) from {table} group by queue")
+    format!(
+        "select n.queue, n.items,
+            array(select l.process from @.listeners l where l.queue = n.queue and l.until > now() limit 2)
+        from (select queue, count(*) as items from {table} group by queue) n"
+    )
 }
 
 /// Whether another process than `process` listens to the queue of a row `n`.

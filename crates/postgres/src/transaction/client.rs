@@ -10,7 +10,7 @@ use tokio_postgres::{Row, ToStatement};
 /// Runs statements in a transaction, from [`PgTransaction::client`]. The first one begins the database transaction.
 ///
 /// Each statement may take as long as those of the [queue](crate::Options::statement_timeout), unless it has
-/// [another time](Self::timeout). If it takes longer, the transaction can only be aborted.
+/// [a limit of its own](Self::timeout). If it takes longer, the transaction can only be aborted.
 ///
 /// An error of a statement fails the whole transaction, as in `psql`: the commit returns an error then.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl<'t, 'c> Client<'t, 'c> {
         Self { tx, limit: None }
     }
 
-    /// Sets how long the next statement may take: `tx.client().timeout(minutes).execute(..)`.
+    /// Sets how long the next statement may take: `tx.client().timeout(limit).execute(..)`.
     #[must_use = "it is the time of a statement"]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);

@@ -15,6 +15,9 @@ impl PgTransaction<'_> {
     ///
     /// Not cancel safe: if the future is dropped before it is ready, the transaction may have committed or aborted.
     ///
+    /// Other processes are notified after the commit, in the background: they wait for no longer than a second if this process ends
+    /// before that.
+    ///
     /// # Errors
     ///
     /// The transaction was aborted, except that [`Error::InDoubt`] leaves open whether it has committed. [`Error::Expired`] if
@@ -75,13 +78,10 @@ impl PgTransaction<'_> {
         if !is_within {
             // Not before the commit, whose snapshot may be older than the counts.
             shared.forget_attempts(self.taken.iter().filter_map(Taken::forgotten).collect());
+            shared.tell(writing.listened(&rows));
         }
-        let listened = writing.listened(&rows);
         let [part] = &parts;
         shared.wake_for(part);
-        if !is_within {
-            shared.tell(&listened).await;
-        }
         Ok(tickets)
     }
 

@@ -168,13 +168,12 @@ impl Writer {
         let writing = Writing::of(parts, shared.process().await?);
         let connection = shared.connection().await?;
         let sql = writing.sql(&shared.sql);
-        let rows = connection.run_alone(sql, &writing.params()).await;
-        let rows = rows.map_err(Error::of_commit)?;
+        let rows = connection.change(sql, &writing.params()).await?;
         drop(connection); // it may be the last one
         for part in parts {
             shared.wake_for(part);
         }
-        shared.tell(&writing.listened(&rows)).await;
+        shared.tell(writing.listened(&rows));
         let tickets = writing.tickets_of_parts(&rows);
         Ok(tickets)
     }

@@ -1,7 +1,7 @@
 //! Pops.
 
 use super::{Ending, Hold, PgTransaction, Taken};
-use crate::claim::{claim_leased, Connection, Turn};
+use crate::claim::{claim_leased, ClaimOn, Turn};
 use crate::connect::Params;
 use crate::error::Error;
 use crate::item::{PgItem, Record};
@@ -202,12 +202,12 @@ impl PgTransaction<'_> {
             return Err(Error::Broken);
         }
         if core.rules.term.is_some() && !self.link.is_within() {
-            let connection = if self.link.has_connection() {
-                Connection::Control
+            let on = if self.link.has_connection() {
+                ClaimOn::Control
             } else {
-                Connection::OfPool
+                ClaimOn::Pool
             };
-            let claimed = claim_leased(core, id, max, connection).await?;
+            let claimed = claim_leased(core, id, max, on).await?;
             let items = claimed.into_items().into_iter();
             return Ok(items
                 .map(|(record, claim)| (record, Hold::Leased(claim)))

@@ -1,14 +1,16 @@
 //! Waiters for items: a list for each queue, in the order of their registration.
 
 mod listen;
+mod tell;
 
-use crate::connect::{Params, Shared};
+use crate::connect::Shared;
 use listen::Listening;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
+use tell::Teller;
 use tokio::select;
 use tokio::sync::Notify;
 use tokio::time::{sleep_until, Instant};
@@ -19,6 +21,7 @@ use tokio_postgres::Row;
 pub(crate) struct Hub {
     waiting: Mutex<HashMap<i32, List>>,
     listening: Listening,
+    teller: Teller,
 }
 
 /// The waiters for one queue. Only the first one looks for an item, so none is overtaken; when it leaves, the next one looks if
@@ -73,32 +76,20 @@ impl Hub {
 }
 
 impl Shared {
-    /// Wakes waiters of all processes for the queues and numbers of items of these rows.
-    pub(crate) async fn wake_rows(&self, rows: &[Row]) {
-        let counts: Vec<(i32, i64)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-        for &(queue, items) in &counts {
-            self.hub
-                .wake(queue, usize::try_from(items).unwrap_or(usize::MAX));
+    /// Wakes waiters of all processes for the rows of [`counts`](crate::sql): queues, numbers of items, some that listen.
+    pub(crate) fn wake_rows(self: &Arc<Self>, rows: &[Row]) {
+        let own = self.known_process();
+        let mut listened = Vec::new();
+        for row in rows {
+            let (queue, items, listeners): (i32, i64, Vec<i64>) =
+                (row.get(0), row.get(1), row.get(2));
+            let count = usize::try_from(items).unwrap_or(usize::MAX);
+            self.hub.wake(queue, count);
+            if listeners.iter().any(|process| Some(*process) != own) {
+                listened.push((queue, items));
+            }
         }
-        self.tell(&counts).await;
-    }
-
-    /// Tells the other processes that listen of items of these queues, or of 0 if it is unknown how many. If that fails, their
-    /// waiters see them at the next poll.
-    pub(crate) async fn tell(&self, counts: &[(i32, i64)]) {
-        let Ok(process) = self.process().await else {
-            return;
-        };
-        if counts.is_empty() {
-            return;
-        }
-        let (queues, items): (Vec<i32>, Vec<i64>) = counts.iter().copied().unzip();
-        let (sql, params): (_, Params<'_>) = (&self.sql.tell, &[&queues, &items, &process]);
-        // It may wait for a lock, which would delay short statements on their connection.
-        let _ = match self.idle_connection().await {
-            Some(connection) => connection.run(sql, params).await,
-            None => self.run(sql, params).await,
-        };
+        self.tell(listened);
     }
 }
 

@@ -13,6 +13,7 @@ use process::{jobs, Done, Job, TERM};
 use requeue_postgres::{PgItem, PgQueue};
 use std::path::Path;
 use tempfile::TempDir;
+use tokio::time::timeout;
 
 const PROCESSES: usize = 3;
 /// Commits between two faults, at most.
@@ -97,7 +98,8 @@ async fn history(mode: Mode) {
     db.until_gone(&name(&db, "history")).await;
     db.advance(TERM * 2).await;
     let killed = u32::try_from(started).unwrap();
-    all.append(&mut rest(&db, mode).await);
+    let rest = timeout(LONG * u32::try_from(stress()).unwrap(), rest(&db, mode)).await;
+    all.append(&mut rest.expect("nothing is held for ever"));
     Checker::read(folder.path()).check(&all, mode, i64::from(killed) + cut);
     println!(
         "{mode:?}: {} items, {killed} processes, {cut} sessions terminated",

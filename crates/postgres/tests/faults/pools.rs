@@ -1,9 +1,11 @@
 //! A full pool.
 
-use crate::base::{Db, Mode, LONG, MODES, ON_DEMAND};
-use requeue_postgres::deadpool_postgres::{Manager, Pool, Runtime};
-use requeue_postgres::{Error, PgQueue, Postgres};
+use crate::base::{until, Db, Mode, LONG, MODES, ON_DEMAND};
+use crate::proxy::{Direction, Proxy};
+use requeue_postgres::deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use requeue_postgres::{Error, Options, PgQueue, Postgres};
 use std::time::Duration;
+use tokio::time::timeout;
 use tokio_postgres::NoTls;
 
 /// A pool whose callers do not wait for a connection.
@@ -96,4 +98,41 @@ async fn callers_wait_for_a_connection() {
         assert_eq!(found, (0..50).collect::<Vec<_>>());
         assert_eq!(Mode::Leased.jobs(&db).stats().await.unwrap().held, 0);
     }
+}
+
+/// A pool that asks its connections whether they are alive, and has no limits.
+#[tokio::test]
+async fn the_limits_of_calls_hold_with_a_pool_that_has_none() {
+    let (db, proxy) = (Db::new().await, Proxy::start().await);
+    let recycling_method = RecyclingMethod::Verified;
+    let config = ManagerConfig { recycling_method };
+    let manager = Manager::from_config(proxy.url().parse().unwrap(), NoTls, config);
+    let pool = Pool::builder(manager).runtime(Runtime::Tokio1).max_size(2);
+    let options = Options::default().schema(&db.schema);
+    let options = options.statement_timeout(Duration::from_secs(2));
+    let process = options.with_pool(pool.build().unwrap()).unwrap();
+    let queue: PgQueue<i64> = process.queue("q");
+    for _ in 0..2 {
+        until(|| async { queue.push(1).await.is_ok() }).await;
+        proxy.hang(Direction::ToClient);
+    }
+    until(|| async { queue.push(1).await.is_ok() }).await;
+}
+
+/// A pool without a timer, whose only connection is used: the one for short statements cannot be opened.
+#[tokio::test]
+async fn a_call_does_not_wait_for_ever_for_the_connection_for_short_statements() {
+    let db = Db::new().await;
+    let manager = Manager::new(db.url.parse().unwrap(), NoTls);
+    let pool = Pool::builder(manager).max_size(1).build().unwrap();
+    let options = Options::default().schema(&db.schema);
+    let options = options.statement_timeout(Duration::from_secs(2));
+    let process = options.with_pool(pool.clone()).unwrap();
+    let queue: PgQueue<i64> = process.queue("q");
+    let used = pool.get().await.unwrap();
+    let called = timeout(LONG, queue.stats()).await.expect("it ends");
+    let error = called.unwrap_err();
+    assert!(matches!(error, Error::Pool(_)), "{error}");
+    drop(used);
+    queue.stats().await.unwrap();
 }
