@@ -1,7 +1,8 @@
 //! The tables, their versions, and names.
 
 use crate::{client, options, Db};
-use requeue_postgres::{Error, PgQueue};
+use requeue_postgres::{Error, PgQueue, Postgres};
+use std::time::Duration;
 use tokio::task::JoinSet;
 
 #[tokio::test]
@@ -49,6 +50,42 @@ async fn tables_of_an_earlier_version_are_changed() {
     assert_eq!(db.number(index).await, 1);
     let mut tx = other.begin().await.unwrap();
     assert_eq!(*tx.pop(&other.queue::<u32>("q")).await.unwrap().unwrap(), 7);
+}
+
+/// A script that created the tables has ended before it wrote the version.
+#[tokio::test]
+async fn an_installation_that_ended_half_way_is_completed() {
+    for (schema, table) in [("half_begun", false), ("half_done", true)] {
+        let db = options(schema).connect().await.unwrap();
+        if table {
+            db.install().await.unwrap();
+        }
+        let begun = "create schema if not exists @; create table if not exists @.version (version int not null);
+            delete from @.version";
+        let begun = begun.replace('@', schema);
+        client().await.batch_execute(&begun).await.unwrap();
+        db.install().await.unwrap();
+        db.queue::<u32>("q").push(1).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_installation_has_no_limit() {
+    let url = crate::server::SERVER.url();
+    let options = Postgres::options(&url).schema("slow");
+    let limit = Duration::from_millis(200);
+    let db = options.statement_timeout(limit).connect().await.unwrap();
+    let (blocks, lock) = (
+        client().await,
+        "begin; select pg_advisory_xact_lock(hashtextextended('requeue_slow', 0))",
+    );
+    blocks.batch_execute(lock).await.unwrap();
+    let waits = async {
+        tokio::time::sleep(2 * limit).await;
+        blocks.batch_execute("commit").await.unwrap();
+    };
+    let (installed, ()) = tokio::join!(db.install(), waits);
+    installed.unwrap();
 }
 
 #[tokio::test]

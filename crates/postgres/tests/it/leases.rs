@@ -160,6 +160,27 @@ async fn leases_are_renewed() {
     }
 }
 
+/// There is nothing to lose yet: the first heartbeat has the time of any statement.
+#[tokio::test]
+async fn a_short_term_is_no_limit_for_its_first_heartbeat() {
+    let db = Db::new().await;
+    let queue = leased(&db, Duration::from_millis(50));
+    queue.push(1).await.unwrap();
+    let blocks = crate::client().await;
+    let lock = format!("begin; lock table {}.holders in exclusive mode", db.schema);
+    blocks.batch_execute(&lock).await.unwrap();
+    let waiting =
+        "select count(*) from pg_locks where not granted and relation = '@.holders'::regclass";
+    let unlocks = async {
+        until(|| async { db.number(waiting).await == 1 }).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        blocks.batch_execute("commit").await.unwrap();
+    };
+    let mut tx = db.begin().await.unwrap();
+    let (popped, ()) = tokio::join!(tx.pop(&queue), unlocks);
+    assert!(popped.unwrap().is_some());
+}
+
 /// The runtime of the holder ends, and with it its renewals.
 #[tokio::test]
 async fn a_process_that_ends_keeps_its_items_no_longer_than_its_lease() {

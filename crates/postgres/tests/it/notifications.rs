@@ -56,7 +56,41 @@ async fn commits_do_not_wait_for_the_lock_of_notifications() {
     tx.commit().await.unwrap(); // of its own
     assert_eq!(count(&admin, "select count(*) from requeue.ready").await, 2);
     assert_eq!(count(&admin, lock).await, 1);
+    // A push is over before its notification is.
+    let notifies = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'
+        and query like '%pg_notify%lock_timeout%'";
+    until(|| async {
+        queue.push(4).await.unwrap();
+        count(&admin, notifies).await == 1
+    })
+    .await;
     commits.abort();
+}
+
+/// What was given back is announced only to others that wait.
+#[tokio::test]
+async fn an_abort_sends_no_notification_if_nobody_listens() {
+    let db = Db::new().await;
+    let application = format!("{}_aborts", db.schema);
+    let url = format!("{} application_name={application}", SERVER.url());
+    let process = Postgres::options(&url).schema(&db.schema);
+    let process = process.connect().await.unwrap();
+    let queue: PgQueue<i64> = process.builder("q").leased(LONG).build();
+    queue.push(1).await.unwrap();
+    let told = format!(
+        "select count(*) from pg_stat_activity where application_name = '{application}'
+            and query like '%pg_notify%lock_timeout%'"
+    );
+    let abort = || async {
+        let mut tx = process.begin().await.unwrap();
+        tx.pop(&queue).await.unwrap().unwrap();
+        tx.abort().await.unwrap();
+        db.number(&told).await // the last statement of a session is shown
+    };
+    assert_eq!(abort().await, 0);
+    let listens = "insert into @.listeners select id, -1, 'infinity' from @.queues";
+    db.execute(listens).await; // another process
+    until(|| async { abort().await > 0 }).await;
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::LazyLock;
@@ -32,16 +32,17 @@ impl Pooler {
         if is_root() {
             run(Command::new("chown").arg("postgres").arg(&folder));
         }
+        let program = program("pgbouncer", &[PathBuf::from("/usr/sbin")]);
+        let program = program.expect("pgbouncer is not installed: apt-get install pgbouncer");
         let config = format!(
             "[databases]\npostgres = host={} user=postgres\n[pgbouncer]\nunix_socket_dir = {}\n\
-            auth_type = any\npool_mode = transaction\ndefault_pool_size = {sessions}\nmax_client_conn = 1000\nlisten_port = 5432\n",
+            auth_type = any\npool_mode = transaction\ndefault_pool_size = {sessions}\nmax_client_conn = 1000\nlisten_port = 5432\n{}",
             server.folder.display(),
-            folder.display()
+            folder.display(),
+            unnamed(&program)
         );
         let file = folder.join("pgbouncer.ini");
         std::fs::write(&file, config).expect("a file");
-        let program = program("pgbouncer", &[PathBuf::from("/usr/sbin")]);
-        let program = program.expect("pgbouncer is not installed: apt-get install pgbouncer");
         let mut start = as_owner("sh");
         let process = start
             .args(["-c", POOL])
@@ -67,6 +68,20 @@ impl Drop for Pooler {
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
+}
+
+/// The setting by which a pooler of 1.21 or later does not keep the names of prepared statements apart.
+fn unnamed(pooler: &Path) -> &'static str {
+    let version = Command::new(pooler).arg("--version").output();
+    let version = String::from_utf8(version.expect("a version").stdout).expect("a text");
+    let number = version.split_whitespace().nth(1).expect("a number");
+    let mut parts = number
+        .split('.')
+        .map(|part| part.parse::<u32>().unwrap_or(0));
+    if (parts.next(), parts.next()) < (Some(1), Some(21)) {
+        return "";
+    }
+    "max_prepared_statements = 0\n"
 }
 
 /// A server. It is stopped and removed when it is dropped, or when this process ends.
