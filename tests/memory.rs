@@ -130,6 +130,27 @@ fn a_drained_queue_gives_its_memory_back() {
     assert_at_most(before + CONSTANT);
 }
 
+/// A visit moves the items of aborted transactions, and those at the head, to blocks that it fills.
+#[test]
+fn a_visit_makes_a_queue_little_heavier() {
+    let _alone = alone();
+    let queue = Queue::<[u8; KIB]>::builder().stickiness(1).build();
+    let mut handle = queue.handle();
+    handle.push_batch((0..1000).map(|_| [0; KIB])).unwrap();
+    let open: Vec<OwnedTransaction<_>> = (0..500)
+        .map(|_| {
+            let tx = queue.begin_owned();
+            tx.pop().unwrap();
+            tx
+        })
+        .collect();
+    drop(open);
+    let before = live();
+    assert_eq!(queue.peek_each(|_| ()), 1000);
+    assert_at_most(before + 1000 * KIB / 4 + CONSTANT);
+    assert_eq!(drain(&queue).len(), 1000);
+}
+
 #[test]
 fn an_open_transaction_pins_its_own_items_only() {
     let _alone = alone();

@@ -7,7 +7,6 @@ use crate::policy::retry::{Cause, Failed, Fate};
 use crate::raw::{DeliveryMeta, HeldPosition, ItemRef, Unborrowed, Vacant};
 use crate::sync::swallow_panic;
 use crate::Reason;
-#[cfg(not(any(loom, shuttle)))]
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -111,7 +111,9 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// An item that stays ready is visited once. Under concurrency, items that other calls hold, such as another
     /// `peek_each`, or that are pushed meanwhile may be missed, and one that an abort or another `peek_each` puts
-    /// back may be visited twice. No delivery is counted.
+    /// back may be visited twice; two that visit the same shard may both miss some of its last items. No delivery is
+    /// counted. A pop of another thread takes time in proportion to the aborted transactions whose items were all popped
+    /// during the present call of `visit`.
     ///
     /// # Order
     ///

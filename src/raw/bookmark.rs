@@ -49,15 +49,20 @@ fn part<T>() -> usize {
 struct Bookmark<T> {
     block: Filled<T>,
     run: NonNull<Run<T>>,
+    /// How many items it has room for.
+    room: usize,
     items: usize,
 }
 
 impl<T> Bookmark<T> {
-    fn new(home: &Front<T>) -> Self {
-        let (block, run) = Block::allocate_bookmark(part::<T>(), home);
+    /// A bookmark with room for some of `left` items, at least for one.
+    fn new(home: &Front<T>, left: usize) -> Self {
+        let room = left.clamp(1, part::<T>());
+        let (block, run) = Block::allocate_bookmark(room, home);
         Self {
             block,
             run,
+            room,
             items: 0,
         }
     }
@@ -68,7 +73,7 @@ impl<T> Bookmark<T> {
     }
 
     fn slot(&self, index: usize) -> &HeldSlot<T> {
-        // SAFETY: a bookmark is alive; the index is checked by `get`'s callers: below `part`.
+        // SAFETY: a bookmark is alive; the callers have checked that there is room for this index.
         unsafe { Row::get(self.block, index) }
     }
 }
@@ -76,7 +81,7 @@ impl<T> Bookmark<T> {
 /// Accepts items that are not delivered.
 impl<T> Sink<T> for Bookmark<T> {
     fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
-        wanted.min(part::<T>() - self.items)
+        wanted.min(self.room - self.items)
     }
 
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
@@ -100,26 +105,29 @@ pub(crate) struct Look<'e, T> {
     endpoint: &'e mut Endpoint<T>,
     cursor: ShardCursor<T>,
     bookmark: Bookmark<T>,
-    /// The number of items that are still to be looked at.
+    /// The most items that are still to be visited: those that were ready when it began.
     left: usize,
 }
 
 impl<T> Endpoint<T> {
     /// Begins a look at the next attached shard with items, from number `shard` on, and advances `shard` past it.
     pub(crate) fn look(&mut self, shard: &mut usize) -> Option<Look<'_, T>> {
-        let (number, left) = loop {
+        let ready_in = |number| usize::try_from(self.shards.ready_in(number)).unwrap_or(usize::MAX);
+        let (number, ready) = loop {
             let number = self.shards.next_from(*shard)?;
             *shard = number + 1;
-            match self.shards.ready_in(number) {
+            match ready_in(number) {
                 0 => {}
-                ready => break (number, usize::try_from(ready).unwrap_or(usize::MAX)),
+                ready => break (number, ready),
             }
         };
-        let cursor = ShardCursor::at(&self.shards, number);
         let front = self.shards.front(number);
-        let bookmark = Bookmark::new(front);
+        let bookmark = Bookmark::new(front, ready);
         // SAFETY: a run of its own; the block is given up when the bookmark ends.
         unsafe { front.link(bookmark.run, bookmark.run) };
+        // Counted again after the link: what an abort has returned before it is below the bookmark too.
+        let left = ready_in(number);
+        let cursor = ShardCursor::at(&self.shards, number);
         Some(Look {
             endpoint: self,
             cursor,
@@ -144,11 +152,11 @@ impl<T> Look<'_, T> {
             return None;
         }
         let back = self.end_part(true);
-        let most = self.left.min(part::<T>());
+        let most = self.left.min(self.bookmark.room);
         self.endpoint.count_taken(most);
         let taken = self.fill(most);
         self.endpoint.uncount_taken(most - taken);
-        self.left = if taken > 0 { self.left - taken } else { 0 };
+        self.left = if taken == most { self.left - taken } else { 0 };
         Some(back)
     }
 
@@ -166,12 +174,13 @@ impl<T> Look<'_, T> {
             return 0; // of the first part
         }
         let front = self.cursor.front(&self.endpoint.shards);
-        let next = goes_on.then(|| Bookmark::new(front));
+        let next = goes_on.then(|| Bookmark::new(front, self.left));
         if let Some(next) = &next {
             self.bookmark.run().insert_below(next.run);
         }
         let items = self.bookmark.items;
-        front.open_bookmark(self.bookmark.run(), items);
+        // SAFETY: of this look, which replaces it or ends.
+        unsafe { front.open_bookmark(self.bookmark.run, items) };
         self.endpoint.uncount_taken(items);
         if let Some(next) = next {
             self.bookmark = next;
@@ -179,24 +188,29 @@ impl<T> Look<'_, T> {
         items
     }
 
-    /// Moves up to `most` items into the bookmark, and returns their number.
+    /// Moves up to `most` items into the bookmark, which is empty, and returns their number: fewer if no others are there.
+    ///
+    /// As many as there are, though each run and each segment is a claim of its own: a block for each claim would need a
+    /// multiple of the memory of its items.
     fn fill(&mut self, most: usize) -> usize {
         let backoff = Backoff::new();
-        loop {
-            if let Some(count) = self.fill_from_run(most) {
-                return count;
+        while self.bookmark.items < most {
+            let wanted = most - self.bookmark.items;
+            if self.fill_from_run(wanted).is_some() {
+                continue;
             }
-            match self.fill_from_head(most) {
-                Take::Got(count) => return count,
-                Take::Empty => return 0,
+            match self.fill_from_head(wanted) {
+                Take::Got(_) => {}
+                Take::Empty => break,
                 Take::Spent => self.cursor.enter(&self.endpoint.shards),
                 Take::Lost | Take::Returned => backoff.spin(),
             }
         }
+        self.bookmark.items
     }
 
-    /// Moves items of the first run below the bookmark that has some.
-    fn fill_from_run(&mut self, most: usize) -> Option<usize> {
+    /// Moves items of the first run below the bookmark that has some; `None` if none has.
+    fn fill_from_run(&mut self, most: usize) -> Option<()> {
         let front = self.cursor.front(&self.endpoint.shards);
         let visit = front.visit();
         loop {
@@ -210,7 +224,7 @@ impl<T> Look<'_, T> {
                 // SAFETY: claimed just now, in the visit; there is room.
                 unsafe { run.move_out(cursor, count, &mut self.bookmark) };
                 Front::unlink_below(bookmark, &visit);
-                return Some(count);
+                return Some(());
             }
         }
     }

@@ -439,8 +439,13 @@ impl<T> Front<T> {
     }
 
     /// Makes the items of a bookmark available, as an abort does.
-    pub(super) fn open_bookmark(&self, run: &Run<T>, items: usize) {
-        run.end_bookmark(items);
+    ///
+    /// # Safety
+    ///
+    /// The run is a bookmark of the caller, who does not use it any more.
+    pub(super) unsafe fn open_bookmark(&self, run: NonNull<Run<T>>, items: usize) {
+        // SAFETY: as above.
+        unsafe { Run::end_bookmark(run, items) };
         step!("front.opens-unsaid", self.count_abort());
     }
 
@@ -515,7 +520,7 @@ impl<T> Front<T> {
 
     /// Whether items may be taken at the head: no returned one comes first, and the front is not closed.
     pub(super) fn is_passable(&self) -> bool {
-        self.is_clear() || (!self.is_detached() && self.ready() == 0)
+        self.is_clear() || (!self.is_detached() && !self.has_ready())
     }
 
     /// Whether there are no returned items.

@@ -96,11 +96,18 @@ impl<T> Run<T> {
         self.cursor.store(Progress::bookmark().0, Ordering::Relaxed);
     }
 
-    /// Makes the run a common one, with the first `count` items of the block. Its maker does not use it any more.
-    pub(super) fn end_bookmark(&self, count: usize) {
+    /// Makes the run a common one, with the first `count` items of the block. Takes a pointer, because others may free the run
+    /// as soon as they see the store.
+    ///
+    /// # Safety
+    ///
+    /// The run is a bookmark of the caller, who does not use it any more.
+    pub(super) unsafe fn end_bookmark(run: NonNull<Self>, count: usize) {
+        // SAFETY: a bookmark is alive until the store.
+        let cursor = unsafe { &(*run.as_ptr()).cursor };
         // ORDERING: Release; pairs with `run.cursor`: the items, and the run that was inserted below.
         let release = weak!("run.end-bookmark", Release);
-        self.cursor.store(Progress::new(0, count).0, release);
+        cursor.store(Progress::new(0, count).0, release);
     }
 
     /// Inserts a run, which is not shared yet, below this one, a bookmark of the caller.

@@ -19,12 +19,12 @@
 //! the end of a value wakes are woken after it. A slot in use stays until the table is dropped: user code that runs in a
 //! call may exit the process, which destroys the thread-locals of the thread that makes the call.
 //!
-//! A thread remembers its slots in the two tables that it has looked into last, by the addresses of their sets, so it
-//! mostly finds its value without a look into the map. An address is not used again while the map has the entry, and what
+//! A thread remembers its slots in a few tables, by the addresses of their sets, so it mostly finds its value without a
+//! search in the map. An address is not used again while the map has the entry, and what
 //! is remembered is forgotten when entries are removed.
 
 use super::reclaim;
-use crate::sync::{lock, thread_locals, Mutex, UnsafeCell};
+use crate::sync::{count_visit, lock, thread_locals, Mutex, UnsafeCell};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -35,6 +35,9 @@ use std::sync::Arc;
 
 /// Entries of a thread's map from which on those of dropped tables are removed.
 const MANY: usize = 16;
+
+/// How many slots a thread finds without its map.
+const MOST_KNOWN: usize = 8;
 
 /// What has to be done when the locks are released.
 pub(crate) type Afterwards = Box<dyn FnOnce()>;
@@ -52,8 +55,8 @@ pub(crate) trait ThreadValue: Sized {
 /// A value for each thread.
 pub(crate) struct ThreadCells<C: ThreadValue> {
     slots: Arc<SlotSet>,
-    /// The table owns the values.
-    values: PhantomData<C>,
+    /// The table owns the values, which come in by shared reference.
+    values: PhantomData<Cell<C>>,
 }
 
 /// The slots of one table, without the type of their values.
@@ -123,6 +126,7 @@ impl<C: ThreadValue> ThreadCells<C> {
     fn find_slot(&self, make: impl FnOnce() -> C) -> Option<&ThreadSlot<C>> {
         // First: where those that are made last are destroyed first, the map is destroyed before the thread's garbage.
         reclaim::register();
+        count_visit();
         let table = Arc::as_ptr(&self.slots);
         let slot = match MAP.try_with(|map| map.find(table)).ok()? {
             Some(slot) => slot,
@@ -299,8 +303,8 @@ pub(crate) fn end_thread() {
     MAP.with(Map::end);
 }
 
-/// The slots of the current thread in the two tables that it has looked into last.
-struct Known([Cell<KnownSlot>; 2]);
+/// The slots of the current thread in the tables that it has looked for in its map last, the last one first.
+struct Known([Cell<KnownSlot>; MOST_KNOWN]);
 
 /// The slot of the current thread in a table.
 #[derive(Clone, Copy)]
@@ -319,23 +323,24 @@ impl KnownSlot {
 
 impl Known {
     const fn new() -> Self {
-        Self([Cell::new(KnownSlot::NONE), Cell::new(KnownSlot::NONE)])
+        #[allow(clippy::declare_interior_mutable_const)] // to fill an array
+        const NONE: Cell<KnownSlot> = Cell::new(KnownSlot::NONE);
+        Self([NONE; MOST_KNOWN])
     }
 
     #[inline]
     fn find(&self, table: *const SlotSet) -> Option<NonNull<()>> {
-        let [last, before] = &self.0;
-        let (last, before) = (last.get(), before.get());
-        if last.table == table {
-            return Some(last.slot);
-        }
-        (before.table == table).then_some(before.slot)
+        let mut known = self.0.iter().map(Cell::get);
+        let found = known.find(|known| known.table == table)?;
+        Some(found.slot)
     }
 
-    /// Remembers a slot, and forgets the one that was found before the last one.
+    /// Remembers a slot as the first one, and forgets the last one.
     fn remember(&self, table: *const SlotSet, slot: NonNull<()>) {
-        let [last, before] = &self.0;
-        before.set(last.replace(KnownSlot { table, slot }));
+        let mut moved = KnownSlot { table, slot };
+        for known in &self.0 {
+            moved = known.replace(moved);
+        }
     }
 
     fn forget(&self) {
@@ -364,7 +369,8 @@ impl<V> ThreadValue for Cell<V> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{ThreadCells, MANY, MAP};
+    use super::{ThreadCells, MANY, MAP, MOST_KNOWN};
+    use crate::sync::visits_of;
     use std::cell::Cell;
     use std::sync::Arc;
     use std::thread;
@@ -381,6 +387,17 @@ mod tests {
                 assert_eq!(own.replace(round + 1), round);
             }
         }
+    }
+
+    #[test]
+    fn a_few_tables_in_turn_are_found_without_the_map() {
+        let tables = [(); MOST_KNOWN].map(|()| ThreadCells::new());
+        let searches = visits_of(|| {
+            for table in tables.iter().cycle().take(10 * MOST_KNOWN) {
+                assert!(table.own(Cell::<u8>::default).is_some());
+            }
+        });
+        assert_eq!(searches, MOST_KNOWN);
     }
 
     #[test]

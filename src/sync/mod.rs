@@ -58,11 +58,6 @@ pub(crate) use self::std_cell::UnsafeCell;
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;
 
-#[cfg(loom)]
-pub(crate) use loom::lazy_static;
-#[cfg(shuttle)]
-pub(crate) use shuttle::lazy_static;
-
 /// Thread-locals with constant initial values.
 macro_rules! thread_locals {
     ($(static $name:ident: $type:ty = $value:expr;)+) => {
