@@ -39,6 +39,9 @@ pub(crate) struct Disk {
     merged: u64,
     /// How much of the disk was free after the last write.
     free: AtomicU64,
+    /// For tests: the disk has no more.
+    #[cfg(test)]
+    most_free: AtomicU64,
     /// How many bytes were written since the journals were given back. At first more than any store has: how much is in the
     /// journals that were found is not known.
     written: AtomicU64,
@@ -85,6 +88,8 @@ impl Disk {
             reserve,
             merged: MERGED.saturating_mul(memtable.max(TABLE)),
             free: AtomicU64::new(u64::MAX),
+            #[cfg(test)]
+            most_free: AtomicU64::new(u64::MAX),
             written: AtomicU64::new(u64::MAX / 2),
             salvaged,
             directory,
@@ -175,8 +180,17 @@ impl Disk {
     fn measure(&self) -> u64 {
         let stat = rustix::fs::statvfs(self.directory.path());
         let free = stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        #[cfg(test)]
+        let free = free.min(self.most_free.load(Ordering::Relaxed));
         self.free.store(free, Ordering::Relaxed);
         free
+    }
+
+    /// The disk has no more free space from now on.
+    #[cfg(test)]
+    pub(super) fn pretend_free(&self, most: u64) {
+        self.most_free.store(most, Ordering::Relaxed);
+        self.measure();
     }
 
     /// Writes a group of commits.
@@ -261,4 +275,50 @@ fn merged_size(size: u64, books: &Books) -> u64 {
     let left = u128::from(books.queues.items());
     let all = (left + u128::from(books.removed)).max(1);
     u64::try_from(u128::from(size) * left / all).unwrap_or(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_is_written_is_counted_as_the_journal_has_it() {
+        let files = tempfile::tempdir().unwrap();
+        let store = crate::Store::open(files.path()).unwrap();
+        let jobs = store.builder::<u32>("jobs").max_attempts(2);
+        let jobs = jobs.build().unwrap();
+        let disk = store.inner.log.disk();
+        let journals = journal::paths(&disk.directory.at("db")).unwrap();
+        let end = || {
+            let bytes = fs::read(&journals[0]).unwrap();
+            bytes
+                .iter()
+                .rposition(|byte| *byte != 0)
+                .map_or(0, |last| last as u64 + 1)
+        };
+        let written = disk.written.load(Ordering::Relaxed) - end();
+        jobs.push_batch(0..50).unwrap();
+        for _ in 0..10 {
+            jobs.pop().unwrap();
+        }
+        let tx = jobs.begin_owned();
+        tx.fail(tx.pop().unwrap(), "no good").unwrap();
+        tx.commit().unwrap();
+        assert_eq!(disk.written.load(Ordering::Relaxed) - written, end());
+    }
+
+    #[test]
+    fn a_merge_needs_room_for_the_items_that_are_left() {
+        let files = tempfile::tempdir().unwrap();
+        let store = crate::Store::open(files.path()).unwrap();
+        let jobs = store.queue::<u32>("jobs").unwrap();
+        jobs.push_batch(0..10).unwrap();
+        jobs.pop_batch(9).unwrap();
+        let books = store.inner.log.disk().books();
+        assert_eq!(merged_size(1_000, &books), 100);
+        drop(books);
+        jobs.pop().unwrap();
+        assert_eq!(merged_size(u64::MAX, &store.inner.log.disk().books()), 0);
+    }
 }

@@ -26,7 +26,7 @@ pub(super) fn write(
         books,
         rows: Rows {
             batch: disk.tables.database.batch().durability(Some(mode)),
-            bytes: 0,
+            bytes: FRAME,
         },
         pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
         removed: HashSet::new(),
@@ -46,7 +46,8 @@ struct Rows {
     bytes: u64,
 }
 
-/// What a journal has of each row besides its key and its value.
+/// What a journal has of each batch besides its rows, and of each row besides its key and its value.
+const FRAME: u64 = 26;
 const HEADER: usize = 21;
 
 impl Rows {

@@ -1,6 +1,7 @@
 //! Threads that commit in all ways at the same time.
 
 use super::*;
+use futures::FutureExt;
 use std::path::Path;
 use std::sync::mpsc;
 
@@ -159,4 +160,37 @@ fn writes_and_commits_write_each_other() {
         }
     });
     assert!(log.is_written());
+}
+
+/// Each of two commits has room, and both have not.
+#[test]
+fn a_group_that_is_being_written_takes_room() {
+    let files = tempfile::tempdir().unwrap();
+    let store = crate::StoreOptions::new().reserve(1 << 10);
+    let jobs = store.open(files.path()).unwrap().queue("jobs").unwrap();
+    let log = jobs.shared.log();
+    let push = || {
+        let tx = jobs.begin_owned();
+        tx.push(vec![7_u8; 100_000]).unwrap();
+        tx
+    };
+    let (first, second) = (push(), push());
+    log.disk().pretend_free(300_000);
+    // Each group needs them, so that none ends.
+    let books = log.disk().books();
+    thread::scope(|scope| {
+        let first = scope.spawn(move || first.commit().map(drop));
+        while log.inner.state.lock().in_flight == 0 {
+            thread::yield_now();
+        }
+        let mut second = Box::pin(second.commit_async());
+        let refused = second.as_mut().now_or_never();
+        drop(books);
+        assert!(
+            matches!(refused, Some(Err(StoreError::DiskFull))),
+            "{refused:?}"
+        );
+        first.join().unwrap().unwrap();
+    });
+    assert_eq!(jobs.len(), 1);
 }

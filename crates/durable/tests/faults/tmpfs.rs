@@ -3,6 +3,7 @@
 use crate::options;
 use requeue_durable::{DurableQueue, PushError, StoreError, StoreOptions};
 use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -124,6 +125,71 @@ fn a_disk_has_room_for_what_is_not_in_tables_yet() {
     (pushed / 2..pushed).for_each(|_| pop(&queue));
     assert!(store.failure().is_none(), "{:?}", store.failure());
     queue.push(page(0)).unwrap();
+}
+
+/// The default options: small commits until the disk is full, then one pop after the other, half of them by the next opening.
+#[test]
+fn a_disk_that_small_commits_have_filled_can_be_drained() {
+    let Some(disk) = Disk::mount(300) else {
+        return;
+    };
+    let page = |number: usize| format!("{number}{}", " ".repeat(20_000));
+    let open = || {
+        let store = StoreOptions::new().open(disk.store()).unwrap();
+        let queue: DurableQueue<String> = store.queue("pages").unwrap();
+        (store, queue)
+    };
+    let (store, queue) = open();
+    let mut pushed = 0;
+    loop {
+        match queue.push(page(pushed)) {
+            Ok(()) => pushed += 1,
+            Err(PushError::Store(StoreError::DiskFull)) => break,
+            Err(error) => panic!("{pushed}: {error}"),
+        }
+    }
+    println!("{pushed} pages");
+    for number in 0..pushed / 2 {
+        let popped = queue.pop();
+        assert_eq!(
+            popped.map_err(|error| (number, error.to_string())),
+            Ok(page(number))
+        );
+    }
+    assert!(store.failure().is_none(), "{:?}", store.failure());
+    drop((store, queue));
+    let (store, queue) = open();
+    for number in pushed / 2..pushed {
+        let popped = queue.pop();
+        assert_eq!(
+            popped.map_err(|error| (number, error.to_string())),
+            Ok(page(number))
+        );
+    }
+    assert!(store.failure().is_none(), "{:?}", store.failure());
+    queue.push(page(0)).unwrap();
+}
+
+/// The number of the list of tables grows with each flush.
+#[test]
+fn a_small_reserve_does_not_flush_all_tables_at_each_commit() {
+    const POPS: u64 = 200;
+    let Some(disk) = Disk::mount(24) else {
+        return;
+    };
+    let store = options().memtable(1 << 20).reserve(1).open(disk.store());
+    let store = store.unwrap();
+    let queue: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    while queue.push(vec![1; 10_000]).is_ok() {}
+    assert!(store.failure().is_none(), "{:?}", store.failure());
+    let flushes = || {
+        let current = fs::read(disk.store().join("db/keyspaces/5/current")).unwrap();
+        u64::from_le_bytes(current[..8].try_into().unwrap())
+    };
+    let before = flushes();
+    (0..POPS).for_each(|_| drop(queue.pop().unwrap()));
+    let flushes = flushes() - before;
+    assert!(flushes < POPS / 10, "{flushes}");
 }
 
 #[test]
