@@ -22,15 +22,19 @@ pub(super) struct Hooks {
     pub(super) on_panic: Option<PanicHook>,
 }
 
-/// How long a stopped pool sleeps before it looks at its workers again.
-pub(super) const MOMENT: Duration = Duration::from_millis(1);
+/// The pause between two checks whether stopped workers are idle.
+pub(super) const IDLE_CHECK_PAUSE: Duration = Duration::from_millis(1);
 
-/// How long a `join` of a debug build waits until it says for what.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// How often stopped workers are checked. One that is idle for longer is blocked by user code outside of a run, such as a
+/// clock, or is a task that is not polled.
+pub(super) const MAX_IDLE_CHECKS: usize = 1_000;
 
-/// Says in a debug build what a `join` waits for: by an event of `tracing` if that feature is enabled, otherwise on the
+/// How long a `join` of a debug build waits until it reports for what.
+pub(super) const JOIN_REPORT_DELAY: Duration = Duration::from_secs(1);
+
+/// Reports in a debug build what a `join` waits for: by an event of `tracing` if that feature is enabled, otherwise on the
 /// standard error.
-pub(super) fn say(what: &str) {
+pub(super) fn report_wait(what: &str) {
     swallow_panic(|| {
         #[cfg(feature = "tracing")]
         tracing::warn!(target: "requeue", "{what}");
@@ -108,13 +112,16 @@ impl Crew {
         *present == 0
     }
 
-    /// Waits until each worker runs or has ended, after all were stopped. So a worker that only waited for an item is
-    /// not taken for a stuck one.
+    /// Waits until each worker runs or has ended, after all were stopped, but not for long. So a worker that only waited for
+    /// an item is not taken for a stuck one.
     pub(super) fn wait_for_idle(&self) {
         let mut present = lock(&self.present);
-        while *present > 0 && self.has_idle() {
+        for _ in 0..MAX_IDLE_CHECKS {
+            if *present == 0 || !self.has_idle() {
+                return;
+            }
             // The end of a worker is notified; the begin of a run is not, to keep that cheap.
-            self.gone.wait_for(&mut present, MOMENT);
+            self.gone.wait_for(&mut present, IDLE_CHECK_PAUSE);
         }
     }
 

@@ -28,8 +28,9 @@ pub(super) mod sealed {
 
         fn handles(&self, name: &Arc<str>) -> Self::Handles;
         fn begin(handles: &mut Self::Handles) -> Self::Transactions<'_>;
-        /// Closes their lease tables: no item can be reclaimed any more.
-        fn close_leases(others: &mut Self::Transactions<'_>) -> Result<(), Expired>;
+        /// Closes their lease tables: no item can be reclaimed any more. Returns whether the run has retried or failed an item
+        /// of one of them.
+        fn close_leases(others: &mut Self::Transactions<'_>) -> Result<bool, Expired>;
         /// Commits them together with another transaction, whose lease table is closed too.
         fn commit_with<T, O: Order<T>>(
             tx: Transaction<'_, T, O>,
@@ -50,8 +51,9 @@ impl<U: Send + 'static, P: Order<U> + 'static> sealed::Others for &Queue<U, P> {
         handle.begin()
     }
 
-    fn close_leases(other: &mut Self::Transactions<'_>) -> Result<(), Expired> {
-        other.close_leases()
+    fn close_leases(other: &mut Self::Transactions<'_>) -> Result<bool, Expired> {
+        other.close_leases()?;
+        Ok(other.has_given_up())
     }
 
     fn commit_with<T, O: Order<T>>(
@@ -81,9 +83,9 @@ macro_rules! tuples {
                 ($($queue.begin(),)+)
             }
 
-            fn close_leases(($($queue,)+): &mut Self::Transactions<'_>) -> Result<(), Expired> {
+            fn close_leases(($($queue,)+): &mut Self::Transactions<'_>) -> Result<bool, Expired> {
                 $($queue.close_leases()?;)+
-                Ok(())
+                Ok(false $(| $queue.has_given_up())+)
             }
 
             fn commit_with<T, O: Order<T>>(

@@ -1,6 +1,6 @@
 //! A pool of tasks.
 
-use super::crew::{say, Crew, MOMENT, PATIENCE};
+use super::crew::{report_wait, Crew, IDLE_CHECK_PAUSE, JOIN_REPORT_DELAY, MAX_IDLE_CHECKS};
 use super::worker::Command;
 use super::{AnyQueue, Report, WorkerStatus};
 use crate::{Clock, SystemClock};
@@ -190,9 +190,9 @@ impl Tasks {
     /// ```
     pub async fn join(mut self) -> Report {
         let may_say = cfg!(debug_assertions) && self.watch.is_empty();
-        while may_say && !self.have_ended_by(SystemClock.now() + PATIENCE).await {
+        while may_say && !self.have_ended_by(SystemClock.now() + JOIN_REPORT_DELAY).await {
             if let Some(what) = self.crew.what_it_waits_for(&self.queue) {
-                say(&what);
+                report_wait(&what);
                 break;
             }
         }
@@ -227,9 +227,12 @@ impl Tasks {
         self.crew.command_all(Command::Work);
         if timeout(limit, self.all_ended()).await.is_err() {
             self.crew.command_all(Command::Stop);
-            while self.crew.has_idle() {
+            for _ in 0..MAX_IDLE_CHECKS {
+                if !self.crew.has_idle() {
+                    break;
+                }
                 // The end of a task is noticed, the begin of a run is not.
-                let _ = timeout(MOMENT, self.spawned.join_next()).await;
+                let _ = timeout(IDLE_CHECK_PAUSE, self.spawned.join_next()).await;
             }
         }
         self.abort().await

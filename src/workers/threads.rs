@@ -1,6 +1,6 @@
 //! A pool of worker threads.
 
-use super::crew::{say, Crew, Shift, PATIENCE};
+use super::crew::{report_wait, Crew, Shift, JOIN_REPORT_DELAY};
 use super::worker::Command;
 use super::{AnyQueue, Report, WorkerStatus, WorkersBuilder};
 use crate::order::Order;
@@ -185,9 +185,9 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join(mut self) -> Report {
-        while cfg!(debug_assertions) && !self.crew.wait(PATIENCE) {
+        while cfg!(debug_assertions) && !self.crew.wait(JOIN_REPORT_DELAY) {
             if let Some(what) = self.crew.what_it_waits_for(&self.queue) {
-                say(&what);
+                report_wait(&what);
                 break;
             }
         }

@@ -80,8 +80,9 @@ pub(super) fn settle(shift: &Shift, stepped: thread::Result<RunStep>) -> bool {
 
 #[cold]
 fn record_failure(shift: &Shift, trouble: Trouble) {
-    shift.worker().end_run(trouble.ran());
+    shift.worker().count(trouble.ran());
     shift.crew().report_failure(trouble);
+    shift.worker().rest(); // after the hooks, which may block
 }
 
 /// One run, and its transaction. What panics while the transaction is open aborts it; what panics after that are
@@ -242,7 +243,11 @@ pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
         }
         let closed = run.tx_mut().close_leases();
         let closed = closed.and_then(|()| Q::close_leases(begun));
-        run.commit_by(Ran::Done, closed, |tx| {
+        let ran = match closed {
+            Ok(true) => Ran::GivenUp,
+            _ => Ran::Done,
+        };
+        run.commit_by(ran, closed.map(drop), |tx| {
             let _ = others.take().map(|others| Q::commit_with(tx, others));
         })
     });

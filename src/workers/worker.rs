@@ -211,14 +211,20 @@ impl Worker {
             return self.progress.succeed();
         }
         self.count(ran);
+        self.rest();
     }
 
+    /// Counts a run that was not done. The worker is busy until it [rests](Self::rest).
     #[cold]
-    fn count(&self, ran: Ran) {
+    pub(super) fn count(&self, ran: Ran) {
         let mut record = lock(&self.record);
         record.given_up += u64::from(ran == Ran::GivenUp);
         record.failed += u64::from(ran == Ran::Failed);
         record.panicked += u64::from(ran == Ran::Panicked);
+    }
+
+    /// The worker is idle from now on.
+    pub(super) fn rest(&self) {
         self.progress.show(Phase::Idle);
     }
 

@@ -849,6 +849,56 @@ fn a_finish_that_is_over_says_what_is_left() {
     });
 }
 
+/// A hook waits for the thread that is in `finish`.
+#[test]
+fn a_finish_does_not_wait_for_a_hook() {
+    ends(|| {
+        let queue = filled([1]);
+        let (announce, called) = channel();
+        let (go_on, waits) = channel::<()>();
+        let waits = Mutex::new(waits);
+        let workers = Workers::builder(&queue)
+            .threads(1)
+            .on_error(move |_| {
+                announce.send(()).unwrap();
+                let _ = waits.lock().unwrap().recv();
+            })
+            .run(|_, _| FAILED);
+        called.recv().unwrap();
+        let report = workers.finish(Duration::ZERO);
+        assert_eq!((report.failed, report.stuck.len()), (1, 1));
+        drop(go_on);
+    });
+}
+
+/// An item whose copies, made for its lease, wait for a message.
+struct SlowToClone(Arc<Mutex<Receiver<()>>>, Sender<()>);
+
+impl Clone for SlowToClone {
+    fn clone(&self) -> Self {
+        self.1.send(()).unwrap();
+        let _ = self.0.lock().unwrap().recv();
+        Self(Arc::clone(&self.0), self.1.clone())
+    }
+}
+
+/// User code that runs while a worker takes an item waits for the thread that is in `finish`.
+#[test]
+fn a_finish_does_not_wait_for_a_worker_that_is_blocked_without_a_run() {
+    ends(|| {
+        let (go_on, waits) = channel::<()>();
+        let (announce, called) = channel();
+        let queue = Queue::builder().leased(SECOND).build();
+        let item = SlowToClone(Arc::new(Mutex::new(waits)), announce);
+        assert!(queue.push(item).is_ok());
+        let workers = Workers::builder(&queue).threads(1).run(|_, _| FINE);
+        called.recv().unwrap();
+        let report = workers.finish(Duration::ZERO);
+        assert_eq!(report.stuck.len(), 1);
+        drop(go_on);
+    });
+}
+
 #[test]
 fn a_finish_leaves_what_is_delayed_beyond_its_time() {
     ends(|| {

@@ -23,6 +23,23 @@ fn a_run_commits_to_another_queue() {
     });
 }
 
+/// A run that fails an item of the other queue.
+#[test]
+fn what_is_given_up_of_another_queue_counts() {
+    ends(|| {
+        let (from, to) = (filled([1, 2]), filled([3]));
+        let more = Queue::<u32>::unbounded();
+        from.close();
+        let workers = Workers::builder(&from).threads(1);
+        let workers = workers.run_with((&more, &to), |_, _, (_, out)| {
+            out.pop().map_or(Ok(()), |item| out.fail(item, "never"))
+        });
+        let report = workers.join();
+        assert_eq!((report.done, report.given_up), (1, 1));
+        assert_eq!(to.dead_letters().len(), 1);
+    });
+}
+
 #[test]
 fn several_others_of_all_orders() {
     ends(|| {
