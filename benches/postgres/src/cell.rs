@@ -66,7 +66,7 @@ impl Cell {
         let measured = self.measure(jobs, &done, length).await;
         workers.stop().await?; // its error is the cause of the other
         let (pushed, per_second) = measured?;
-        let held = self.held() + jobs.ahead() * self.workers as u64;
+        let held = self.held() + jobs.ahead(self.workers).min(self.target()); // no more were there
         check(jobs, before + pushed - done.count(), held).await?;
 
         self.level(jobs).await?;

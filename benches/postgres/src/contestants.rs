@@ -33,8 +33,8 @@ pub(crate) trait Jobs: Send + Sync {
         Ok(Box::new(Loops::start(users, batch, done)))
     }
 
-    /// How many jobs each worker takes ahead, whatever the size of a batch.
-    fn ahead(&self) -> u64 {
+    /// How many jobs so many workers take ahead together, whatever the size of a batch.
+    fn ahead(&self, _workers: usize) -> u64 {
         0
     }
 
@@ -85,8 +85,8 @@ pub(crate) struct Contestant {
 const AHEAD: usize = 1_000;
 
 /// First each one with batches of the size of the cell: loops of a claim and a finish, or the crate's own workers. Then the pools of
-/// the crates as their documentation has them, with the options that make them fastest: their cells differ by the number of
-/// workers and by the backlog.
+/// the crates as their documentation has them, with one setting each, which is not tuned to the cell: their cells differ by the
+/// number of workers and by the backlog.
 pub(crate) const ALL: [Contestant; 12] = [
     Contestant {
         name: "requeue, leased",

@@ -4,7 +4,7 @@
 //! so that noise affects all of them alike; after each run, what is left is compared with what was pushed and done.
 //!
 //! Jobs do nothing. Jobs per second are of workers by the public interface of each: loops of batches, and the pools of each crate
-//! with the options that make them fastest. One producer pushes as many jobs as are done, by its bulk push, so that with a small
+//! with one setting each: what they can take ahead is 1,000 jobs. One producer pushes as many jobs as are done, by its bulk push, so that with a small
 //! backlog a slow push shows too. The claim is then called by itself.
 
 // Counts and nanoseconds of a run are far below 2^52.

@@ -55,7 +55,8 @@
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
 //! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace),
-//! [figures](guide::figures), [poolers](guide::poolers) and [other servers](guide::servers).
+//! [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
+//! [other servers](guide::servers).
 //!
 //! # What `requeue` has and this crate has not
 //!

@@ -108,8 +108,8 @@ impl Jobs for Table {
         }))
     }
 
-    fn ahead(&self) -> u64 {
-        self.fetches.unwrap_or(0) as u64
+    fn ahead(&self, workers: usize) -> u64 {
+        (self.fetches.unwrap_or(0) * workers) as u64
     }
 
     async fn user(&self) -> Result<Box<dyn User>, Failure> {

@@ -110,7 +110,7 @@ impl Jobs for Table {
         Ok(Box::new(Running { worker, task }))
     }
 
-    fn ahead(&self) -> u64 {
+    fn ahead(&self, _: usize) -> u64 {
         self.local_queue.unwrap_or(0) as u64
     }
 

@@ -169,7 +169,8 @@ impl Postgres {
     /// Works inside a transaction of the caller: the commit of the returned transaction releases a savepoint, and takes effect
     /// when the caller's transaction commits. Its pops hold items by locks, also those of leased queues.
     ///
-    /// A transaction of `deadpool-postgres` is passed as `&transaction` too.
+    /// A transaction of `deadpool-postgres` is passed as `&transaction` too. If another process waits for what is pushed, the
+    /// caller's commit takes the lock of `NOTIFY`: see the page on [notifications](crate::guide::notifications).
     ///
     /// # Errors
     ///

@@ -181,6 +181,33 @@ async fn a_short_term_is_no_limit_for_its_first_heartbeat() {
     assert!(popped.unwrap().is_some());
 }
 
+/// A heartbeat misses its time, so that the connection for short statements is replaced. Others that use it are in their time.
+#[tokio::test]
+async fn a_heartbeat_that_is_late_fails_no_other_call() {
+    let db = Db::new().await;
+    let queue = leased(&db, Duration::from_millis(300));
+    queue.push(1).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop(&queue).await.unwrap().unwrap();
+    let blocks = crate::client().await;
+    let lock = format!("begin; lock table {}.holders in exclusive mode", db.schema);
+    blocks.batch_execute(&lock).await.unwrap();
+    let waiting = || async {
+        let sql =
+            "select count(*) from pg_locks where not granted and relation = '@.holders'::regclass";
+        db.number(sql).await
+    };
+    until(|| async { waiting().await >= 1 }).await;
+    let unlocks = async {
+        until(|| async { waiting().await >= 2 }).await; // on another connection
+        blocks.batch_execute("commit").await.unwrap();
+    };
+    // Prepared and run, one after the other, behind the first heartbeat.
+    let letters = queue.dead_letters();
+    let (letters, ()) = tokio::join!(biased; letters.list(1), unlocks);
+    assert!(letters.unwrap().is_empty());
+}
+
 /// The runtime of the holder ends, and with it its renewals.
 #[tokio::test]
 async fn a_process_that_ends_keeps_its_items_no_longer_than_its_lease() {
