@@ -68,7 +68,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
     ) -> Result<R, E>
     where
-        O: Unleased, // a lease can expire: if the queue leases its items, use `try_transact`
+        O: Unleased,
     {
         let tx = self.begin();
         let result = work(&tx)?;

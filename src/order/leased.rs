@@ -55,6 +55,13 @@ pub struct Leased<O>(PhantomData<fn() -> O>);
 /// let queue: Queue<u32> = (1..=3).collect();
 /// assert_eq!(work(&mut queue.handle()), 6);
 /// ```
+#[cfg_attr(
+    on_unimplemented,
+    diagnostic::on_unimplemented(
+        message = "items of a queue in the order `{Self}` are leased, so the commit can fail",
+        note = "use `try_commit`, `try_transact` or `try_commit_all`, which return `Expired` if a lease has expired"
+    )
+)]
 pub trait Unleased {}
 
 impl<T: Clone, O: Engine<T> + Unleased> Engine<T> for Leased<O> {

@@ -65,7 +65,7 @@ use crate::{Expired, Unleased};
 pub fn commit_all<C>(transactions: C) -> C::Taken
 where
     C: Transactions,
-    C: Unleased, // a lease can expire: if one of the queues leases its items, use `try_commit_all`
+    C: Unleased,
 {
     transactions.commit_all()
 }

@@ -36,7 +36,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     #[allow(clippy::inline_always)] // a few stores
     pub fn commit(self) -> Taken<'h, T, O>
     where
-        O: Unleased, // a lease can expire: if the queue leases its items, use `try_commit`
+        O: Unleased,
     {
         self.conclude()
     }

@@ -195,7 +195,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     #[doc(alias("ack", "acknowledge"))]
     pub fn commit(self) -> OwnedTaken<T, O>
     where
-        O: Unleased, // a lease can expire: if the queue leases its items, use `try_commit`
+        O: Unleased,
     {
         self.conclude()
     }

@@ -62,6 +62,13 @@ impl<K, T> Unleased for ByKey<K, T> {}
 /// assert_eq!(busiest(&queue), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg_attr(
+    on_unimplemented,
+    diagnostic::on_unimplemented(
+        message = "items of a queue in the order `{Self}` have no keys",
+        note = "make the queue with `FairQueue::by(key)` or `Queue::builder().fair_by(key)`"
+    )
+)]
 #[allow(private_bounds)] // sealed
 pub trait Keyed<T>:
     Order<T>

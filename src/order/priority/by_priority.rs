@@ -38,6 +38,13 @@ impl Unleased for ByPriority {}
 /// push_urgent(&mut queue.handle(), "job");
 /// assert_eq!(queue.len(), 1);
 /// ```
+#[cfg_attr(
+    on_unimplemented,
+    diagnostic::on_unimplemented(
+        message = "items of a queue in the order `{Self}` have no priorities and times",
+        note = "make the queue with `PriorityQueue::by_priority()` or `Queue::builder().by_priority()`"
+    )
+)]
 #[allow(private_bounds)] // sealed
 pub trait Prioritized<T>:
     Order<T>
