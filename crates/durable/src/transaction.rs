@@ -56,6 +56,8 @@ pub(crate) struct Local<T: Send + 'static, O: Order<T>> {
     pub(crate) failure: Option<Failure>,
     /// Whether the log has something of the transaction already, for which its commit has to wait.
     noted: AtomicBool,
+    /// Whether the transaction has given an item back or up. A worker resets it.
+    given_up: AtomicBool,
 }
 
 /// Why a delivery failed, and when it is tried again if the queue has no backoff.
@@ -143,13 +145,23 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
             batch: Mutex::default(),
             failure: None,
             noted: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
         })
     }
 
-    /// The transaction has given an item back or up.
+    /// The transaction gives an item back or up, which is written.
     fn set_noted(&self) {
         // Relaxed: the transaction has one user at a time.
         self.noted.store(true, Ordering::Relaxed);
+        self.set_given_up();
+    }
+
+    fn set_given_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_given_up(&mut self) -> bool {
+        std::mem::take(self.given_up.get_mut())
     }
 
     #[track_caller]
@@ -378,6 +390,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         if local.shared.backoff.is_some() || local.shared.max_attempts.is_some() {
             local.set_noted();
         }
+        local.set_given_up();
         local.shared.note_backoff(iter::once(delivery), None);
         Ok(ram.retry(item.ram)?)
     }

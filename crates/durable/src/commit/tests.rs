@@ -1,4 +1,4 @@
-use crate::{commit_all, Durability, DurableQueue, Store, Transaction, Workers};
+use crate::{commit_all, Codec, CodecError, Durability, DurableQueue, Store, Transaction, Workers};
 use futures::executor::block_on;
 use requeue::Backoff;
 use std::sync::mpsc::channel;
@@ -114,24 +114,71 @@ fn a_hook_is_called_when_the_letters_of_the_run_are_on_the_disk() {
                     .unwrap();
             })
     };
-    let pools: [&dyn Fn() -> Workers; 3] = [
-        &|| builder().run(|_job, _tx| Err("not now")),
-        &|| {
+    let spawn = |task| drop(std::thread::spawn(move || block_on(task)));
+    let pools: [(&str, &dyn Fn() -> Workers); 5] = [
+        ("\"not now\"", &|| builder().run(|_job, _tx| Err("not now"))),
+        ("\"not now\"", &|| {
             builder().run_batches(1, |mut jobs, tx| {
                 tx.fail(jobs.remove(0), "no good").unwrap();
                 Err("not now")
             })
-        },
-        &|| {
-            let spawn = |task| drop(std::thread::spawn(move || block_on(task)));
+        }),
+        ("\"not now\"", &|| {
             builder().run_async(spawn, |_job, _tx| async { Err("not now") })
-        },
+        }),
+        // The commit fails.
+        ("the disk is full", &|| {
+            builder().run(|job, tx| tx.push(*job))
+        }),
+        ("the disk is full", &|| {
+            builder().run_async(spawn, |job, tx| async move { tx.push(job) })
+        }),
     ];
-    for (pool, run) in pools.into_iter().enumerate() {
+    for (pool, (error, run)) in pools.into_iter().enumerate() {
         jobs.push(7).unwrap();
+        if error.contains("full") {
+            store.inner.log.disk().pretend_free(0);
+        }
         let workers = run();
-        let expected = (true, pool + 1, "\"not now\"".to_owned());
-        assert_eq!(seen.recv().unwrap(), expected, "pool {pool}");
+        let (is_on_disk, letters, found) = seen.recv().unwrap();
+        assert_eq!((is_on_disk, letters), (true, pool + 1), "pool {pool}");
+        assert!(found.starts_with(error), "pool {pool}: {found}");
         workers.stop().unwrap();
+        store.inner.log.disk().pretend_free(u64::MAX);
+    }
+}
+
+/// An item that cannot be read becomes a letter too.
+#[test]
+fn a_hook_is_called_when_the_letter_of_an_unread_item_is_on_the_disk() {
+    let files = tempfile::tempdir().unwrap();
+    let store = Store::open(files.path()).unwrap();
+    let jobs = store.builder("jobs").max_attempts(1).memory(0);
+    let jobs: DurableQueue<u32> = jobs.codec(Unlucky).build().unwrap();
+    jobs.push(7).unwrap();
+    let (send, seen) = channel();
+    let observed = jobs.clone();
+    let workers = Workers::builder(&jobs).threads(1);
+    let workers = workers.on_error(move |_| {
+        let letters = observed.dead_letters().len();
+        send.send((observed.shared.log().is_on_disk(), letters))
+            .unwrap();
+    });
+    let workers = workers.run(|_job, _tx| Ok::<_, ()>(()));
+    assert_eq!(seen.recv().unwrap(), (true, 1));
+    workers.stop().unwrap();
+}
+
+/// Cannot decode.
+struct Unlucky;
+
+impl Codec<u32> for Unlucky {
+    fn encode(&self, item: &u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        bytes.extend(item.to_le_bytes());
+        Ok(())
+    }
+
+    fn decode(&self, _: &[u8]) -> Result<u32, CodecError> {
+        Err(CodecError::new("bad luck"))
     }
 }

@@ -188,7 +188,7 @@ impl Disk {
 
     /// The disk has no more free space from now on.
     #[cfg(test)]
-    pub(super) fn pretend_free(&self, most: u64) {
+    pub(crate) fn pretend_free(&self, most: u64) {
         self.most_free.store(most, Ordering::Relaxed);
         self.measure();
     }

@@ -12,12 +12,19 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// How long a stopped pool sleeps before it looks at its workers again.
-const MOMENT: Duration = Duration::from_millis(1);
+/// The pause between two checks whether stopped workers are idle.
+const IDLE_CHECK_PAUSE: Duration = Duration::from_millis(1);
+
+/// How often they are checked. One that is idle for longer is a task that is not polled, or waits for the disk.
+const MAX_IDLE_CHECKS: usize = 1_000;
+
+/// How long a `join` of a debug build waits until it reports for what.
+const JOIN_REPORT_DELAY: Duration = Duration::from_secs(1);
 
 /// What a pool does with its queue as a whole.
 pub(super) trait Pooled: Send + Sync {
     fn close(&self) -> Result<(), StoreError>;
+    fn is_closed(&self) -> bool;
     /// The number of items that are ready, delayed or held.
     fn left(&self) -> u64;
 }
@@ -25,6 +32,10 @@ pub(super) trait Pooled: Send + Sync {
 impl<T: Send + 'static, O: Order<T>> Pooled for DurableQueue<T, O> {
     fn close(&self) -> Result<(), StoreError> {
         Self::close(self).map(drop)
+    }
+
+    fn is_closed(&self) -> bool {
+        Self::is_closed(self)
     }
 
     fn left(&self) -> u64 {
@@ -53,6 +64,7 @@ pub(super) struct Worker {
     pub(super) name: Arc<str>,
     pub(super) busy: AtomicBool,
     pub(super) done: AtomicU64,
+    pub(super) given_up: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) panicked: AtomicU64,
     /// Written under the lock of the crew's state.
@@ -67,6 +79,7 @@ impl Worker {
             name,
             busy: AtomicBool::new(false),
             done: AtomicU64::new(0),
+            given_up: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             panicked: AtomicU64::new(0),
             ended: AtomicBool::new(false),
@@ -76,6 +89,11 @@ impl Worker {
 
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    fn is_idle(&self) -> bool {
+        // Relaxed: it publishes nothing.
+        !self.has_ended() && !self.busy.load(Ordering::Relaxed)
     }
 
     /// Replaces the waker that a stop calls. Wakers are code of users, so they are dropped outside of the lock.
@@ -90,6 +108,7 @@ impl Worker {
             name: Arc::clone(&self.name),
             busy: self.busy.load(Ordering::Relaxed),
             done: self.done.load(Ordering::Relaxed),
+            given_up: self.given_up.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             panicked: self.panicked.load(Ordering::Relaxed),
         }
@@ -157,15 +176,33 @@ impl Crew {
         }
     }
 
-    /// Waits until each worker runs or has ended, after a stop. So a worker that only waited for an item is not taken for a
-    /// stuck one.
+    /// Waits until each worker runs or has ended, after a stop, but not for long. So a worker that only waited for an item is not
+    /// taken for a stuck one.
     pub(super) fn wait_for_idle(&self) {
-        // Relaxed: it publishes nothing.
-        let is_idle = |worker: &Worker| !worker.has_ended() && !worker.busy.load(Ordering::Relaxed);
         let mut state = self.state.lock();
-        while self.workers.iter().any(is_idle) {
+        for _ in 0..MAX_IDLE_CHECKS {
+            if !self.workers.iter().any(Worker::is_idle) {
+                return;
+            }
             // The end of a worker is notified, the begin of a run is not.
-            self.ended.wait_for(&mut state, MOMENT);
+            self.ended.wait_for(&mut state, IDLE_CHECK_PAUSE);
+        }
+    }
+
+    /// What a `join` waits for that might not come, if all workers have waited for a while.
+    pub(super) fn what_a_join_waits_for(&self, queue: &dyn Pooled) -> Option<String> {
+        loop {
+            let report = self.wait(JOIN_REPORT_DELAY).ok()?;
+            let first = report.stuck.first()?;
+            if queue.is_closed() || !self.workers.iter().all(Worker::is_idle) {
+                continue;
+            }
+            return Some(format!(
+                "`join` waits for {} idle workers, the first of which is `{}`: they end when their queue is closed, and \
+                 nobody has called `close`",
+                report.stuck.len(),
+                first.name
+            ));
         }
     }
 
@@ -174,6 +211,7 @@ impl Crew {
         for worker in &self.workers {
             let status = worker.status();
             report.done += status.done;
+            report.given_up += status.given_up;
             report.failed += status.failed;
             report.panicked += status.panicked;
             if !worker.has_ended() {

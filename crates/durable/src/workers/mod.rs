@@ -103,10 +103,18 @@ impl Workers {
 
     /// Waits until all workers have ended because the queue is closed and drained.
     ///
+    /// Without a [`close`](DurableQueue::close) it waits forever. A debug build reports that once on the standard error, when all
+    /// workers of an open queue are idle.
+    ///
     /// # Errors
     ///
     /// [`StoreError::Poisoned`]: they ended because of it.
     pub fn join(mut self) -> Result<Report, StoreError> {
+        if cfg!(debug_assertions) {
+            if let Some(what) = self.crew.what_a_join_waits_for(&*self.queue) {
+                eprintln!("requeue: {what}");
+            }
+        }
         self.end(Duration::MAX)
     }
 

@@ -213,7 +213,10 @@ pub(super) fn commit<X, R>(
     commit: impl FnOnce(X) -> Result<R, StoreError>,
 ) -> Next {
     match attempted {
-        Ok((tx, deliveries)) => shift.count(commit(tx).map(drop_committed), deliveries),
+        Ok((tx, deliveries)) => {
+            let counted = shift.count(commit(tx).map(drop_committed), deliveries);
+            counted.unwrap_or_else(|failed| shift.fail(failed))
+        }
         Err(next) => next,
     }
 }

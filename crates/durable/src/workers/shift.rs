@@ -2,6 +2,7 @@
 
 use super::crew::{Crew, Worker};
 use super::failure::{swallow_panic, text_of, text_of_panic, Failure};
+use crate::delivery::flush;
 use crate::error::{PopError, StoreError};
 use crate::order::Order;
 use crate::store::StoreInner;
@@ -96,25 +97,34 @@ impl Shift {
         tx: Transaction<'h, T, O>,
         work: impl FnOnce(&Transaction<'h, T, O>) -> Result<Result<(), E>, Missing>,
     ) -> Result<(Transaction<'h, T, O>, Deliveries), Next> {
-        let ran = match catch_unwind(AssertUnwindSafe(|| work(&tx))) {
-            Ok(Ok(ran)) => Ok(ran),
+        let judged = match catch_unwind(AssertUnwindSafe(|| work(&tx))) {
+            Ok(Ok(ran)) => self.judge(tx, Ok(ran)),
             Ok(Err(Missing::End)) => return Err(Next::Ends),
-            Ok(Err(Missing::Unread(error))) => return Err(self.unread(tx, error)),
-            Err(payload) => Err(payload),
+            Ok(Err(Missing::Unread(error))) => Err(self.unread(tx, error)),
+            Err(payload) => self.judge(tx, Ran::<E>::Err(payload)),
         };
-        self.judge(tx, ran).map_err(|failed| {
-            if self.waits_for(&failed) {
-                // An error is one of the next commit too.
-                let _ = self.store.log.flush();
-            }
-            self.count_failure(failed);
-            Next::Goes
-        })
+        judged.map_err(|failed| self.fail(failed))
     }
 
-    /// Whether the hook is to be called when the letters of a run are on the disk.
-    pub(super) fn waits_for(&self, failed: &Failed) -> bool {
-        failed.letters && self.crew.on_error.is_some()
+    /// Ends a run that failed, and calls the hook once its letters are on the disk.
+    pub(super) fn fail(&self, failed: Failed) -> Next {
+        if self.waits_for(&failed) {
+            // An error is one of the next commit too.
+            let _ = self.store.log.flush();
+        }
+        self.count_failure(failed)
+    }
+
+    /// As [`fail`](Self::fail), in a task.
+    pub(super) async fn fail_async(&self, failed: Failed) -> Next {
+        if self.waits_for(&failed) {
+            let _ = flush(&self.store.log).await;
+        }
+        self.count_failure(failed)
+    }
+
+    fn waits_for(&self, failed: &Failed) -> bool {
+        failed.deliveries.letters && self.crew.on_error.is_some()
     }
 
     /// Judges a run. `Ok`: its transaction is to be committed. Otherwise it was aborted.
@@ -134,9 +144,8 @@ impl Shift {
             Err(payload) => (Reason::Panicked, text_of_panic(&*payload)),
         };
         self.blame(&mut tx, reason, error.clone());
-        let letters = tx.core_mut().makes_letters();
         swallow_panic(|| tx.core_mut().rollback());
-        if letters {
+        if deliveries.letters {
             tx.shared().await_letters(tx.core().ram.died());
         }
         swallow_panic(|| drop(tx));
@@ -144,7 +153,7 @@ impl Shift {
             deliveries,
             error,
             panicked: reason == Reason::Panicked,
-            letters,
+            cause: None,
         })
     }
 
@@ -161,28 +170,24 @@ impl Shift {
         });
     }
 
-    /// Counts a run whose transaction has ended.
-    pub(super) fn count(&self, committed: Result<(), StoreError>, deliveries: Deliveries) -> Next {
-        match committed {
-            Ok(()) => {
-                self.worker().busy.store(false, Ordering::Relaxed);
-                self.worker().done.fetch_add(1, Ordering::Relaxed);
-                Next::Goes
-            }
-            Err(error) => {
-                self.count_failure(Failed::of(deliveries, error.to_string()));
-                self.after(error)
-            }
+    /// Counts a run whose transaction was committed, or could not be.
+    pub(super) fn count(
+        &self,
+        committed: Result<(), StoreError>,
+        deliveries: Deliveries,
+    ) -> Result<Next, Failed> {
+        if let Err(error) = committed {
+            return Err(Failed::of(deliveries, error));
         }
-    }
-
-    /// All workers end if the store is poisoned.
-    fn after(&self, error: StoreError) -> Next {
-        if !matches!(error, StoreError::Poisoned(_)) {
-            return Next::Goes;
-        }
-        self.crew.fail(error);
-        Next::Ends
+        let worker = self.worker();
+        worker.busy.store(false, Ordering::Relaxed);
+        let count = if deliveries.given_up {
+            &worker.given_up
+        } else {
+            &worker.done
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(Next::Goes)
     }
 
     /// An item that could not be handed out.
@@ -190,24 +195,19 @@ impl Shift {
         &self,
         tx: Transaction<'_, T, O>,
         error: StoreError,
-    ) -> Next {
+    ) -> Failed {
         let ran: Ran<String> = Ok(Err(error.to_string()));
-        if let Err(failed) = self.judge(tx, ran) {
-            self.count_failure(failed);
+        let judged = self.judge(tx, ran).map(drop);
+        let failed = judged.expect_err("it is judged as a failure");
+        Failed {
+            cause: Some(error),
+            ..failed
         }
-        self.after(error)
     }
 
-    pub(super) fn count_failure(&self, failed: Failed) {
-        let Failed {
-            deliveries,
-            error,
-            panicked,
-            ..
-        } = failed;
+    fn count_failure(&self, failed: Failed) -> Next {
         let worker = self.worker();
-        worker.busy.store(false, Ordering::Relaxed);
-        let count = if panicked {
+        let count = if failed.panicked {
             &worker.panicked
         } else {
             &worker.failed
@@ -216,12 +216,22 @@ impl Shift {
         if let Some(hook) = &self.crew.on_error {
             let failure = Failure {
                 worker: self.name(),
-                items: deliveries.items,
-                attempts: deliveries.attempts,
-                error,
-                panicked,
+                items: failed.deliveries.items,
+                attempts: failed.deliveries.attempts,
+                error: failed.error,
+                panicked: failed.panicked,
             };
             swallow_panic(|| hook(&failure));
+        }
+        // After the hook: a worker that is blocked there is not taken for one that waits for an item.
+        worker.busy.store(false, Ordering::Relaxed);
+        match failed.cause {
+            // All workers end.
+            Some(error @ StoreError::Poisoned(_)) => {
+                self.crew.fail(error);
+                Next::Ends
+            }
+            _ => Next::Goes,
         }
     }
 }
@@ -237,17 +247,27 @@ pub(super) struct Failed {
     deliveries: Deliveries,
     error: String,
     panicked: bool,
-    /// Whether there are dead letters of it, which may not be on the disk yet.
-    letters: bool,
+    /// If it failed because of the store.
+    cause: Option<StoreError>,
 }
 
 impl Failed {
-    pub(super) fn of(deliveries: Deliveries, error: String) -> Self {
+    fn of(deliveries: Deliveries, cause: StoreError) -> Self {
         Self {
             deliveries,
-            error,
+            error: cause.to_string(),
             panicked: false,
-            letters: false,
+            cause: Some(cause),
+        }
+    }
+
+    /// One whose transaction is lost.
+    pub(super) fn lost(error: &str) -> Self {
+        Self {
+            deliveries: Deliveries::default(),
+            error: error.to_owned(),
+            panicked: false,
+            cause: None,
         }
     }
 }
@@ -257,14 +277,24 @@ impl Failed {
 pub(super) struct Deliveries {
     items: usize,
     attempts: u32,
+    /// Whether there are dead letters of the run, or will be if it is aborted. They may not be on the disk yet.
+    letters: bool,
+    /// Whether the run has given an item back or up.
+    given_up: bool,
 }
 
 impl Deliveries {
     fn of<T: Send + 'static, O: Order<T>>(tx: &mut Transaction<'_, T, O>) -> Self {
-        let items = tx.core_mut().ram.items();
-        items.fold(Self::default(), |deliveries, item| Self {
+        let core = tx.core_mut();
+        let deliveries = Self {
+            letters: core.makes_letters(),
+            given_up: core.local.take_given_up(),
+            ..Self::default()
+        };
+        core.ram.items().fold(deliveries, |deliveries, item| Self {
             items: deliveries.items + 1,
             attempts: deliveries.attempts.max(item.attempts()),
+            ..deliveries
         })
     }
 }
@@ -285,10 +315,12 @@ mod tests {
         let mut shifts = Shift::all(&crew, &store.inner);
         let (first, second) = (shifts.remove(0), shifts.remove(0));
         let waiting = thread::spawn(move || block_on(second.wait(std::future::pending::<()>())));
-        let full = first.count(Err(StoreError::DiskFull), Deliveries::default());
-        assert!(full == Next::Goes);
-        let poisoned = Err(StoreError::Poisoned("no such device".into()));
-        assert!(first.count(poisoned, Deliveries::default()) == Next::Ends);
+        let fail = |error| {
+            let counted = first.count(Err(error), Deliveries::default());
+            first.fail(counted.map(drop).unwrap_err())
+        };
+        assert!(fail(StoreError::DiskFull) == Next::Goes);
+        assert!(fail(StoreError::Poisoned("no such device".into())) == Next::Ends);
         assert_eq!(waiting.join().unwrap(), None);
         drop(first);
         assert!(matches!(

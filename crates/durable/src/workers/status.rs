@@ -10,8 +10,11 @@ pub struct WorkerStatus {
     pub name: Arc<str>,
     /// Whether it runs; otherwise it waits for an item, or has ended.
     pub busy: bool,
-    /// Runs that were committed.
+    /// Runs that were committed with all of their items.
     pub done: u64,
+    /// Runs that were committed, but [retried](crate::Transaction::retry) or [failed](crate::Transaction::fail) at least
+    /// one item themselves.
+    pub given_up: u64,
     /// Runs that returned an error, or could not be committed.
     pub failed: u64,
     /// Runs that panicked.
@@ -19,11 +22,16 @@ pub struct WorkerStatus {
 }
 
 /// The totals of a pool, from [`Workers::join`](crate::Workers::join) and [`stop`](crate::Workers::stop).
+///
+/// Each run that has ended counts once: as done, given up, failed or panicked. A run of several items is one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Runs that were committed.
+    /// Runs that were committed with all of their items.
     pub done: u64,
+    /// Runs that were committed, but [retried](crate::Transaction::retry) or [failed](crate::Transaction::fail) at least
+    /// one item themselves.
+    pub given_up: u64,
     /// Runs that returned an error, or could not be committed.
     pub failed: u64,
     /// Runs that panicked.

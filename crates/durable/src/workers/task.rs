@@ -1,9 +1,8 @@
 //! Workers that are tasks.
 
 use super::failure::{drop_committed, swallow_panic};
-use super::shift::{Deliveries, Failed, Missing, Next, Ran, Shift};
+use super::shift::{Failed, Missing, Next, Ran, Shift};
 use super::{Workers, WorkersBuilder};
-use crate::delivery::flush;
 use crate::order::Order;
 use crate::{DurableQueue, Fifo, OwnedTransaction};
 use parking_lot::Mutex;
@@ -80,7 +79,7 @@ where
     let item = match watch(|| taking).await {
         Ok(Ok(item)) => item,
         Ok(Err(Missing::End)) => return Next::Ends,
-        Ok(Err(Missing::Unread(error))) => return shift.unread(tx, error),
+        Ok(Err(Missing::Unread(error))) => return shift.fail_async(shift.unread(tx, error)).await,
         Err(payload) => {
             return end(shift, tx, Ran::<E>::Err(payload)).await;
         }
@@ -93,9 +92,8 @@ where
     };
     let ran = watch(|| run(item, running)).await;
     let Some(tx) = seat.lock().take() else {
-        let error = "the transaction of the run is kept after its end".to_owned();
-        shift.count_failure(Failed::of(Deliveries::default(), error));
-        return Next::Goes;
+        let error = "the transaction of the run is kept after its end";
+        return shift.fail_async(Failed::lost(error)).await;
     };
     end(shift, tx, ran).await
 }
@@ -106,19 +104,16 @@ async fn end<T: Send + 'static, O: Order<T>, E: Debug>(
     tx: OwnedTransaction<T, O>,
     ran: Ran<E>,
 ) -> Next {
-    match shift.judge(tx, ran) {
+    let counted = match shift.judge(tx, ran) {
         Ok((tx, deliveries)) => {
             let committed = tx.commit_async().await;
             shift.count(committed.map(drop_committed), deliveries)
         }
-        Err(failed) => {
-            if shift.waits_for(&failed) {
-                // An error is one of the next commit too.
-                let _ = flush(&shift.store.log).await;
-            }
-            shift.count_failure(failed);
-            Next::Goes
-        }
+        Err(failed) => Err(failed),
+    };
+    match counted {
+        Ok(next) => next,
+        Err(failed) => shift.fail_async(failed).await,
     }
 }
 

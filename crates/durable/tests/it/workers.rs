@@ -138,7 +138,8 @@ fn tasks_fail_panic_and_keep_their_transaction() {
     drop(kept.recv().unwrap());
     let report = workers.join().unwrap();
     // The kept transaction may come back before the pool looks for it.
-    assert_eq!((report.done + report.failed, report.panicked), (3, 1));
+    let others = report.given_up + report.done + report.failed;
+    assert_eq!((others, report.panicked), (3, 1));
     let letters = queue.dead_letters().all().unwrap();
     let errors: Vec<_> = letters
         .iter()
@@ -249,6 +250,55 @@ fn a_finish_that_is_over_says_what_is_left() {
     assert!(numbers.push(8).unwrap_err().is_closed());
     release.send(()).unwrap();
     assert_eq!(end.recv(), Ok(7));
+}
+
+/// A worker that is blocked by its hook is stuck, one that is not polled waits no longer than others.
+#[test]
+fn a_finish_does_not_wait_for_hooks_and_tasks_that_are_not_polled() {
+    let directory = directory();
+    let numbers: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    let (send, begun) = channel();
+    let (release, released) = channel::<()>();
+    let released = parking_lot::Mutex::new(released);
+    let workers = Workers::builder(&numbers)
+        .threads(1)
+        .on_error(move |_| {
+            send.send(()).unwrap();
+            let _ = released.lock().recv();
+        })
+        .run(|_number, _tx| Err("no good"));
+    numbers.push(7).unwrap();
+    begun.recv().unwrap();
+    let report = workers.finish(Duration::ZERO).unwrap();
+    assert_eq!((report.stuck.len(), report.left), (1, 1));
+    assert!(report.stuck[0].busy);
+    drop(release);
+
+    let (keep, kept) = channel();
+    let workers = Workers::builder(&numbers).threads(1);
+    let spawn = move |task| keep.send(task).unwrap();
+    let workers = workers.run_async(spawn, |_number, _tx| async { Ok::<_, ()>(()) });
+    let report = workers.finish(Duration::ZERO).unwrap();
+    assert_eq!((report.stuck.len(), report.left), (1, 1));
+    drop(kept);
+}
+
+#[test]
+fn runs_that_give_items_back_or_up_are_counted_as_such() {
+    let directory = directory();
+    let store = open(&directory);
+    let numbers: DurableQueue<u32> = store.queue("numbers").unwrap();
+    numbers.push_batch(0..4).unwrap();
+    numbers.close().unwrap();
+    let workers = Workers::builder(&numbers).threads(1);
+    let workers = workers.run(|number, tx| match (*number, number.attempts()) {
+        (1, 1) => tx.retry(number),
+        (2, 1) => tx.retry_after(number, Duration::ZERO),
+        (3, _) => tx.fail(number, "never"),
+        _ => Ok(()),
+    });
+    let report = workers.join().unwrap();
+    assert_eq!((report.done, report.given_up, report.failed), (3, 3, 0));
 }
 
 #[test]
