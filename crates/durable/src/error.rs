@@ -180,9 +180,28 @@ impl From<fjall::Error> for StoreError {
                 "the storage engine could not write a table or merge tables, or an earlier write failed"
                     .into(),
             ),
+            fjall::Error::Storage(lsm_tree::Error::Io(error)) if !is_damage(&error) => error.into(),
             error => Self::damaged(format!("the storage engine reports {error:?}")),
         }
     }
+}
+
+/// Whether files that are damaged, too short, not there or of another kind are why a read failed; otherwise it is the system.
+pub(crate) fn is_damage(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        AlreadyExists, InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound,
+        UnexpectedEof,
+    };
+    matches!(
+        error.kind(),
+        AlreadyExists
+            | InvalidData
+            | InvalidInput
+            | IsADirectory
+            | NotADirectory
+            | NotFound
+            | UnexpectedEof
+    )
 }
 
 impl From<requeue::Expired> for StoreError {

@@ -78,14 +78,15 @@ impl Directory {
         let found = text.strip_prefix(MAGIC);
         match found.and_then(|found| found.trim().parse().ok()) {
             Some(VERSION) => Ok(()),
-            Some(found) => Err(StoreError::Version {
+            // There never was a version 0.
+            Some(found @ 1..) => Err(StoreError::Version {
                 found,
                 supported: VERSION,
             }),
-            None if is_store(&self.path) => Err(StoreError::damaged(
+            _ if is_store(&self.path) => Err(StoreError::damaged(
                 "the file `version` is missing or cannot be read",
             )),
-            None => Err(StoreError::NotAStore(self.path.clone())),
+            _ => Err(StoreError::NotAStore(self.path.clone())),
         }
     }
 

@@ -130,7 +130,7 @@ impl Disk {
         let alone = Tables::open(&directory.copy_tables()?, memtable).and_then(|tables| {
             let books = Books::read(&tables, 0)?;
             let are_whole = books.check_all(&tables).is_ok();
-            let group = books.store.group;
+            let group = Some(books.store.group);
             Ok(Alone { group, are_whole })
         });
         directory.remove_copies()?;

@@ -1,14 +1,14 @@
-//! Journals with gaps: all batches that can be read, those behind the first one that cannot too.
+//! Reads damaged journals: all intact batches, including those after a damaged one.
 //!
-//! Each batch has a checksum of its own, so one that can be read is as it was written, whatever is before it. What it
-//! removes was removed, so nothing of that comes back; that its place is behind a gap says only that others are missing.
+//! Each batch has its own checksum, so an intact batch is valid whatever precedes it. A gap before it means only that other
+//! batches are missing; the items that it removes stay removed.
 //!
-//! A batch that cannot be read but has its end is skipped. Otherwise the next one begins where something looks like its start
-//! and can be read as a whole. The numbers of batches have no checksums: one that is not between those before and after it gets
-//! another, since the order of the batches is that in the journals.
+//! A damaged batch with an intact end is skipped. Otherwise the search goes on at the next place that looks like the start of a
+//! batch. The numbers of batches have no checksums: a number that is not between its neighbours is replaced, since the batches
+//! are ordered by their places in the journals.
 
 use super::journal::{self, Reader, RowChange, ITEM, MOST_BATCHES, START, ZEROS};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
@@ -74,19 +74,26 @@ impl Readable {
         Ok(())
     }
 
-    /// How many of the acknowledged groups after one cannot be read.
-    pub(super) fn missing(&self, after: u64, acknowledged: u64) -> u64 {
+    /// How many acknowledged groups cannot be read: those between the groups in the journals, and those after `tables`, the last
+    /// group that the tables are known to have. Earlier groups of the journals may not be in all tables.
+    pub(super) fn missing(&self, tables: Option<u64>, acknowledged: u64) -> u64 {
         let batches = self.0.iter().flat_map(|(_, batches)| batches);
-        let groups: HashSet<_> = batches.filter_map(|batch| batch.group).collect();
-        let there = groups.iter().filter(|group| **group > after);
-        let last = groups.iter().copied().max().unwrap_or(0).max(acknowledged);
-        last.saturating_sub(after)
-            .saturating_sub(there.count() as u64)
+        let groups: BTreeSet<_> = batches.filter_map(|batch| batch.group).collect();
+        let after = tables.map(|last| last + 1).into_iter();
+        let first = after.chain(groups.first().copied()).min();
+        let first = first.unwrap_or(acknowledged + 1);
+        let last = groups.last().copied().unwrap_or(0).max(acknowledged);
+        (last + 1)
+            .saturating_sub(first)
+            .saturating_sub(groups.len() as u64)
     }
 }
 
+/// How many bytes are read in vain for each byte of a journal at most: items may look like starts of batches.
+const VAIN: u64 = 64;
+
 fn batches(reader: &mut Reader) -> io::Result<Vec<Batch>> {
-    let mut batches = Vec::new();
+    let (mut batches, mut vain) = (Vec::new(), 0);
     loop {
         let start = reader.at();
         if let Some(number) = reader.batch()? {
@@ -97,10 +104,11 @@ fn batches(reader: &mut Reader) -> io::Result<Vec<Batch>> {
             });
             continue;
         }
+        vain += reader.at() - start + ZEROS.len() as u64;
         let from = reader.wrong_end.unwrap_or(start + 1);
         match next_start(reader.file(), from)? {
-            Some(next) => reader.seek(next)?,
-            None => return Ok(batches),
+            Some(next) if vain / VAIN <= reader.len() => reader.seek(next)?,
+            _ => return Ok(batches),
         }
     }
 }
@@ -152,6 +160,43 @@ mod tests {
     fn ordered(mut numbers: Vec<u64>) -> Vec<u64> {
         put_in_order(&mut numbers.iter_mut().collect::<Vec<_>>());
         numbers
+    }
+
+    /// Each part looks like the start of a batch that the later ones belong to.
+    #[test]
+    fn what_looks_like_many_starts_is_not_read_again_and_again() {
+        const PARTS: usize = 4_000;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut part = vec![START, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut item = [0; 21];
+        (item[0], item[13], item[17]) = (ITEM, 13, 13);
+        part.extend(item);
+        std::fs::write(file.path(), part.repeat(PARTS)).unwrap();
+        let mut reader = Reader::open(file.path()).unwrap();
+        assert!(batches(&mut reader).unwrap().is_empty());
+        let most = 2 * VAIN * reader.len();
+        assert!(reader.read <= most, "{} of {most}", reader.read);
+    }
+
+    #[test]
+    fn a_group_is_missing_if_it_is_neither_in_the_journals_nor_before_them() {
+        let readable = |groups: &[u64]| {
+            let batch = |group: &u64| Batch {
+                place: 0..0,
+                number: *group,
+                group: Some(*group),
+            };
+            Readable(vec![(PathBuf::new(), groups.iter().map(batch).collect())])
+        };
+        assert_eq!(readable(&[4, 5, 8]).missing(Some(3), 8), 2);
+        assert_eq!(readable(&[4, 5, 8]).missing(Some(3), 9), 3);
+        assert_eq!(readable(&[4, 5, 8]).missing(Some(2), 8), 3);
+        // The row of the store was flushed, other rows perhaps not.
+        assert_eq!(readable(&[4, 5, 8]).missing(Some(8), 8), 2);
+        // It cannot be read.
+        assert_eq!(readable(&[1_004, 1_006]).missing(None, 1_006), 1);
+        assert_eq!(readable(&[]).missing(Some(3), 5), 2);
+        assert_eq!(readable(&[]).missing(None, 5), 0);
     }
 
     #[test]

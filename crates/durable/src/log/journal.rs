@@ -1,10 +1,11 @@
-//! The journals of the storage engine, read before it opens them.
+//! Reads the journals of the storage engine before it opens them.
 //!
-//! The storage engine drops what follows the first batch that it cannot read, or refuses to open the journal at all. Here
-//! it is decided what that batch is: a write that a crash interrupted, which was never acknowledged and is cut off; or
-//! damage, which is an error, and nothing is changed.
+//! The storage engine drops everything after the first batch that it cannot read, or refuses to open the journal. This module
+//! decides what that batch is: a write that a crash interrupted, which was never acknowledged and is cut off; or damage, which
+//! is an error, and nothing is changed.
 
 use super::directory::is_journal;
+use super::gaps::Readable;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, StoreRow, STORE_ROW};
 use std::fs::{self, File, OpenOptions};
@@ -49,13 +50,15 @@ pub(crate) fn mend(
     let group = journals.iter().rev().find_map(|journal| journal.group);
     if group.unwrap_or(0) < acknowledged {
         let tables = tables()?;
-        let group = group.unwrap_or(0).max(tables.group);
-        if group < acknowledged || !tables.are_whole {
-            return Err(damage(&journals, acknowledged.saturating_sub(group)));
+        let group = group.max(tables.group);
+        if group.unwrap_or(0) < acknowledged || !tables.are_whole {
+            let commits = Readable::find(directory)?.missing(tables.group, acknowledged);
+            return Err(damage(&journals, commits));
         }
     } else if journals.iter().rev().skip(1).any(|older| older.is_broken) {
         // All but the last were synced as a whole.
-        return Err(damage(&journals, 0));
+        let commits = Readable::find(directory)?.missing(tables()?.group, acknowledged);
+        return Err(damage(&journals, commits));
     }
     let mut broken = journals.iter().filter(|journal| journal.is_broken);
     Ok(broken.try_for_each(Journal::cut)?)
@@ -64,8 +67,8 @@ pub(crate) fn mend(
 /// What the tables have without the journals.
 #[derive(Default)]
 pub(crate) struct Alone {
-    /// The last group.
-    pub(crate) group: u64,
+    /// The last group, if that can be read.
+    pub(crate) group: Option<u64>,
     /// Whether they have all rows of that group, and no others.
     pub(crate) are_whole: bool,
 }
@@ -157,6 +160,9 @@ pub(super) struct Reader {
     len: u64,
     /// How many bytes were not read.
     left: u64,
+    /// How many bytes were read.
+    #[cfg(test)]
+    pub(super) read: u64,
     /// Those of the batch that was read.
     pub(super) changes: Vec<RowChange>,
     /// Where it ends, if it has an end and a wrong checksum.
@@ -171,6 +177,8 @@ impl Reader {
             file: BufReader::with_capacity(1 << 20, file),
             len,
             left: len,
+            #[cfg(test)]
+            read: 0,
             changes: Vec::new(),
             wrong_end: None,
         })
@@ -178,6 +186,10 @@ impl Reader {
 
     pub(super) fn file(&self) -> &File {
         self.file.get_ref()
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len
     }
 
     /// Where the next batch is read.
@@ -240,16 +252,22 @@ impl Reader {
 
     fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
-        self.file.read_exact(&mut bytes)?;
-        self.left = self.left.saturating_sub(N as u64);
+        self.fill(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact(bytes)?;
+        self.left = self.left.saturating_sub(bytes.len() as u64);
+        #[cfg(test)]
+        (self.read += bytes.len() as u64);
+        Ok(())
     }
 
     fn bytes(&mut self, count: u64) -> io::Result<Vec<u8>> {
         let len = usize::try_from(count).ok().filter(|_| count <= self.left);
         let mut bytes = vec![0; len.ok_or(io::ErrorKind::UnexpectedEof)?];
-        self.file.read_exact(&mut bytes)?;
-        self.left -= count;
+        self.fill(&mut bytes)?;
         Ok(bytes)
     }
 

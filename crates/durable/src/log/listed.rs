@@ -1,10 +1,10 @@
-//! The lists of tables of the storage engine, and the tables in them, looked at before it opens them.
+//! Checks the lists of tables of the storage engine, and the tables in them, before it opens them.
 //!
-//! Both are archives: sections, a table of contents with a checksum, and a trailer of fixed length. The storage engine reserves
-//! memory for as many sections as a file says that it has before it compares the checksum, and for as many files of large
-//! values as a list says without a checksum. What cannot be reserved ends the process, which no `catch_unwind` sees. So what
-//! is checked here is what it trusts: each table of contents, whose sections are within their file, and each list. The other
-//! lengths are in blocks, whose checksums it compares first, and in journals, which are [read](super::journal) before.
+//! Both are archives: sections, a table of contents with a checksum, and a trailer of fixed length. The storage engine allocates
+//! memory for the number of sections in a file before it verifies the checksum, and for the number of blob files in a list
+//! without a checksum. A failed allocation aborts the process, which `catch_unwind` cannot prevent. So everything that it
+//! trusts is checked here: each table of contents, whose sections must be within their file, and each list. All other
+//! lengths are in blocks, whose checksums it verifies first, and in journals, which are [read](super::journal) before.
 
 use crate::error::StoreError;
 use std::fs::{self, File};
@@ -47,18 +47,29 @@ pub(super) fn check_without_checksum(keyspace: &Path) -> Result<(), StoreError> 
     check_tables(keyspace, &list, &bytes)
 }
 
-/// What is in the directory of the keyspaces and is none of these: the storage engine panics there, and again while it is
-/// dropped, which ends the process.
+/// The directories beside the keyspaces: the storage engine panics on them, and again while it is dropped, which aborts the
+/// process. It ignores files.
 pub(super) fn strays(keyspaces: &Path, count: usize) -> Result<Vec<PathBuf>, StoreError> {
     let mut strays = Vec::new();
     for entry in fs::read_dir(keyspaces).map_err(lost)? {
-        let name = entry?.file_name();
+        let entry = entry?;
+        let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.parse::<usize>().ok());
-        if number.is_none_or(|number| number >= count) {
+        if number.is_none_or(|number| number >= count) && !entry.file_type()?.is_file() {
             strays.push(keyspaces.join(name));
         }
     }
     Ok(strays)
+}
+
+/// The directories among the tables of a keyspace, on which the storage engine panics.
+pub(super) fn stray_tables(keyspace: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(keyspace.join("tables")).into_iter().flatten();
+    let strays = entries.flatten().filter(|entry| {
+        let kind = entry.file_type();
+        kind.is_ok_and(|kind| !kind.is_file())
+    });
+    strays.map(|entry| entry.path()).collect()
 }
 
 /// Where the list of a keyspace is, and its checksum, if it is readable.
@@ -87,13 +98,10 @@ fn check_tables(keyspace: &Path, list: &Path, bytes: &[u8]) -> Result<(), StoreE
     for table in tables.ok_or_else(|| unreadable(list))? {
         self::sections(&keyspace.join("tables").join(table.to_string()))?;
     }
-    for entry in fs::read_dir(keyspace.join("tables")).map_err(lost)? {
-        let entry = entry?;
-        if !entry.file_type()?.is_file() {
-            return Err(unreadable(&entry.path()));
-        }
+    match stray_tables(keyspace).first() {
+        Some(stray) => Err(unreadable(stray)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The numbers of the tables of a list, by levels and runs.
@@ -173,7 +181,7 @@ fn number(bytes: &[u8]) -> u128 {
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(lost)?;
-    file.take(MOST_LIST).read_to_end(&mut bytes)?;
+    file.take(MOST_LIST).read_to_end(&mut bytes).map_err(lost)?;
     Ok(bytes)
 }
 

@@ -19,8 +19,8 @@ pub(super) struct Source {
     are_there: [bool; 5],
     changes: Changes,
     journals: Readable,
-    /// The last group that the tables have without the journals.
-    group: u64,
+    /// The last group that the tables have without the journals, if that can be read.
+    group: Option<u64>,
 }
 
 /// The last change of each row, by table; `None` is a removal.
@@ -34,8 +34,9 @@ impl Source {
         let journals = Readable::find(&directory.at("db"))?;
         let changes = replay(&journals)?;
         let group = match Tables::open_listed(&directory.copy_tables()?, memtable) {
-            Ok((tables, _)) => Self::row(&tables).unwrap_or_default().group,
-            Err(_) => 0,
+            Ok((tables, [.., is_there])) => Self::group(&tables).filter(|_| is_there),
+            Err(StoreError::Damaged(_)) => None,
+            Err(error) => return Err(error),
         };
         let copy = directory.copy_tables()?;
         journals.copy(&copy)?;
@@ -52,9 +53,10 @@ impl Source {
         })
     }
 
-    fn row(tables: &Tables) -> Option<StoreRow> {
-        let row = guarded(|| Ok(tables.store.get(STORE_ROW)?)).ok()??;
-        decode_row(STORE_ROW, &row).ok()
+    fn group(tables: &Tables) -> Option<u64> {
+        let row = guarded(|| Ok(tables.store.get(STORE_ROW)?)).ok()?;
+        let row = row.map(|row| decode_row::<StoreRow>(STORE_ROW, &row));
+        row.map_or(Some(0), |row| Some(row.ok()?.group))
     }
 
     /// How many of the acknowledged groups are neither in the tables nor in the journals.

@@ -1,7 +1,7 @@
 //! The storage engine, as the rest sees it: five tables, and panics that are errors.
 
 use super::listed;
-use crate::error::StoreError;
+use crate::error::{is_damage, StoreError};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, UserKey, UserValue};
 use lsm_tree::{Config, SequenceNumberCounter};
 use std::fs;
@@ -90,7 +90,14 @@ impl Tables {
         let mut are_there = [true; 5];
         for (index, is_there) in are_there.iter_mut().enumerate() {
             let keyspace = keyspace(path, index + 1);
-            *is_there = try_list(&keyspace).is_ok();
+            for stray in listed::stray_tables(&keyspace) {
+                remove(&stray)?;
+            }
+            match try_list(&keyspace) {
+                // One that could not be read because of the system is not lost.
+                Err(error @ StoreError::Io(_)) => return Err(error.at(&keyspace)),
+                tried => *is_there = tried.is_ok(),
+            }
             if !*is_there {
                 remove(&keyspace)?;
             }
@@ -149,16 +156,10 @@ fn remove(path: &Path) -> io::Result<()> {
     })
 }
 
-/// What went wrong when files were opened. Files that are too short or not there are damage.
+/// What went wrong when files were opened.
 pub(super) fn unreadable(error: fjall::Error) -> StoreError {
-    use std::io::ErrorKind::{AlreadyExists, InvalidData, InvalidInput, NotFound, UnexpectedEof};
     match error {
-        fjall::Error::Io(error)
-            if matches!(
-                error.kind(),
-                AlreadyExists | InvalidData | InvalidInput | NotFound | UnexpectedEof
-            ) =>
-        {
+        fjall::Error::Io(error) if is_damage(&error) => {
             StoreError::damaged(format!("a file of the storage engine: {error}"))
         }
         error => error.into(),

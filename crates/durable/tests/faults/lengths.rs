@@ -8,6 +8,7 @@ use crate::damage::{closed, copy_to, cut_zeros, files, is_journal, read};
 use requeue_durable::StoreError;
 use std::fs::{self, OpenOptions};
 use std::ops::Range;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// More than the store has.
@@ -37,12 +38,12 @@ impl Length {
         }
     }
 
-    /// Other values of it: none, one more, and as many as there can be.
-    fn others(&self, bytes: &[u8]) -> [u64; 3] {
+    /// Other values of it: none, one more, as many as there can be, and one more than the file has bytes.
+    fn others(&self, bytes: &[u8]) -> [u64; 4] {
         let bits = 8 * self.at.len();
         let most = u64::MAX >> (64 - bits);
         let more = number(bytes, &self.at).wrapping_add(1) & most;
-        [0, more, most]
+        [0, more, most, (bytes.len() as u64 + 1) & most]
     }
 }
 
@@ -178,7 +179,7 @@ fn a_wrong_length_never_reserves_more_than_there_is() {
             let others = if all {
                 &others[..]
             } else {
-                &others[planted % 3..][..1]
+                &others[planted % 4..][..1]
             };
             for value in others {
                 let mut changed = bytes.clone();
@@ -222,8 +223,8 @@ fn a_file_of_another_length_never_reserves_more_than_there_is() {
 /// The storage engine panics, and once more while it unwinds.
 #[test]
 fn a_stray_directory_does_not_end_the_process() {
-    let base = tempfile::tempdir().unwrap();
     for stray in ["db/keyspaces/stray", "db/keyspaces/1/tables/77"] {
+        let base = tempfile::tempdir().unwrap();
         let store = base.path().join("store");
         let content = closed(&store);
         fs::create_dir(store.join(stray)).unwrap();
@@ -232,8 +233,64 @@ fn a_stray_directory_does_not_end_the_process() {
             matches!(refused, Err(StoreError::Damaged(_))),
             "{refused:?}"
         );
-        let accepted = read(&store, true).unwrap();
-        assert!(stray.contains("tables") || accepted == content);
-        fs::remove_dir_all(&store).unwrap();
+        assert_eq!(read(&store, true).unwrap(), content, "{stray}");
     }
+}
+
+#[test]
+fn a_stray_file_among_the_keyspaces_is_ignored() {
+    let base = tempfile::tempdir().unwrap();
+    let store = base.path().join("store");
+    let content = closed(&store);
+    fs::write(store.join("db/keyspaces/.DS_Store"), "x").unwrap();
+    assert_eq!(read(&store, false).unwrap(), content);
+}
+
+#[test]
+fn what_is_of_another_kind_is_damaged() {
+    for path in ["2", "2/current", "2/tables"] {
+        let base = tempfile::tempdir().unwrap();
+        let store = base.path().join("store");
+        closed(&store);
+        let path = store.join("db/keyspaces").join(path);
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap();
+            fs::write(&path, "x").unwrap();
+        } else {
+            fs::remove_file(&path).unwrap();
+            fs::create_dir(&path).unwrap();
+        }
+        let refused = read(&store, false);
+        assert!(
+            matches!(refused, Err(StoreError::Damaged(_))),
+            "{refused:?}"
+        );
+        read(&store, true).unwrap();
+    }
+}
+
+/// What the system refuses to read may be there all the same.
+#[test]
+fn an_error_of_the_system_loses_nothing() {
+    let base = tempfile::tempdir().unwrap();
+    let store = base.path().join("store");
+    let content = closed(&store);
+    let [damaged, refused] = [1, 3].map(|keyspace| {
+        let current = store.join(format!("db/keyspaces/{keyspace}/current"));
+        let kept = base.path().join(keyspace.to_string());
+        fs::rename(&current, &kept).unwrap();
+        (kept, current)
+    });
+    fs::write(&damaged.1, "x").unwrap();
+    // A loop of links.
+    symlink(&refused.1, &refused.1).unwrap();
+    let found = read(&store, true);
+    assert!(matches!(found, Err(StoreError::Io(_))), "{found:?}");
+    assert!(found.unwrap_err().to_string().contains("keyspaces/3"));
+    assert!(!store.join("damaged-1").exists());
+    for (kept, current) in [damaged, refused] {
+        fs::remove_file(&current).unwrap();
+        fs::rename(kept, current).unwrap();
+    }
+    assert_eq!(read(&store, false).unwrap(), content);
 }
