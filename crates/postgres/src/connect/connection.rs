@@ -71,7 +71,8 @@ impl Owed {
         self.since = Some(Instant::now());
     }
 
-    /// Whether an answer is owed, and none came for so long.
+    /// Whether an answer is owed, and none came for so long. That of a statement whose caller gave up counts as owed until another
+    /// one comes, so that a connection without others is replaced too.
     fn is_silent(&self, limit: Duration) -> bool {
         !self.is_empty() && self.since.is_some_and(|since| since.elapsed() >= limit)
     }

@@ -2,6 +2,7 @@
 //! promised.
 
 mod base;
+mod calls;
 mod child;
 mod clocks;
 mod conflicts;

@@ -1,140 +1,14 @@
 //! Statements whose answer does not come, since their connection hangs: they end in errors, and the connection is replaced.
 
 use crate::base::{options, until, Db, Mode, LONG, MODES, TERM};
+use crate::calls::{application, behind, is_in_doubt, succeed, Call, Warm, CALLS, LIMIT};
 use crate::proxy::{Direction, Proxy, DIRECTIONS};
-use requeue_postgres::{Error, PgQueue, PgTransaction, Postgres, Ticket};
+use requeue_postgres::{Error, PgQueue, PgTransaction};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-
-/// The time of a statement here. One that does not hang may miss it too, on a busy machine: so each call is repeated.
-const LIMIT: Duration = Duration::from_secs(2);
-
-/// A process whose connections go through a proxy.
-async fn behind(proxy: &Proxy, db: &Db) -> Postgres {
-    let url = format!("{} application_name={}", proxy.url(), application(db));
-    let options = options(&url, &db.schema).statement_timeout(LIMIT);
-    options.connect().await.unwrap()
-}
-
-fn application(db: &Db) -> String {
-    format!("{}_misses", db.schema)
-}
-
-/// A call of a process; each uses connections in another way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
-    /// The connection for short statements.
-    Stats,
-    /// A short statement that is a commit.
-    Change(Change),
-    /// A writer of commits.
-    Push,
-    /// A connection of the pool.
-    Pop(Mode),
-    /// A statement of the user, with an item that is held, and the commit.
-    Work(Mode),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    Cancel,
-    Reprioritize,
-    Recover,
-    Drain,
-    Requeue,
-}
-
-const CALLS: [Call; 13] = [
-    Call::Stats,
-    Call::Change(Change::Cancel),
-    Call::Change(Change::Reprioritize),
-    Call::Change(Change::Recover),
-    Call::Change(Change::Drain),
-    Call::Change(Change::Requeue),
-    Call::Push,
-    Call::Pop(Mode::Locked),
-    Call::Pop(Mode::Leased),
-    Call::Pop(Mode::Prefetched),
-    Call::Work(Mode::Locked),
-    Call::Work(Mode::Leased),
-    Call::Work(Mode::Prefetched),
-];
-
-/// A process whose queues are known to it: its next statement is that of the call.
-struct Warm {
-    process: Postgres,
-    jobs: PgQueue<i64>,
-    results: PgQueue<i64>,
-    call: Call,
-}
-
-impl Warm {
-    async fn new(proxy: &Proxy, db: &Db, call: Call) -> Self {
-        let warm = Self::of(behind(proxy, db).await, call);
-        Mode::Locked.jobs(db).push_batch(0..100).await.unwrap();
-        until(|| async { warm.run().await.is_ok() }).await; // its connections wait for their next use
-        warm
-    }
-
-    fn of(process: Postgres, call: Call) -> Self {
-        let mode = match call {
-            Call::Pop(mode) | Call::Work(mode) => mode,
-            _ => Mode::Locked,
-        };
-        Self {
-            jobs: mode.jobs(&process),
-            results: process.queue("results"),
-            process,
-            call,
-        }
-    }
-
-    async fn run(&self) -> Result<(), Error> {
-        match self.call {
-            Call::Stats => self.results.stats().await.map(drop),
-            Call::Change(change) => self.change(change).await,
-            Call::Push => self.results.push(0).await.map(drop),
-            Call::Pop(_) => {
-                let mut tx = self.process.begin().await?;
-                tx.pop(&self.jobs).await?;
-                tx.abort().await
-            }
-            Call::Work(_) => {
-                let mut tx = self.process.begin().await?;
-                tx.pop(&self.jobs).await?;
-                tx.client().query_one("select 1", &[]).await?;
-                tx.push(&self.results, 0).await?;
-                tx.commit().await.map(drop)
-            }
-        }
-    }
-
-    async fn change(&self, change: Change) -> Result<(), Error> {
-        let (queue, nothing) = (&self.results, Ticket(-1));
-        match change {
-            Change::Cancel => queue.cancel(nothing).await.map(drop),
-            Change::Reprioritize => queue.reprioritize(nothing, 1).await.map(drop),
-            Change::Recover => queue.recover("nobody", LIMIT).await.map(drop),
-            Change::Drain => queue.dead_letters().drain(1).await.map(drop),
-            Change::Requeue => queue.dead_letters().requeue_all().await.map(drop),
-        }
-    }
-
-    /// Whether this is the error of the call, if its first statement hangs.
-    fn is_missed(&self, error: &Error) -> bool {
-        match self.call {
-            Call::Push | Call::Change(_) => is_in_doubt(error),
-            _ => matches!(error, Error::TimedOut(LIMIT)) && error.is_retryable(),
-        }
-    }
-}
-
-fn is_in_doubt(error: &Error) -> bool {
-    matches!(error, Error::InDoubt(why) if why.contains("did not answer"))
-}
 
 /// The call is an error, and then it succeeds.
 async fn misses(call: Call, direction: Direction) {
@@ -198,7 +72,7 @@ async fn a_commit_that_misses_its_time_is_in_doubt() {
             tx.commit().await.ok()
         };
         until(|| async { committed().await.is_some() }).await; // the statement is prepared
-        let tx = work(&warm).await.unwrap();
+        let tx = succeed(|| work(&warm)).await;
         proxy.hang(Direction::ToClient);
         let error = tx.commit().await.unwrap_err();
         assert!(is_in_doubt(&error), "{call:?}: {error}");
@@ -209,7 +83,7 @@ async fn a_commit_that_misses_its_time_is_in_doubt() {
 async fn a_push_whose_statement_was_not_sent_is_not_in_doubt() {
     let (db, proxy) = (Db::new().await, Proxy::start().await);
     let warm = Warm::new(&proxy, &db, Call::Pop(Mode::Locked)).await;
-    warm.results.stats().await.unwrap(); // its connection of the pool has prepared no push
+    succeed(|| warm.results.stats()).await; // its connection of the pool has prepared no push
     proxy.hang(Direction::ToServer);
     let error = warm.results.push(0).await.unwrap_err();
     assert!(matches!(error, Error::TimedOut(LIMIT)), "{error}");
@@ -219,16 +93,18 @@ async fn a_push_whose_statement_was_not_sent_is_not_in_doubt() {
 async fn pushes_go_on_while_two_writers_hang_and_after_that() {
     let (db, proxy) = (Db::new().await, Proxy::start().await);
     let warm = Warm::new(&proxy, &db, Call::Push).await;
-    let mut open = Vec::new();
-    for _ in 0..2 {
-        let mut tx = warm.process.begin().await.unwrap();
-        tx.client().batch_execute("select 1").await.unwrap();
-        tx.push(&warm.results, 0).await.unwrap();
-        open.push(tx);
-    }
-    for tx in open {
-        tx.commit().await.unwrap(); // the statement is prepared on two connections
-    }
+    let push = || async {
+        let mut tx = warm.process.begin().await?;
+        tx.client().batch_execute("select 1").await?;
+        tx.push(&warm.results, 0).await?;
+        Ok::<_, Error>(tx)
+    };
+    let both = || async {
+        let (one, two) = (push().await?, push().await?);
+        one.commit().await?;
+        two.commit().await
+    };
+    succeed(both).await; // the statement is prepared on two connections
     let results: PgQueue<i64> = db.queue("results");
     let ready = || async { results.stats().await.unwrap().ready };
     let before = ready().await;
@@ -239,11 +115,11 @@ async fn pushes_go_on_while_two_writers_hang_and_after_that() {
         hanging.spawn(async move { queue.push(1).await });
         until(|| async { ready().await >= before + written }).await;
     }
-    warm.results.push(2).await.unwrap();
+    succeed(|| warm.results.push(2)).await;
     for ended in hanging.join_all().await {
         assert!(is_in_doubt(&ended.unwrap_err()));
     }
-    warm.results.push(3).await.unwrap();
+    succeed(|| warm.results.push(3)).await;
 }
 
 /// Callers that wait for others to open a connection wait no longer than those.
@@ -389,8 +265,10 @@ async fn leases_are_renewed_while_another_holder_is_made() {
 #[tokio::test]
 async fn a_statement_of_the_user_may_have_a_limit_of_its_own() {
     let db = Db::new().await;
-    let options = || options(&db.url, &db.schema);
-    let unnamed = options().transaction_pooling().connect().await.unwrap();
+    // Without names the settings are not sent either.
+    let checks = "options='-c client_connection_check_interval=1000'";
+    let unnamed = options(&format!("{} {checks}", db.url), &db.schema).transaction_pooling();
+    let unnamed = unnamed.connect().await.unwrap();
     for process in [db.other().await, unnamed] {
         let (mut tx, mut other) = (
             process.begin().await.unwrap(),
