@@ -250,3 +250,27 @@ impl Batch {
         self.letters = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_letter_has_the_size_of_its_item() {
+        let letter = LetterRow {
+            item: 1,
+            attempts: 1,
+            reason: 0,
+            error: None,
+            died: 0,
+            schedule: None,
+            item_bytes: vec![0; 10_000],
+        };
+        let (mut batch, mut group) = (Batch::default(), Batch::default());
+        batch.bury(Key { queue: 1, id: 2 }, letter);
+        assert!(batch.size() > 10_000);
+        group.append(&mut batch);
+        assert!(group.size() > 10_000);
+        assert_eq!(batch.size(), 0);
+    }
+}

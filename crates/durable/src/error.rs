@@ -373,3 +373,17 @@ impl Error for PopError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_system_in_a_table_is_no_damage() {
+        let of_table = |error| StoreError::from(fjall::Error::Storage(lsm_tree::Error::Io(error)));
+        let too_many_files = of_table(io::Error::from_raw_os_error(24));
+        assert!(matches!(too_many_files, StoreError::Io(_)));
+        let short = of_table(io::ErrorKind::UnexpectedEof.into());
+        assert!(matches!(short, StoreError::Damaged(_)));
+    }
+}

@@ -309,6 +309,17 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_of_a_write_is_the_cause_of_a_poisoned_store() {
+        let files = tempfile::tempdir().unwrap();
+        let store = crate::Store::open(files.path()).unwrap();
+        let panicked = guarded(|| -> Result<(), StoreError> { panic!("no such block") });
+        let disk = store.inner.log.disk();
+        let failure = disk.failure(&panicked.unwrap_err()).to_string();
+        assert!(failure.contains("no such block"), "{failure}");
+        assert!(!failure.contains("damaged"), "{failure}");
+    }
+
+    #[test]
     fn a_merge_needs_room_for_the_items_that_are_left() {
         let files = tempfile::tempdir().unwrap();
         let store = crate::Store::open(files.path()).unwrap();

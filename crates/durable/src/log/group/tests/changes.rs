@@ -67,12 +67,18 @@ impl Case {
         };
         let mark = self.model.marks.entry(key).or_default();
         let attempts = mark.attempts + 1;
-        match self.random.below(3) {
+        match self.random.below(4) {
             0 => {
+                // The last delivery, or one that another has followed.
+                let undone = mark.attempts.saturating_sub(self.random.below(2));
+                change(batch, Change::Undelivered(key, undone));
+                mark.attempts -= u32::from(undone == mark.attempts && undone > 0);
+            }
+            1 => {
                 change(batch, Change::Delivered(key, attempts));
                 (mark.attempts, mark.delayed) = (attempts, None);
             }
-            1 => {
+            2 => {
                 change(batch, Change::Delayed(key, attempts, 7));
                 (mark.attempts, mark.delayed) = (attempts, Some(7));
             }
