@@ -45,9 +45,9 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] at once, without a wait, if there are more items than the queue's capacity or the room of their
-    /// keys: such a batch can never fit, so push it in parts. [`PushError::Closed`] if the queue is closed. All items come
-    /// back in their order.
+    /// [`PushError::Full`] at once, without a wait, if there are more items than the queue's capacity: such a batch can never
+    /// fit, so push it in parts; or if the items do not fit their [keys](crate::Builder::key_capacity) now.
+    /// [`PushError::Closed`] if the queue is closed. All items come back in their order.
     pub fn push_batch_blocking(
         &mut self,
         items: impl IntoIterator<Item = T>,

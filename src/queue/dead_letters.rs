@@ -126,9 +126,8 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// Pushes the letter with this [id](DeadLetter::id) again. Returns `true` if it existed and was pushed. Its
     /// delivery count restarts; the time of its first push is kept.
     ///
-    /// Its place is that of an item which is pushed now, without a handle: not before other ready items, but behind
-    /// those that were pushed without a handle, in a fair queue behind the others of its key, and in a priority queue
-    /// behind those of its priority, which it keeps.
+    /// In a fair queue it comes behind the other items of its key, and in a priority queue behind those of its priority,
+    /// which it keeps. In a FIFO queue it has no order to the other ready items: a new handle may pop it first.
     ///
     /// Returns `false` if the letter is gone or is being [visited](Self::visit), or if the queue is full or closed;
     /// then it stays a dead letter.

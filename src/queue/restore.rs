@@ -10,8 +10,9 @@ use std::time::Duration;
 
 /// Adds items that were in the queue in an earlier process: for crates that keep queues elsewhere too.
 ///
-/// When it is dropped, the items are before all others: those that were delivered before, in the order of the calls, and then the
-/// rest.
+/// When it is dropped, the items are ready. In a FIFO queue they are before all others: those that were delivered before, in
+/// the order of the calls, and then the rest. In other queues they are before those of their key or
+/// priority that are pushed later.
 #[doc(hidden)]
 pub struct Restore<'q, T, O: Order<T>> {
     pub(super) shared: &'q Shared<T, O>,

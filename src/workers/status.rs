@@ -15,7 +15,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WorkerState {
-    /// The worker waits for an item.
+    /// The worker waits for an item, or [lingers](crate::WorkersBuilder::linger) for the rest of a batch.
     Idle,
     /// The worker runs.
     Busy {

@@ -57,7 +57,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Makes restored items ready: before all others, in their order.
+    /// Makes restored items ready, in their order: before all others, or in a queue that sorts before what is pushed later.
     pub(crate) fn restore(&self, restored: Restored<T, O>) {
         let Restored {
             mut returned,

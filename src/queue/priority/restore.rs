@@ -10,7 +10,7 @@ impl<T: Send, O: Prioritized<T>> Restore<'_, T, O> {
     ///
     /// # Panics
     ///
-    /// If the priority is out of range.
+    /// If the priority is out of range, or the queue has no room for it.
     pub fn add_with(
         &mut self,
         item: T,
