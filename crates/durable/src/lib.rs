@@ -1,11 +1,12 @@
 //! The queue of the crate [`requeue`] on disk: its transactions survive the process. A worker takes jobs inside a
-//! transaction; when it commits, what it took and what it pushed become durable together. If it aborts, returns early or panics, or
-//! if the process is killed or the power fails, the jobs are back at the head of the queue.
+//! transaction; when it commits, what it took and what it pushed become durable together. If it aborts, returns early or
+//! panics, or if the process is killed or the power fails, the jobs are back at the head of the queue.
 //!
 //! Memory decides who gets what, at the speed of memory; a log on the disk has what was committed. Commits of threads that come
 //! at the same time share one sync of the disk.
 //!
-//! Not provided: stores that several processes share and a queue over the network, which `requeue-postgres` has; a global order, as in [`requeue`].
+//! Not provided: stores that several processes share and a queue over the network, which `requeue-postgres` has; a global order,
+//! as in [`requeue`].
 //!
 //! ```
 //! # let directory = tempfile::tempdir()?;
@@ -60,14 +61,15 @@
 //! | [`Synced`](Durability::Synced), the default | when it returns | when it returns | nothing that was acknowledged |
 //! | [`Buffered`](Durability::Buffered) | within the time that it names | at once | the last commits; what is left is a prefix |
 //!
-//! Commits are written in groups, each of them whole or not at all. An item that is pushed and popped within one group is never
-//! written. An abort writes nothing but the delays of a [backoff](Builder::backoff).
+//! Commits are written in groups, each of which is on the disk as a whole or not at all. An item that is pushed and popped
+//! within one group is never written. An abort writes nothing except the delays of a [backoff](Builder::backoff).
 //!
 //! # After a crash
 //!
 //! Opening a queue reads and checks all of its items. All transactions that were open have been aborted: their items are at
-//! the head, in their order, as they were pushed. They come before all that is pushed later. Deliveries count as
-//! attempts if the queue has [`max_attempts`](Builder::max_attempts): a job that kills its process becomes a dead letter after as many. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.
+//! the head, in their order, as they were pushed. They are delivered before all items that are pushed later. Deliveries before
+//! the crash count if the queue has [`max_attempts`](Builder::max_attempts): a job that keeps crashing its process becomes a dead
+//! letter. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.
 //!
 //! # What `requeue` has and this crate has not
 //!

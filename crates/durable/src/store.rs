@@ -109,8 +109,10 @@ impl StoreOptions {
     /// Opens a store although acknowledged data is missing, and goes on with what is left, which becomes a new database; the
     /// damaged one is renamed to `damaged-1` in the directory of the store, and [`Store::salvaged`] says what is missing.
     ///
-    /// Commits may be missing as a whole, and later ones be there: what they removed is not. If a file other than the journals is damaged, items may also be there that were
-    /// removed. A queue whose name was lost is called `lost queue` and its number. A lost or damaged `version` is written again. All rows are read when the store is opened.
+    /// Each commit is restored as a whole or not at all, and later commits survive the loss of an earlier one; items that they
+    /// removed stay removed. If a file other than a journal is damaged, removed items may reappear. A queue that lost its name is
+    /// called `lost queue` and its number. A lost or damaged `version` is written again. All rows are read when the store is
+    /// opened.
     ///
     /// By default [`StoreError::Damaged`] says what is missing.
     pub fn accept_damage(mut self) -> Self {

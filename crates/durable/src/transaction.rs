@@ -171,7 +171,8 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     }
 }
 
-/// A [`Transaction`] that borrows nothing, from [`DurableQueue::begin_owned`] or [`Handle::begin_owned`](crate::Handle::begin_owned).
+/// A [`Transaction`] that borrows nothing, from [`DurableQueue::begin_owned`] or
+/// [`Handle::begin_owned`](crate::Handle::begin_owned).
 pub type OwnedTransaction<T, O = Fifo> = Transaction<'static, T, O>;
 
 impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {

@@ -78,7 +78,7 @@ impl Directory {
         let found = text.strip_prefix(MAGIC);
         match found.and_then(|found| found.trim().parse().ok()) {
             Some(VERSION) => Ok(()),
-            // There never was a version 0.
+            // Version 0 never existed.
             Some(found @ 1..) => Err(StoreError::Version {
                 found,
                 supported: VERSION,

@@ -33,8 +33,8 @@ use thread_local::ThreadLocal;
 /// A queue whose committed items are on the disk. Clones are the same queue.
 ///
 /// It has the verbs of [`requeue::Queue`]. Each is a transaction of its own, and durable when it returns: see
-/// [`Durability`](crate::Durability). One commit is one sync of the disk at most, and threads that commit at the same time share it: so
-/// batches, transactions and threads make it fast.
+/// [`Durability`](crate::Durability). One commit is one sync of the disk at most, and threads that commit at the same time share
+/// it: so batches, transactions and threads make it fast.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;

@@ -48,8 +48,8 @@ use std::time::Duration;
 /// error. The delays go on in the next process.
 ///
 /// A worker ends when it is stopped, or when the queue is closed and drained. Runs can push follow-up items after the close.
-/// If the store is [poisoned](StoreError::Poisoned), all workers end, and [`join`](Self::join) returns the error. Another error of a
-/// commit, as a full disk, is a failed run.
+/// If the store is [poisoned](StoreError::Poisoned), all workers end, and [`join`](Self::join) returns the error. Any other error
+/// of a commit, such as a full disk, is a failed run.
 ///
 /// Dropping the pool stops it: it waits for the current runs.
 ///

@@ -136,20 +136,16 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         self
     }
 
-    /// Sets how often an item is delivered before it becomes a [dead letter](crate::DurableQueue::dead_letters), over all processes:
-    /// an item that kills each process that takes it kills no more than so many. The default is unlimited, and deliveries are
-    /// counted for each process.
+    /// Sets how often an item is delivered, in all processes together, before it becomes a
+    /// [dead letter](crate::DurableQueue::dead_letters): a job that crashes its process does so at most `attempts` times. The
+    /// default is unlimited, and each process counts from zero.
     ///
-    /// Whatever ends a transaction without a commit counts for all items that it held: an abort, a drop, an error, a panic, the end
-    /// of the process.
+    /// A delivery counts unless the transaction commits: after an abort, a drop, an error, a panic, or a crash.
     ///
-    /// Each delivery is written before the item is handed out: so a pop of a transaction waits for that, together with what other
-    /// threads write at the same time, and not for a sync, unless another commit needs one. A pop that is a transaction of its own
-    /// writes nothing more than without this limit. After a power loss the deliveries of the last half second may not count.
-    ///
-    /// The write takes some 6 microseconds. A synced commit of one of many threads waits for two groups instead of one: with 16 threads
-    /// a job took 160 microseconds instead of 86 on a busy machine with two processors, by
-    /// `cargo run --release -p requeue-durable --example durable_deliveries`.
+    /// Each delivery is written before the item is handed out. So a pop in a transaction waits for a write, which it shares with
+    /// other threads, but not for a sync, unless a commit in the same group needs one. A pop that commits by itself writes
+    /// nothing more than without this limit. After a power loss the deliveries of the last half second may not count. The
+    /// README has figures of what this costs.
     ///
     /// # Panics
     ///
