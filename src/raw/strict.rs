@@ -142,9 +142,7 @@ impl<T> Shards<T> {
             // ORDERING: SeqCst, between the two passes; pairs with `shard.retract`.
             barrier::full("strict.between");
             step!("strict.voids-nothing", self.injector().void_reserved());
-            none_in_order()
-                && !self.has_open_transaction()
-                && none_elsewhere()
+            none_in_order() && !self.has_open_transaction() && none_elsewhere()
         })
     }
 

@@ -190,7 +190,11 @@ impl Tasks {
     /// ```
     pub async fn join(mut self) -> Report {
         let may_say = cfg!(debug_assertions) && self.watch.is_empty();
-        while may_say && !self.have_ended_by(SystemClock.now() + JOIN_REPORT_DELAY).await {
+        while may_say
+            && !self
+                .have_ended_by(SystemClock.now() + JOIN_REPORT_DELAY)
+                .await
+        {
             if let Some(what) = self.crew.what_it_waits_for(&self.queue) {
                 report_wait(&what);
                 break;
