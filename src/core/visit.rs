@@ -21,14 +21,17 @@ impl<T, O: Order<T>> CellOf<T, O> {
             endpoint, shared, ..
         } = self.get_mut();
         let (mut shard, mut count) = (0, 0);
-        while let Some(look) = endpoint.look(&mut shard) {
-            // Puts the items back also if the visitor panics. Even a look that found nothing seemed to hold something.
-            let mut look = defer_with(look, |look| shared.notify_end(look.end()));
-            while let Some(back) = look.turn() {
+        while let Some(shard_visit) = endpoint.visit_shard(&mut shard) {
+            // Puts the items back also if the visitor panics. Even a visit that found nothing seemed to hold something.
+            let mut shard_visit = defer_with(shard_visit, |ended| shared.notify_end(ended.end()));
+            while let Some(back) = shard_visit.next_part() {
                 if back > 0 {
                     shared.notify_end(back);
                 }
-                count += look.items().map(|stored| visit(&stored.item)).count();
+                count += shard_visit
+                    .items()
+                    .map(|stored| visit(&stored.item))
+                    .count();
             }
         }
         count

@@ -1,17 +1,17 @@
-//! Bookmarks: items of a shard are looked at in their place, a part at a time.
+//! Bookmarks: items of a shard are visited in their place, a part at a time.
 //!
 //! A *bookmark* is a run that is linked before its items are in it. It keeps their place in the stack of returned runs:
-//! nobody claims them, and nobody unlinks the run. A look at a shard goes through it with one bookmark after the other:
+//! nobody claims them, and nobody unlinks the run. A visit to a shard goes through it with one bookmark after the other:
 //!
 //! | step | what others see |
 //! |---|---|
 //! | 1. links a bookmark on top | nothing new |
 //! | 2. moves the next items, of the first run below it, or at the head, into the bookmark | these items are held |
-//! | 3. looks at them | the same; pops pass over the bookmark |
+//! | 3. calls the visitor | the same; pops pass over the bookmark |
 //! | 4. inserts the next bookmark below it | nothing new |
 //! | 5. makes the bookmark a common run, and counts that as an abort | the items are at their place again |
 //!
-//! and goes on with 2. So the items above the bookmark were looked at, and those below it and at the head were not. Pops
+//! and goes on with 2. So the items above the bookmark were visited, and those below it and at the head were not. Pops
 //! that come meanwhile take the former first. What an abort returns meanwhile is above too.
 //!
 //! A bookmark is unlinked by nobody else: an exhausted run is unlinked only when it is on top, and a bookmark does not
@@ -20,10 +20,10 @@
 //! only bookmarks and exhausted runs goes on at the head; as after an abort, its claim there fails if a bookmark
 //! became a run since it looked, because of the count in the head.
 //!
-//! For a strict Empty a look is like a transaction that takes items and gives them back: a claim at the head moves that,
+//! For a strict Empty a visit is like a transaction that takes items and gives them back: a claim at the head moves that,
 //! the claim of the last item of a run increments `emptied`, and a run that was a bookmark never becomes one again.
 //!
-//! If several look at a shard at the same time, the order between their parts is unspecified.
+//! If several visit a shard at the same time, the order between their parts is unspecified.
 
 use super::block::{Block, Filled, HeldSlot};
 use super::consumer::ShardCursor;
@@ -100,8 +100,8 @@ impl<T> Sink<T> for Bookmark<T> {
     }
 }
 
-/// A look at the items that are ready in one shard. They count as taken while they are in the bookmark.
-pub(crate) struct Look<'e, T> {
+/// A visit to the items that are ready in one shard. They count as taken while they are in the bookmark.
+pub(crate) struct ShardVisit<'e, T> {
     endpoint: &'e mut Endpoint<T>,
     cursor: ShardCursor<T>,
     bookmark: Bookmark<T>,
@@ -110,8 +110,8 @@ pub(crate) struct Look<'e, T> {
 }
 
 impl<T> Endpoint<T> {
-    /// Begins a look at the next attached shard with items, from number `shard` on, and advances `shard` past it.
-    pub(crate) fn look(&mut self, shard: &mut usize) -> Option<Look<'_, T>> {
+    /// Begins a visit to the next attached shard with items, from number `shard` on, and advances `shard` past it.
+    pub(crate) fn visit_shard(&mut self, shard: &mut usize) -> Option<ShardVisit<'_, T>> {
         let ready_in = |number| usize::try_from(self.shards.ready_in(number)).unwrap_or(usize::MAX);
         let (number, ready) = loop {
             let number = self.shards.next_from(*shard)?;
@@ -128,7 +128,7 @@ impl<T> Endpoint<T> {
         // Counted again after the link: what an abort has returned before it is below the bookmark too.
         let left = ready_in(number);
         let cursor = ShardCursor::at(&self.shards, number);
-        Some(Look {
+        Some(ShardVisit {
             endpoint: self,
             cursor,
             bookmark,
@@ -137,17 +137,17 @@ impl<T> Endpoint<T> {
     }
 }
 
-impl<T> Look<'_, T> {
-    /// The items that are being looked at.
+impl<T> ShardVisit<'_, T> {
+    /// The items that are being visited.
     pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
         let slot = |index| self.bookmark.slot(index).item();
         // SAFETY: in the bookmark, of which the others take nothing.
         (0..self.bookmark.items).map(move |index| unsafe { &*slot(index) })
     }
 
-    /// Goes on to the next items, and returns how many were put back. `None`: none are left; those that were looked at
-    /// last are put back at the [end](Look::end).
-    pub(crate) fn turn(&mut self) -> Option<usize> {
+    /// Goes on to the next items, and returns how many were put back. `None`: none are left; those that were visited
+    /// last are put back at the [end](ShardVisit::end).
+    pub(crate) fn next_part(&mut self) -> Option<usize> {
         if self.left == 0 {
             return None;
         }
@@ -160,7 +160,7 @@ impl<T> Look<'_, T> {
         Some(back)
     }
 
-    /// Puts the items back that are being looked at, and returns their number.
+    /// Puts the items back that are being visited, and returns their number.
     pub(crate) fn end(&mut self) -> usize {
         let back = self.end_part(false);
         let front = self.cursor.front(&self.endpoint.shards);
@@ -179,7 +179,7 @@ impl<T> Look<'_, T> {
             self.bookmark.run().insert_below(next.run);
         }
         let items = self.bookmark.items;
-        // SAFETY: of this look, which replaces it or ends.
+        // SAFETY: of this visit, which replaces it or ends.
         unsafe { front.open_bookmark(self.bookmark.run, items) };
         self.endpoint.uncount_taken(items);
         if let Some(next) = next {
@@ -216,7 +216,7 @@ impl<T> Look<'_, T> {
         loop {
             // SAFETY: a bookmark is alive.
             let bookmark = unsafe { self.bookmark.run.as_ref() };
-            // Nobody else unlinks what is not on top, and what looks leave behind would stay until the items above it leave.
+            // Nobody else unlinks what is not on top, and what visits leave behind would stay until the items above it leave.
             Front::unlink_below(bookmark, &visit);
             let (run, cursor) = Front::next_below(bookmark, &visit)?;
             let count = self.bookmark.reserve(most.min(cursor.left()), front);
@@ -240,7 +240,7 @@ impl<T> Look<'_, T> {
     }
 }
 
-impl<T> Drop for Look<'_, T> {
+impl<T> Drop for ShardVisit<'_, T> {
     fn drop(&mut self) {
         self.cursor.leave();
     }

@@ -38,18 +38,18 @@ impl<T> Shards<T> {
 }
 
 impl<T: Copy> Endpoint<T> {
-    /// The items that a look at the next shard from number `shard` on shows.
+    /// The items that a visit to the next shard from number `shard` on shows.
     pub(super) fn seen(&mut self, shard: usize) -> Vec<T> {
         let mut seen = Vec::new();
-        let Some(mut look) = self.look(&mut { shard }) else {
+        let Some(mut visit) = self.visit_shard(&mut { shard }) else {
             return seen;
         };
         loop {
             let before = seen.len();
-            look.turn();
-            seen.extend(look.items());
+            visit.next_part();
+            seen.extend(visit.items());
             if seen.len() == before {
-                look.end();
+                visit.end();
                 return seen;
             }
         }

@@ -1,7 +1,7 @@
 //! Looks at the items of a shard, one at a time: bookmarks.
 
 use super::*;
-use crate::raw::bookmark::Look;
+use crate::raw::bookmark::ShardVisit;
 use crate::raw::consumer::ShardCursor;
 use crate::sync::model::large_model;
 
@@ -13,11 +13,11 @@ fn pushed(items: &[u32]) -> (Arc<Shards<u32>>, [Endpoint<u32>; 2]) {
     (shards, endpoints)
 }
 
-/// A look at the first item.
-fn look(endpoint: &mut Endpoint<u32>) -> Look<'_, u32> {
-    let mut look = endpoint.look(&mut 0).unwrap();
-    assert_eq!(look.turn(), Some(0));
-    look
+/// A visit to the first item.
+fn first_visit(endpoint: &mut Endpoint<u32>) -> ShardVisit<'_, u32> {
+    let mut visit = endpoint.visit_shard(&mut 0).unwrap();
+    assert_eq!(visit.next_part(), Some(0));
+    visit
 }
 
 /// Pops an item of the first shard, if there is one.
@@ -39,16 +39,16 @@ fn pop_all(shards: &Shards<u32>) -> Vec<u32> {
 #[test]
 fn a_pop_finds_the_item_that_is_not_looked_at() {
     model(|| {
-        let (shards, [pusher, mut looker]) = pushed(&[1, 2]);
-        let mut look = look(&mut looker);
+        let (shards, [pusher, mut visitor]) = pushed(&[1, 2]);
+        let mut visit = first_visit(&mut visitor);
         let popper = thread::spawn({
             let shards = Arc::clone(&shards);
             move || pop(&shards)
         });
-        assert_eq!(look.turn(), Some(1));
-        let seen: Vec<_> = look.items().copied().collect();
-        look.end();
-        drop(look);
+        assert_eq!(visit.next_part(), Some(1));
+        let seen: Vec<_> = visit.items().copied().collect();
+        visit.end();
+        drop(visit);
         let popped = popper.join().unwrap();
         // Either of them is always there.
         assert!(popped.is_some());
@@ -61,17 +61,17 @@ fn a_pop_finds_the_item_that_is_not_looked_at() {
 #[test]
 fn nothing_overtakes_what_was_looked_at() {
     model(|| {
-        let (shards, [mut pusher, mut looker]) = pushed(&[1]);
+        let (shards, [mut pusher, mut visitor]) = pushed(&[1]);
         let mut cursor = ShardCursor::at(&shards, 1);
         cursor.enter(&shards); // the segment of both items
-        let mut look = look(&mut looker);
+        let mut visit = first_visit(&mut visitor);
         cursor.enter(&shards); // the present head
         let popper = thread::spawn({
             let shards = Arc::clone(&shards);
             move || pop_by(&mut cursor, &shards)
         });
-        assert_eq!(look.end(), 1);
-        drop(look);
+        assert_eq!(visit.end(), 1);
+        drop(visit);
         pusher.push(2);
         assert_ne!(popper.join().unwrap(), Some(2));
     });
@@ -80,16 +80,16 @@ fn nothing_overtakes_what_was_looked_at() {
 #[test]
 fn what_comes_back_meanwhile_comes_first() {
     model(|| {
-        let (shards, [mut pusher, mut looker]) = pushed(&[1, 2]);
+        let (shards, [mut pusher, mut visitor]) = pushed(&[1, 2]);
         assert!(pusher.hold());
-        let mut look = look(&mut looker);
+        let mut visit = first_visit(&mut visitor);
         let aborter = thread::spawn(move || {
             pusher.abort(UNBORROWED);
             pusher
         });
-        look.turn();
-        look.end();
-        drop(look);
+        visit.next_part();
+        visit.end();
+        drop(visit);
         let pusher = aborter.join().unwrap();
         assert_eq!(pop_all(&shards), [1, 2]);
         drop(pusher);
@@ -99,16 +99,16 @@ fn what_comes_back_meanwhile_comes_first() {
 #[test]
 fn two_looks_leave_the_items_there() {
     large_model(|| {
-        let (shards, [mut pusher, mut looker]) = pushed(&[1, 2]);
-        let mut mine = look(&mut looker);
+        let (shards, [mut pusher, mut visitor]) = pushed(&[1, 2]);
+        let mut mine = first_visit(&mut visitor);
         let other = thread::spawn(move || {
-            let mut theirs = look(&mut pusher);
-            theirs.turn();
+            let mut theirs = first_visit(&mut pusher);
+            theirs.next_part();
             theirs.end();
             drop(theirs);
             pusher
         });
-        mine.turn();
+        mine.next_part();
         mine.end();
         drop(mine);
         let pusher = other.join().unwrap();
@@ -120,15 +120,15 @@ fn two_looks_leave_the_items_there() {
 #[test]
 fn one_item_stays_or_is_popped() {
     model(|| {
-        let (shards, [pusher, mut looker]) = pushed(&[1]);
-        let mut look = look(&mut looker);
+        let (shards, [pusher, mut visitor]) = pushed(&[1]);
+        let mut visit = first_visit(&mut visitor);
         let popper = thread::spawn({
             let shards = Arc::clone(&shards);
             move || pop(&shards)
         });
-        look.turn();
-        look.end();
-        drop(look);
+        visit.next_part();
+        visit.end();
+        drop(visit);
         let popped = popper.join().unwrap();
         assert!(popped.is_some() || pop(&shards) == Some(1));
         assert_eq!(pop(&shards), None);

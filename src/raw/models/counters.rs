@@ -44,9 +44,9 @@ fn never_drained_while_an_item_is_put_back() {
         let shards = Arc::new(Shards::new(false));
         let mut endpoint = Endpoint::new(Arc::clone(&shards));
         endpoint.push(1);
-        let mut look = endpoint.look(&mut 0).unwrap();
-        look.turn();
-        never_drained(&shards, || look.end());
+        let mut visit = endpoint.visit_shard(&mut 0).unwrap();
+        visit.next_part();
+        never_drained(&shards, || visit.end());
     });
 }
 
