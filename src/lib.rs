@@ -133,6 +133,7 @@
 //! | `tracing` | queues with a name emit events: retries, dead letters, expired leases, closing |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit words");
@@ -151,6 +152,7 @@ mod order;
 mod policy;
 mod queue;
 mod rate;
+#[allow(unsafe_code)]
 mod raw;
 mod select;
 mod stats;

@@ -69,8 +69,7 @@ impl<T, O: Order<T>> Local<T, O> {
 /// Commits.
 impl<T, O: Order<T>> CellOf<T, O> {
     /// Commits without notifying waiters, which [`Local::wake_for`] does.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // a few stores
+    #[inline(always)] // a few stores
     pub(crate) fn commit(&mut self) -> CommitCounts {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();

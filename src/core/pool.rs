@@ -42,8 +42,7 @@ impl<T, O: Order<T>> Pool<T, O> {
 
     /// The handle of the current thread. `None`: it is in use, or the thread ends; one [of the pool](Pool::check_out)
     /// serves.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push and the pop without a handle
+    #[inline(always)] // the push and the pop without a handle
     pub(crate) fn own(&self) -> Option<Own<'_, CellOf<T, O>>> {
         self.threads.own(|| self.make())
     }

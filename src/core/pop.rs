@@ -14,8 +14,7 @@ use std::time::Duration;
 
 /// Pops that are committed at once.
 impl<T, O: Order<T>> CellOf<T, O> {
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     pub(crate) fn pop(&mut self) -> Result<T, PopError> {
         if Shared::<T, O>::SORTS || self.is_unsettled() || self.get_mut().word().slows_pop() {
             return self.pop_slowly();
@@ -33,8 +32,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Pops an item where a pop need not check more than the shards beforehand.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     fn pop_plainly(&mut self) -> Option<T> {
         let stored = self.endpoint.pop()?;
         Some(self.deliver(stored))
@@ -42,8 +40,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Pops the next item of the present shard if nothing else has to be done: see [`Local::may_take_at_once`]. The caller
     /// then [delivers](Local::deliver_at_once) it.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a woken task
+    #[inline(always)] // the pop of a woken task
     pub(crate) fn claim_at_once(&mut self) -> Option<StoredOf<T, O>> {
         if !self.may_take_at_once() {
             return None;
@@ -53,8 +50,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// The result of a wait that has [claimed](Local::claim_at_once) an item. It contains no call but the last one, so that
     /// the wait saves no registers.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a woken task
+    #[inline(always)] // the pop of a woken task
     pub(crate) fn deliver_at_once<R>(
         &mut self,
         stored: StoredOf<T, O>,
@@ -75,8 +71,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// The item of a pop that is committed at once.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     fn deliver(&mut self, stored: StoredOf<T, O>) -> T {
         let word = self.ready.word_after_pop();
         if word.has_work_after_pop() {
@@ -176,8 +171,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
 impl<T, O: Order<T>> CellOf<T, O> {
     /// Takes one more item into the hold, if the next one is there and nothing else has to be done.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
+    #[inline(always)] // the pop of a transaction
     pub(crate) fn hold_at_once(&self) -> Option<ItemRef<'_, StoredOf<T, O>>> {
         self.hold_next(Local::allows_hold)
     }
@@ -201,8 +195,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Whether a pop of a transaction has nothing to do besides taking the item.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
+    #[inline(always)] // the pop of a transaction
     fn allows_hold(&self) -> bool {
         let word = self.word().with(self.extra_mode);
         !word.slows_pop() && (!word.is_bounded() || !self.permits.has_extra())
@@ -212,8 +205,7 @@ impl<T, O: Order<T>> Local<T, O> {
 /// Pops of a transaction.
 impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Takes one more item into the hold.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a worker
+    #[inline(always)] // the pop of a worker
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         wait::yield_to_served(self);
         self.hold_one()
@@ -233,8 +225,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         self.shared.why_empty()
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
+    #[inline(always)] // as above
     fn hold_one(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         let word = self.word();
         if !self.needs_no_preparation(word) {

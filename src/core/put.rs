@@ -33,8 +33,7 @@ impl<T, O: Order<T>, F: Fn(&Shared<T, O>, &T) -> Option<PushMetaOf<T, O>>> Regis
 
 /// Pushes of one item.
 impl<T, O: Order<T>> CellOf<T, O> {
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push
+    #[inline(always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
         if Shared::<T, O>::SORTS || self.is_unsettled() || !self.get_mut().takes_push() {
             return self.push_slowly(item);
@@ -58,8 +57,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
 /// Pushes of a transaction.
 impl<T, O: Order<T>> CellOf<T, O> {
     /// Stages an item if the queue is plain and nothing else has to be done: no barrier passed, no memory allocated.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push of a transaction
+    #[inline(always)] // the push of a transaction
     pub(crate) fn stage_at_once(&self, item: T) -> Result<(), T> {
         let meta = O::Meta::default();
         let staged = self.stage_next(
@@ -80,16 +78,14 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Whether an item can be [published](Self::publish) at once; it has its permit then.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push
+    #[inline(always)] // the push
     fn takes_push(&mut self) -> bool {
         let word = self.word();
         !word.slows_push() || word.is_only_bounded() && self.permits.take_ahead()
     }
 
     /// Pushes an item that has a permit and needs no registration.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push
+    #[inline(always)] // the push
     fn publish(&mut self, item: T) -> Result<(), PushError<T>> {
         let meta = O::Meta::default();
         let hidden = self.endpoint.push_hidden(Stored { item, meta });

@@ -240,8 +240,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Takes up to `most` items from the shards or from the order. Permits are released before any further user code
     /// runs: a pace, a clock or a comparison of keys may panic.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of an order
+    #[inline(always)] // the pop of an order
     fn take_from<G: Target<T, O>>(
         shared: &Shared<T, O>,
         endpoint: &mut Endpoint<StoredOf<T, O>>,

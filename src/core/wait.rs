@@ -186,8 +186,7 @@ where
 }
 
 /// As [`wait_for_item`], for a waiter that is not the leader. It may become it.
-#[inline(always)]
-#[allow(clippy::inline_always)] // the wait of a task
+#[inline(always)] // the wait of a task
 fn wait_without_lead<T, O, C, R>(
     user: &mut C,
     wake_target: &WakeTarget<'_>,
@@ -299,8 +298,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Whether an attempt would certainly find nothing. A waiter needs no strict Empty: for each shard, by the barriers of
     /// the waiter and of a publisher, one sees the other.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wait of a task
+    #[inline(always)] // the wait of a task
     pub(super) fn looks_empty(&self, word: ModeWord) -> bool {
         !word.slows_pop() && self.endpoint.looks_empty()
     }

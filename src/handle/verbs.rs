@@ -25,8 +25,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     #[doc(alias("send", "enqueue", "try_send"))]
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // a few stores, beyond the compiler's estimate
+    #[inline(always)] // a few stores, beyond the compiler's estimate
     pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
         self.cell().push(item)
     }

@@ -27,8 +27,7 @@ impl<T, M, S, const TIMED: bool> Receive<Stored<T, M>> for Arrivals<'_, S, TIMED
 where
     S: Sequence<T, M>,
 {
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // for each item
+    #[inline(always)] // for each item
     fn receive(&mut self, entry: Entry<Stored<T, M>>) {
         if TIMED {
             self.0.arrive_timed(entry);

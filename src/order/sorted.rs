@@ -54,8 +54,7 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
     }
 
     /// Takes the next item, and unregisters removed ones.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of an order
+    #[inline(always)] // the pop of an order
     fn next(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
         let mut partition = self.lock();
         let Dequeued { entry, gone } = loop {
@@ -109,8 +108,7 @@ where
         ready
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
+    #[inline(always)] // as above
     fn take(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
         self.next(for_good)
     }

@@ -31,8 +31,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     #[doc(alias("send", "enqueue", "try_send"))]
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // beyond the compiler's estimate: most of it is never executed
+    #[inline(always)] // beyond the compiler's estimate: most of it is never executed
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
         // As `Queue::call`, but inlined.
         match self.pool.own() {
@@ -57,8 +56,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PopError::Empty`] if nothing was ready at some point during the call, or nothing [may be
     /// taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     #[doc(alias("recv", "receive", "dequeue", "try_recv", "take"))]
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
+    #[inline(always)] // as above
     pub fn pop(&self) -> Result<T, PopError> {
         match self.pool.own() {
             Some(mut own) => own.pop(),

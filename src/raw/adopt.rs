@@ -59,8 +59,7 @@ impl<T> Hold<T> {
     ///
     /// The run was whole and had `count` items, which the caller has claimed; nobody else uses the block. The hold
     /// has no block in use.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of an aborted item
+    #[inline(always)] // the pop of an aborted item
     unsafe fn adopt(&mut self, run: &Run<T>, count: usize) {
         let block = run.block();
         // SAFETY: by contract.

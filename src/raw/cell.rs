@@ -157,8 +157,7 @@ impl<L: Session> LocalCell<L> {
 
     /// Takes one more item into the hold by [`Endpoint::hold_next`], if the cell is not borrowed, and the contents allow
     /// it.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
+    #[inline(always)] // the pop of a transaction
     pub(crate) fn hold_next(&self, allows: fn(&L) -> bool) -> Option<ItemRef<'_, L::Stored>> {
         // SAFETY: `allows` has nothing but the contents, and nothing here runs other code than the allocator's; neither
         // can reach the cell.
@@ -182,8 +181,7 @@ impl<L: Session> LocalCell<L> {
     /// Stages an item if the cell is not borrowed, the segment has room, and the contents allow it, before and after the
     /// transaction announces that it stages. The announcement stands if only the latter do not: then the caller stages the
     /// item otherwise, or ends the announcement.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push of a transaction
+    #[inline(always)] // the push of a transaction
     pub(crate) fn stage_next(
         &self,
         item: L::Stored,
@@ -208,8 +206,7 @@ impl<L: Session> LocalCell<L> {
 
     /// The contents, if the cell is neither borrowed nor lent, and they allow it. They may be used until anything else
     /// uses the cell.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
+    #[inline(always)] // as above
     fn unborrowed(&self, allows: fn(&L) -> bool) -> Option<NonNull<L>> {
         if self.flags() != 0 {
             return None;
@@ -224,8 +221,7 @@ impl<L: Session> LocalCell<L> {
     /// # Panics
     ///
     /// If they are already borrowed.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push and pop of a transaction
+    #[inline(always)] // the push and pop of a transaction
     #[track_caller]
     pub(crate) fn borrow(&self) -> Borrow<'_, L> {
         let Some(borrow) = self.try_borrow() else {
@@ -238,8 +234,7 @@ impl<L: Session> LocalCell<L> {
     }
 
     /// Borrows the contents if they are not borrowed.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
+    #[inline(always)] // as above
     pub(crate) fn try_borrow(&self) -> Option<Borrow<'_, L>> {
         if self.flags() == 0 {
             // ORDERING: Relaxed; the cell is not lent, so before the borrow ends only the thread that owns the

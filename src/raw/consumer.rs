@@ -136,8 +136,7 @@ impl<T> ShardCursor<T> {
     }
 
     /// Takes items from the head of the shard if its front is `passable`.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     pub(super) fn take_if<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -229,8 +228,7 @@ impl<T> Consumer<T> {
     }
 
     /// Whether certainly no item is visible in any attached shard, one after the other.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wait of a task
+    #[inline(always)] // the wait of a task
     pub(super) fn looks_empty(&self, shards: &Shards<T>) -> bool {
         match &self.shard {
             ShardCursor::Shard(cursor) if shards.is_only(self.flag) && cursor.looks_empty() => true,
@@ -239,8 +237,7 @@ impl<T> Consumer<T> {
     }
 
     /// Takes one item. Returns `None` if the queue was strictly empty.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     pub(super) fn take_one(&mut self, shards: &Shards<T>) -> Option<T> {
         match self.take_next() {
             None => self.search_one(shards),
@@ -249,8 +246,7 @@ impl<T> Consumer<T> {
     }
 
     /// Takes the next item of the present shard if [nothing else has to be done](Cursor::take_next).
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     pub(super) fn take_next(&mut self) -> Option<T> {
         let ShardCursor::Shard(cursor) = &mut self.shard else {
             return None;
@@ -260,8 +256,7 @@ impl<T> Consumer<T> {
 
     /// The cursor on the present shard, and the hold's room for one item of it, if there is any. The injector does
     /// without.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
+    #[inline(always)] // the pop of a transaction
     pub(super) fn with_room<'c, 'h>(
         &'c mut self,
         hold: &'h mut Hold<T>,
@@ -371,8 +366,7 @@ impl<T> Consumer<T> {
     }
 
     /// Frees the memory of its empty shard, if that has no owner.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wait of a task
+    #[inline(always)] // the wait of a task
     pub(super) fn rest(&mut self, shards: &Shards<T>) {
         let (ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor)) = &mut self.shard else {
             return;
@@ -514,8 +508,7 @@ impl<T> Consumer<T> {
         found
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // a search enters all shards by it
+    #[inline(always)] // a search enters all shards by it
     fn enter(&mut self, shards: &Shards<T>, number: usize) {
         if number != self.number {
             self.shard.leave();

@@ -87,8 +87,7 @@ impl<T> Cursor<T> {
     }
 
     /// Takes the item at the head if [nothing else has to be done](Cursor::claim_next).
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     pub(super) fn take_next(&mut self) -> Option<T> {
         let slot = self.claim_next()?;
         // SAFETY: claimed just now, and so filled and the caller's.
@@ -96,8 +95,7 @@ impl<T> Cursor<T> {
     }
 
     /// Takes the item at the head into the room for it, in the same case. Returns whether it did.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
+    #[inline(always)] // the pop of a transaction
     pub(super) fn hold_next(&mut self, room: Room<'_, T>) -> bool {
         let Some(item) = self.take_next() else {
             return false;
@@ -118,8 +116,7 @@ impl<T> Cursor<T> {
     /// and it is not the last one before the consumer compares shards. Returns its slot.
     ///
     /// This path calls nothing, so that it needs no stack. `None`: [`Cursor::take`] decides.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     fn claim_next(&mut self) -> Option<&Slot<T>> {
         let (shard, head) = (self.shard(), self.head);
         let next = head.after(1);
@@ -148,15 +145,13 @@ impl<T> Cursor<T> {
     /// Moves up to `most` items from the head into the sink, unless returned ones come first.
     ///
     /// Claims from the last seen head on; the claim is lost if the head has moved since.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     pub(super) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
         self.take_if(sink, most, Front::is_clear)
     }
 
     /// Same as [`Cursor::take`], if the front is `passable`.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     pub(super) fn take_if<S: Sink<T>>(
         &mut self,
         sink: &mut S,
@@ -202,7 +197,7 @@ impl<T> Cursor<T> {
 
     /// Claims up to `most` positions at the head, for which the sink has room. Returns the first one and their number.
     #[inline(always)]
-    #[allow(clippy::inline_always, clippy::cast_possible_truncation)] // the pop; 64-bit only
+    #[allow(clippy::cast_possible_truncation)] // 64-bit only
     fn claim<S: Sink<T>>(
         &mut self,
         sink: &mut S,
@@ -231,8 +226,7 @@ impl<T> Cursor<T> {
     }
 
     /// Counts the moved out positions if the segment is exhausted.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     fn flush_if_exhausted(&mut self) {
         if self.head >= self.end {
             self.flush();
@@ -240,8 +234,7 @@ impl<T> Cursor<T> {
     }
 
     /// Loads the current limit, above the head. It is cached if there is more than one item before it.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     fn renew(&mut self) -> Result<Head, Take> {
         let tail = Head::first_at(self.shard().tail());
         if self.head >= tail {

@@ -142,8 +142,7 @@ impl<T> Hold<T> {
     }
 
     /// Room for one item from `home`, if there is any.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
+    #[inline(always)] // the pop of a transaction
     pub(super) fn room(&mut self, home: &Front<T>) -> Option<Room<'_, T>> {
         self.has_room(home).then_some(Room(self))
     }
@@ -376,8 +375,7 @@ impl<T> Hold<T> {
     }
 
     /// Returns all items to the shards they came from, in order, as one run per shard and block.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the abort
+    #[inline(always)] // the abort
     pub(super) fn give_back(&mut self) {
         match self.parts.last() {
             Some(last) if !self.scattered && self.len > 0 => {

@@ -146,8 +146,7 @@ impl<T, R: Receive<T>> Sink<T> for PassOn<'_, R> {
         wanted
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // for each item
+    #[inline(always)] // for each item
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
         self.0.receive(Entry { item, delivery });
     }

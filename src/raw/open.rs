@@ -50,8 +50,7 @@ impl<'h, L: Session> Open<'h, L> {
     }
 
     /// See [`LocalCell::borrow`].
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push and pop of a transaction
+    #[inline(always)] // the push and pop of a transaction
     #[track_caller]
     pub(crate) fn borrow(&self) -> Borrow<'_, L> {
         self.cell().borrow()

@@ -1,8 +1,7 @@
 //! Loading memory into a cache before it is used.
 
 /// Asks the processor to load the beginning of a value, which will be used soon, into its cache.
-#[inline(always)]
-#[allow(clippy::inline_always)] // an instruction
+#[inline(always)] // an instruction
 pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch has no effect but on caches, whatever the address.

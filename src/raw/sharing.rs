@@ -52,8 +52,7 @@ impl<S> ByProof<S> {
 impl<S> Deref for ByProof<S> {
     type Target = S;
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // each pop of an order
+    #[inline(always)] // each pop of an order
     fn deref(&self) -> &S {
         &self.value
     }

@@ -109,8 +109,7 @@ impl<C: ThreadValue> ThreadCells<C> {
     }
 
     /// The slot of the current thread, if the thread remembers it.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push and the pop without a handle
+    #[inline(always)] // the push and the pop without a handle
     fn known_slot(&self) -> Option<&ThreadSlot<C>> {
         let known = KNOWN.try_with(|known| known.find(Arc::as_ptr(&self.slots)));
         let slot = known.ok().flatten()?;

@@ -11,6 +11,7 @@ compile_error!("`--cfg shuttle` needs the feature `shuttle`");
 #[cfg(all(yields, any(loom, shuttle)))]
 compile_error!("`--cfg yields` is for the atomics of std");
 
+#[allow(unsafe_code)] // one system call
 pub(crate) mod barrier;
 mod defer;
 #[cfg(all(loom, test))]

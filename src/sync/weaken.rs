@@ -60,8 +60,7 @@ pub(crate) use {planted, step, weak};
 
 /// Whether the ordering, barrier or step with this name is weakened.
 #[cfg(not(any(loom, yields)))]
-#[inline(always)]
-#[allow(clippy::inline_always)] // a constant
+#[inline(always)] // a constant
 pub(crate) const fn is_weakened(_name: &'static str) -> bool {
     false
 }

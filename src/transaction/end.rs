@@ -32,8 +32,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias("ack", "acknowledge"))]
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // a few stores
+    #[inline(always)] // a few stores
     pub fn commit(self) -> Taken<'h, T, O>
     where
         O: Unleased,
@@ -68,8 +67,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     }
 
     /// Commits, when nothing can be taken back any more.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
+    #[inline(always)] // as above
     fn conclude(mut self) -> Taken<'h, T, O> {
         if self.open.cell_mut().get_mut().is_guarded() {
             return self.conclude_guarded();
@@ -77,8 +75,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         self.end_by_commit()
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
+    #[inline(always)] // as above
     fn end_by_commit(self) -> Taken<'h, T, O> {
         let cell = self.open.close();
         let outcome = cell.commit();

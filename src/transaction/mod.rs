@@ -130,8 +130,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// # Panics
     ///
     /// If it [is borrowed](Transaction#borrowing).
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push and pop
+    #[inline(always)] // the push and pop
     #[track_caller]
     pub(crate) fn local(&self) -> Borrow<'_, Local<T, O>> {
         self.open.borrow()

@@ -32,8 +32,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// # Panics
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
+    #[inline(always)] // the pop of a transaction
     #[track_caller]
     pub fn pop(&self) -> Result<Item<'_, T>, PopError> {
         let cell = self.open.cell();

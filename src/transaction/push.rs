@@ -32,8 +32,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// # Panics
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push of a transaction
+    #[inline(always)] // the push of a transaction
     #[track_caller]
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
         match self.open.cell().stage_at_once(item) {

@@ -143,8 +143,7 @@ impl WaitQueue {
     /// Wakes waiters for `count` published things, and returns the word as it is then.
     ///
     /// Where there is a waiter, the lock serves as the fence: who enters or closes later sees what was published before.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push to a waiting task
+    #[inline(always)] // the push to a waiting task
     pub(crate) fn notify_slowly(&self, count: usize) -> ModeWord {
         if count == 0 || self.word().waiting() == 0 {
             let word = self.fenced_word();
@@ -187,8 +186,7 @@ impl WaitQueue {
         }
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wake-up of one waiter
+    #[inline(always)] // the wake-up of one waiter
     fn wake_one(&self) {
         let mut list = lock(&self.list);
         let waker = list.wake_next();
@@ -285,8 +283,7 @@ impl WaitQueue {
 
     /// Adds a waiter, and returns the word, and how many are being served: if none is, it must attempt again before it
     /// sleeps.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wait of a task
+    #[inline(always)] // the wait of a task
     pub(super) fn enter(&self, key: WaiterKey, waker: Waker, gathers: bool) -> (ModeWord, usize) {
         let mut list = lock(&self.list);
         let serving = list.enter(key, waker, gathers);

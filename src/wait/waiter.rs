@@ -88,8 +88,7 @@ impl Waiter {
     /// `spare`: whether a newcomer may attempt although this number of older waiters are being served. `is_vain`: whether
     /// not to attempt: that of a newcomer, since it should enter first, or one behind a barrier, given the word from before
     /// the barrier, since it would certainly find nothing that was published before.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wait of a task
+    #[inline(always)] // the wait of a task
     pub(crate) fn poll<C: DerefMut<Target = impl Waits>, R>(
         user: &mut C,
         wanted: Wanted,
@@ -127,8 +126,7 @@ impl Waiter {
 
     /// Enters the wait queue, and returns its word, and how many waiters are being served: if none is, it must attempt
     /// again before it sleeps.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wait of a task
+    #[inline(always)] // the wait of a task
     fn enter(&mut self, wait_queue: &WaitQueue, waker: Waker, gathers: bool) -> (ModeWord, usize) {
         let own = self.record.get_or_insert_with(|| wait_queue.new_record());
         let entered = wait_queue.enter(own.key, waker, gathers);
@@ -208,8 +206,7 @@ impl Waiter {
 }
 
 impl<S, E> Attempt<'_, S, E> {
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wait of a task
+    #[inline(always)] // the wait of a task
     fn enter<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,

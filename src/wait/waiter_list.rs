@@ -83,8 +83,7 @@ impl WaiterList {
     }
 
     /// Adds an idle waiter, and returns how many are being served: only if none is, it may simply attempt.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wait of a task
+    #[inline(always)] // the wait of a task
     pub(super) fn enter(&mut self, key: WaiterKey, waker: Waker, gathers: bool) -> usize {
         if self.last != Some(key) {
             self.move_to_end(key);
@@ -172,8 +171,7 @@ impl WaiterList {
     }
 
     /// Marks the oldest waiter as woken, and returns its waker.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wake-up of one waiter
+    #[inline(always)] // the wake-up of one waiter
     pub(super) fn wake_next(&mut self) -> Option<Waker> {
         let (waker, after) = self.wake(self.next?);
         self.next = self.waiting_from(after);
@@ -200,8 +198,7 @@ impl WaiterList {
     }
 
     /// Marks a waiter as woken, and returns its waker and the next entry.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wake-up of one waiter
+    #[inline(always)] // the wake-up of one waiter
     fn wake(&mut self, key: WaiterKey) -> (Option<Waker>, Option<WaiterKey>) {
         let entry = &mut self.entries[key];
         let waker = entry.waker.take();

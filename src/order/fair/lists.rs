@@ -79,8 +79,7 @@ impl<T> Lists<T> {
         self.chunks.is_wasteful(self.len)
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the arrival
+    #[inline(always)] // the arrival
     pub(super) fn push_back(&mut self, list: &mut KeyItems, entry: Entry<T>) {
         list.last = if list.is_empty() || Places::<T>::ends_chunk(list.last) {
             self.append_chunk(list)

@@ -294,8 +294,7 @@ impl<T> Rounds<T> {
 }
 
 impl<T> Sequence<T, KeyMeta> for Rounds<T> {
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // by the intake, for each item
+    #[inline(always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
         let (meta, entry) = without_key(entry);
         let (key, is_new) = self.keys.get_or_insert(meta.key);

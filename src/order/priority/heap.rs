@@ -343,8 +343,7 @@ impl<T> PriorityHeap<T> {
 
 impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     /// A scheduled item waits even if it is due: only [`Sequence::advance`] knows the time.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // by the intake, for each item
+    #[inline(always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         self.last += 1;
         if self.ageing.is_none() && !entry.item.meta.is_scheduled() {

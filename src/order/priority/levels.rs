@@ -60,8 +60,7 @@ impl Levels {
     }
 
     /// Adds an item that belongs behind all others of its priority, next to the last one there, and returns its place.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the arrival
+    #[inline(always)] // the arrival
     pub(super) fn append<T>(&mut self, slab: &mut ItemSlab<T>, mut item: SlabItem<T>) -> u32 {
         let level = item.link.meta.priority();
         let Some(ends) = self.ends.get_mut(usize::from(level)) else {

@@ -131,8 +131,7 @@ impl<T> ItemSlab<T> {
 
     /// Puts an item into the place behind `near`, if that is vacant and in the same chunk; otherwise into a vacant chunk.
     /// `near` is the place of an item, or nowhere.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the arrival
+    #[inline(always)] // the arrival
     pub(super) fn put(&mut self, item: SlabItem<T>, near: u32) -> u32 {
         let mut place = near.wrapping_add(1);
         if !Places::<T>::begins_chunk(place) && self.is_vacant(place) {

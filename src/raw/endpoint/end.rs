@@ -62,8 +62,7 @@ impl<T> Endpoint<T> {
     }
 
     /// Gives back the held items, and returns their number.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the abort
+    #[inline(always)] // the abort
     pub(crate) fn give_back(&mut self, _: &Unborrowed<'_>) -> usize {
         let held = self.held();
         if held > 0 {

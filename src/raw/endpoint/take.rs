@@ -25,8 +25,7 @@ impl<T> Endpoint<T> {
     /// Whether certainly no item is visible in any shard, each at an instant of its own. A hint: only a pop that finds
     /// none has proved that there was none. Every item is visible that was published before the caller's last barrier,
     /// and not taken since.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the wait of a task
+    #[inline(always)] // the wait of a task
     pub(crate) fn looks_empty(&self) -> bool {
         self.consumer.looks_empty(&self.shards)
     }
@@ -38,8 +37,7 @@ impl<T> Endpoint<T> {
     }
 
     /// Pops one item without a transaction.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     pub(crate) fn pop(&mut self) -> Option<T> {
         let item = self.consumer.take_one(&self.shards)?;
         self.counters().count_popped(1);
@@ -47,8 +45,7 @@ impl<T> Endpoint<T> {
     }
 
     /// Pops the next item of the present shard if [nothing else has to be done](crate::raw::cursor::Cursor::take_next).
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[inline(always)] // the pop
     pub(crate) fn pop_next(&mut self) -> Option<T> {
         let item = self.consumer.take_next()?;
         self.counters().count_popped(1);
@@ -68,8 +65,7 @@ impl<T> Endpoint<T> {
     }
 
     /// Takes one more item into the hold if [nothing else has to be done](crate::raw::cursor::Cursor::hold_next).
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
+    #[inline(always)] // the pop of a transaction
     pub(crate) fn hold_next(&mut self) -> bool {
         let counters = self.counters();
         // Asked before anything is counted: a hold without a block is about to adopt one.
@@ -95,8 +91,7 @@ impl<T> Endpoint<T> {
         self.hold_by(Consumer::hold_one)
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a worker
+    #[inline(always)] // the pop of a worker
     fn hold_by(
         &mut self,
         take: impl FnOnce(&mut Consumer<T>, &Shards<T>, &mut Hold<T>) -> bool,
