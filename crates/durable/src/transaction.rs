@@ -85,6 +85,8 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
 
     /// Aborts.
     pub(crate) fn rollback(&mut self) {
+        // The hook of a worker is told when the letters are on the disk.
+        let awaits_letters = self.local.failure.is_some() && self.makes_letters();
         let Local {
             shared,
             batch,
@@ -98,6 +100,9 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         match failure.take() {
             None => self.ram.rollback(),
             Some(why) => self.ram.rollback_with(why.reason, why.error, why.backoff),
+        }
+        if awaits_letters {
+            self.local.shared.await_letters(self.ram.died());
         }
     }
 

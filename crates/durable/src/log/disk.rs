@@ -217,6 +217,7 @@ impl Disk {
         let free = self.measure();
         // A push that is as large as the reserve shall fit again.
         if self.is_short(free, self.reserve) {
+            // What was written may be in journals that are not needed any more.
             let is_worth = written >= WORTH.max(self.reserve / 2);
             if is_worth || self.can_merge(&self.books.lock(), free) {
                 self.reclaim();

@@ -19,7 +19,7 @@ const IDLE_CHECK_PAUSE: Duration = Duration::from_millis(1);
 const MAX_IDLE_CHECKS: usize = 1_000;
 
 /// How long a `join` of a debug build waits until it reports for what.
-const JOIN_REPORT_DELAY: Duration = Duration::from_secs(1);
+pub(super) const JOIN_REPORT_DELAY: Duration = Duration::from_secs(1);
 
 /// What a pool does with its queue as a whole.
 pub(super) trait Pooled: Send + Sync {
@@ -190,9 +190,13 @@ impl Crew {
     }
 
     /// What a `join` waits for that might not come, if all workers have waited for a while.
-    pub(super) fn what_a_join_waits_for(&self, queue: &dyn Pooled) -> Option<String> {
+    pub(super) fn what_a_join_waits_for(
+        &self,
+        queue: &dyn Pooled,
+        delay: Duration,
+    ) -> Option<String> {
         loop {
-            let report = self.wait(JOIN_REPORT_DELAY).ok()?;
+            let report = self.wait(delay).ok()?;
             let first = report.stuck.first()?;
             if queue.is_closed() || !self.workers.iter().all(Worker::is_idle) {
                 continue;
@@ -223,5 +227,23 @@ impl Crew {
 
     pub(super) fn status(&self) -> Vec<WorkerStatus> {
         self.workers.iter().map(Worker::status).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_join_reports_an_open_queue_whose_workers_are_idle() {
+        let files = tempfile::tempdir().unwrap();
+        let store = crate::Store::open(files.path()).unwrap();
+        let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+        let crew = Crew::new("sum", 2, None, Backoff::fixed(Duration::ZERO));
+        let report = || crew.what_a_join_waits_for(&queue, Duration::ZERO);
+        let waits = "`join` waits for 2 idle workers, the first of which is `sum-0`";
+        assert!(report().unwrap().starts_with(waits));
+        crew.workers.iter().for_each(|worker| crew.end(worker));
+        assert_eq!(report(), None);
     }
 }

@@ -32,7 +32,7 @@ pub use task::RunTransaction;
 use crate::error::StoreError;
 use crate::order::Order;
 use crate::DurableQueue;
-use crew::{Crew, Pooled};
+use crew::{Crew, Pooled, JOIN_REPORT_DELAY};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -111,7 +111,10 @@ impl Workers {
     /// [`StoreError::Poisoned`]: they ended because of it.
     pub fn join(mut self) -> Result<Report, StoreError> {
         if cfg!(debug_assertions) {
-            if let Some(what) = self.crew.what_a_join_waits_for(&*self.queue) {
+            let waits_for = self
+                .crew
+                .what_a_join_waits_for(&*self.queue, JOIN_REPORT_DELAY);
+            if let Some(what) = waits_for {
                 eprintln!("requeue: {what}");
             }
         }

@@ -145,9 +145,6 @@ impl Shift {
         };
         self.blame(&mut tx, reason, error.clone());
         swallow_panic(|| tx.core_mut().rollback());
-        if deliveries.letters {
-            tx.shared().await_letters(tx.core().ram.died());
-        }
         swallow_panic(|| drop(tx));
         Err(Failed {
             deliveries,
