@@ -243,7 +243,9 @@ mod tests {
         let report = || crew.what_a_join_waits_for(&queue, Duration::ZERO);
         let waits = "`join` waits for 2 idle workers, the first of which is `sum-0`";
         assert!(report().unwrap().starts_with(waits));
-        crew.workers.iter().for_each(|worker| crew.end(worker));
+        for worker in &crew.workers {
+            crew.end(worker);
+        }
         assert_eq!(report(), None);
     }
 }

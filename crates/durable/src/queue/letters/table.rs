@@ -199,7 +199,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let overflow = Arc::clone(&limit.overflow);
         let then = move |written: Result<(), StoreError>| {
             if written.is_ok() {
-                excess.into_iter().for_each(|letter| overflow(letter));
+                for letter in excess {
+                    overflow(letter);
+                }
             }
         };
         // On an error nothing was removed, and nothing is written any more.
