@@ -299,7 +299,7 @@ impl<T, O: Order<T>> Local<T, O> {
     ///
     /// An item at the head may have been published after the last pop; one behind another item was not, since that
     /// one is still to be popped. A pop that finds that one gone finds ours before it returns `Closed`: see
-    /// `raw/strict.rs`.
+    /// `raw/registry/strict.rs`.
     #[cold]
     #[inline(never)]
     fn retract_if_late(&mut self) -> Result<(), PushError<T>> {

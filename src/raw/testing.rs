@@ -1,15 +1,15 @@
 //! Helpers for tests of endpoints without a cell, and of shards without an endpoint.
 
-use super::cell::Unborrowed;
-use super::consumer::Consumer;
-use super::endpoint::Endpoint;
+use crate::raw::handle::cell::Unborrowed;
+use crate::raw::handle::endpoint::Endpoint;
 #[cfg(not(any(loom, shuttle)))]
-use super::entry::DeliveryMeta;
-use super::entry::Entry;
+use crate::raw::hold::HeldPosition;
 #[cfg(not(any(loom, shuttle)))]
-use super::hold::HeldPosition;
-use super::intake::Receive;
-use super::shards::Shards;
+use crate::raw::memory::entry::DeliveryMeta;
+use crate::raw::memory::entry::Entry;
+use crate::raw::registry::consumer::Consumer;
+use crate::raw::registry::intake::Receive;
+use crate::raw::registry::shards::Shards;
 
 pub(super) const UNBORROWED: &Unborrowed<'_> = &Unborrowed::new();
 

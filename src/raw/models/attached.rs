@@ -1,7 +1,7 @@
 //! The set of attached shards: additions against removals.
 
 use super::*;
-use crate::raw::attached::AttachedSet;
+use crate::raw::shard::attached::AttachedSet;
 use crate::sync::model::model_of;
 use crate::sync::{AtomicBool, Ordering};
 

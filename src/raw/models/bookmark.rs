@@ -1,8 +1,8 @@
 //! Looks at the items of a shard, one at a time: bookmarks.
 
 use super::*;
-use crate::raw::bookmark::ShardVisit;
-use crate::raw::consumer::ShardCursor;
+use crate::raw::handle::bookmark::ShardVisit;
+use crate::raw::registry::consumer::ShardCursor;
 use crate::sync::model::large_model;
 
 /// Shards with these items in the first of them, its producer, and an endpoint without a shard.

@@ -3,7 +3,7 @@
 //! The endpoints are warmed up first, as in `empty.rs`.
 
 use super::*;
-use crate::raw::joint::{JointRecord, Tails};
+use crate::raw::shard::joint::{JointRecord, Tails};
 use crate::raw::{commit_together, Intake, Party};
 use crate::sync::model::model_of;
 

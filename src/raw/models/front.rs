@@ -1,9 +1,9 @@
 //! The front of a shard: aborts against claims.
 
 use super::*;
-use crate::raw::entry::DeliveryMeta;
-use crate::raw::front::Front;
-use crate::raw::sink::Sink;
+use crate::raw::memory::entry::DeliveryMeta;
+use crate::raw::shard::front::Front;
+use crate::raw::shard::sink::Sink;
 use crate::sync::{AtomicBool, Ordering};
 
 #[test]

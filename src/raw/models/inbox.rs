@@ -1,7 +1,7 @@
 //! The inbox: producers against the consumer.
 
 use super::*;
-use crate::raw::inbox::{Inbox, Vacant};
+use crate::raw::memory::inbox::{Inbox, Vacant};
 use loom::cell::Cell;
 
 /// A value tracked by loom: a read that does not happen after the write is an error.

@@ -1,8 +1,8 @@
 //! The injector: many producers and many consumers.
 
 use super::*;
-use crate::raw::front::Front;
 use crate::raw::injector::Injector;
+use crate::raw::shard::front::Front;
 
 /// Takes one item, if there is one.
 fn pop(injector: &Injector<u32>) -> Option<u32> {

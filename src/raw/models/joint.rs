@@ -1,7 +1,7 @@
 //! Commits over several queues.
 
 use super::*;
-use crate::raw::joint::{JointRecord, Tail, Tails};
+use crate::raw::shard::joint::{JointRecord, Tail, Tails};
 use crate::raw::{commit_together, Party};
 
 impl Party for Pusher {

@@ -3,7 +3,7 @@
 //! The endpoints are warmed up first, as in `empty.rs`.
 
 use super::*;
-use crate::raw::strict::Remainder;
+use crate::raw::registry::strict::Remainder;
 
 fn endpoint(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     Endpoint::new(Arc::clone(shards))

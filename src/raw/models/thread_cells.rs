@@ -1,7 +1,7 @@
 //! The values of threads: threads that end, and tables that are dropped meanwhile.
 
 use super::*;
-use crate::raw::thread_cells::{end_thread, ThreadCells, ThreadValue};
+use crate::raw::handle::thread_cells::{end_thread, ThreadCells, ThreadValue};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::cell::Cell;
 

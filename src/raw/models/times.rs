@@ -1,10 +1,10 @@
 //! Times of items, against pops and against queries for the oldest item.
 
 use super::*;
-use crate::raw::entry::DeliveryMeta;
-use crate::raw::front::Front;
 use crate::raw::injector::Injector;
-use crate::raw::sink::Sink;
+use crate::raw::memory::entry::DeliveryMeta;
+use crate::raw::shard::front::Front;
+use crate::raw::shard::sink::Sink;
 
 /// A sink that checks that each item has its own time.
 struct Checked(Vec<u32>);

@@ -1,0 +1,247 @@
+//! Bookmarks: items of a shard are visited in their place, a part at a time.
+//!
+//! A *bookmark* is a run that is linked before its items are in it. It keeps their place in the stack of returned runs:
+//! nobody claims them, and nobody unlinks the run. A visit to a shard goes through it with one bookmark after the other:
+//!
+//! | step | what others see |
+//! |---|---|
+//! | 1. links a bookmark on top | nothing new |
+//! | 2. moves the next items, of the first run below it, or at the head, into the bookmark | these items are held |
+//! | 3. calls the visitor | the same; pops pass over the bookmark |
+//! | 4. inserts the next bookmark below it | nothing new |
+//! | 5. makes the bookmark a common run, and counts that as an abort | the items are at their place again |
+//!
+//! and goes on with 2. So the items above the bookmark were visited, and those below it and at the head were not. Pops
+//! that come meanwhile take the former first. What an abort returns meanwhile is above too.
+//!
+//! A bookmark is unlinked by nobody else: an exhausted run is unlinked only when it is on top, and a bookmark does not
+//! count as exhausted. So the runs below it stay linked too, except those that its maker unlinks: the exhausted ones directly
+//! below it, since nobody else changes what follows a bookmark. A pop that finds
+//! only bookmarks and exhausted runs goes on at the head; as after an abort, its claim there fails if a bookmark
+//! became a run since it looked, because of the count in the head.
+//!
+//! For a strict Empty a visit is like a transaction that takes items and gives them back: a claim at the head moves that,
+//! the claim of the last item of a run increments `emptied`, and a run that was a bookmark never becomes one again.
+//!
+//! If several visit a shard at the same time, the order between their parts is unspecified.
+
+use crate::raw::handle::endpoint::Endpoint;
+use crate::raw::hold::{fitting, MOST_BYTES};
+use crate::raw::memory::entry::DeliveryMeta;
+use crate::raw::memory::row::Row;
+use crate::raw::registry::consumer::ShardCursor;
+use crate::raw::shard::block::{Block, Filled, HeldSlot};
+use crate::raw::shard::cursor::Take;
+use crate::raw::shard::front::Front;
+use crate::raw::shard::run::Run;
+use crate::raw::shard::sink::Sink;
+use crate::sync::SMALL;
+use crossbeam_utils::Backoff;
+use std::ptr::NonNull;
+
+/// The most items in a bookmark, fewer if they are large.
+fn part<T>() -> usize {
+    let part = if SMALL { 1 } else { 32 };
+    part.min(fitting::<T>(MOST_BYTES))
+}
+
+/// A bookmark, which is linked, and the items in it so far.
+struct Bookmark<T> {
+    block: Filled<T>,
+    run: NonNull<Run<T>>,
+    /// How many items it has room for.
+    room: usize,
+    items: usize,
+}
+
+impl<T> Bookmark<T> {
+    /// A bookmark with room for some of `left` items, at least for one.
+    fn new(home: &Front<T>, left: usize) -> Self {
+        let room = left.clamp(1, part::<T>());
+        let (block, run) = Block::allocate_bookmark(room, home);
+        Self {
+            block,
+            run,
+            room,
+            items: 0,
+        }
+    }
+
+    fn run(&self) -> &Run<T> {
+        // SAFETY: a bookmark is alive.
+        unsafe { self.run.as_ref() }
+    }
+
+    fn slot(&self, index: usize) -> &HeldSlot<T> {
+        // SAFETY: a bookmark is alive; the callers have checked that there is room for this index.
+        unsafe { Row::get(self.block, index) }
+    }
+}
+
+/// Accepts items that are not delivered.
+impl<T> Sink<T> for Bookmark<T> {
+    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+        wanted.min(self.room - self.items)
+    }
+
+    unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
+        let attempts = delivery.attempts.saturating_sub(1);
+        // SAFETY: there is room, and only the maker of a bookmark uses its slots.
+        unsafe {
+            self.slot(self.items).fill(
+                item,
+                DeliveryMeta {
+                    attempts,
+                    ..delivery
+                },
+            );
+        }
+        self.items += 1;
+    }
+}
+
+/// A visit to the items that are ready in one shard. They count as taken while they are in the bookmark.
+pub(crate) struct ShardVisit<'e, T> {
+    endpoint: &'e mut Endpoint<T>,
+    cursor: ShardCursor<T>,
+    bookmark: Bookmark<T>,
+    /// The most items that are still to be visited: those that were ready when it began.
+    left: usize,
+}
+
+impl<T> Endpoint<T> {
+    /// Begins a visit to the next attached shard with items, from number `shard` on, and advances `shard` past it.
+    pub(crate) fn visit_shard(&mut self, shard: &mut usize) -> Option<ShardVisit<'_, T>> {
+        let ready_in = |number| usize::try_from(self.shards.ready_in(number)).unwrap_or(usize::MAX);
+        let (number, ready) = loop {
+            let number = self.shards.next_from(*shard)?;
+            *shard = number + 1;
+            match ready_in(number) {
+                0 => {}
+                ready => break (number, ready),
+            }
+        };
+        let front = self.shards.front(number);
+        let bookmark = Bookmark::new(front, ready);
+        // SAFETY: a run of its own; the block is given up when the bookmark ends.
+        unsafe { front.link(bookmark.run, bookmark.run) };
+        // Counted again after the link: what an abort has returned before it is below the bookmark too.
+        let left = ready_in(number);
+        let cursor = ShardCursor::at(&self.shards, number);
+        Some(ShardVisit {
+            endpoint: self,
+            cursor,
+            bookmark,
+            left,
+        })
+    }
+}
+
+impl<T> ShardVisit<'_, T> {
+    /// The items that are being visited.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
+        let slot = |index| self.bookmark.slot(index).item();
+        // SAFETY: in the bookmark, of which the others take nothing.
+        (0..self.bookmark.items).map(move |index| unsafe { &*slot(index) })
+    }
+
+    /// Goes on to the next items, and returns how many were put back. `None`: none are left; those that were visited
+    /// last are put back at the [end](ShardVisit::end).
+    pub(crate) fn next_part(&mut self) -> Option<usize> {
+        if self.left == 0 {
+            return None;
+        }
+        let back = self.end_part(true);
+        let most = self.left.min(self.bookmark.room);
+        self.endpoint.count_taken(most);
+        let taken = self.fill(most);
+        self.endpoint.uncount_taken(most - taken);
+        self.left = if taken == most { self.left - taken } else { 0 };
+        Some(back)
+    }
+
+    /// Puts the items back that are being visited, and returns their number.
+    pub(crate) fn end(&mut self) -> usize {
+        let back = self.end_part(false);
+        let front = self.cursor.front(&self.endpoint.shards);
+        front.unlink_exhausted(); // an empty bookmark, above all
+        back
+    }
+
+    /// Makes the bookmark a run, after another one was inserted below it.
+    fn end_part(&mut self, goes_on: bool) -> usize {
+        if goes_on && self.bookmark.items == 0 {
+            return 0; // of the first part
+        }
+        let front = self.cursor.front(&self.endpoint.shards);
+        let next = goes_on.then(|| Bookmark::new(front, self.left));
+        if let Some(next) = &next {
+            self.bookmark.run().insert_below(next.run);
+        }
+        let items = self.bookmark.items;
+        // SAFETY: of this visit, which replaces it or ends.
+        unsafe { front.open_bookmark(self.bookmark.run, items) };
+        self.endpoint.uncount_taken(items);
+        if let Some(next) = next {
+            self.bookmark = next;
+        }
+        items
+    }
+
+    /// Moves up to `most` items into the bookmark, which is empty, and returns their number: fewer if no others are there.
+    ///
+    /// As many as there are, though each run and each segment is a claim of its own: a block for each claim would need a
+    /// multiple of the memory of its items.
+    fn fill(&mut self, most: usize) -> usize {
+        let backoff = Backoff::new();
+        while self.bookmark.items < most {
+            let wanted = most - self.bookmark.items;
+            if self.fill_from_run(wanted).is_some() {
+                continue;
+            }
+            match self.fill_from_head(wanted) {
+                Take::Got(_) => {}
+                Take::Empty => break,
+                Take::Spent => self.cursor.enter(&self.endpoint.shards),
+                Take::Lost | Take::Returned => backoff.spin(),
+            }
+        }
+        self.bookmark.items
+    }
+
+    /// Moves items of the first run below the bookmark that has some; `None` if none has.
+    fn fill_from_run(&mut self, most: usize) -> Option<()> {
+        let front = self.cursor.front(&self.endpoint.shards);
+        let visit = front.visit();
+        loop {
+            // SAFETY: a bookmark is alive.
+            let bookmark = unsafe { self.bookmark.run.as_ref() };
+            // Nobody else unlinks what is not on top, and what visits leave behind would stay until the items above it leave.
+            Front::unlink_below(bookmark, &visit);
+            let (run, cursor) = Front::next_below(bookmark, &visit)?;
+            let count = self.bookmark.reserve(most.min(cursor.left()), front);
+            if front.claim_run(run, cursor, run.advance(cursor, count)) {
+                // SAFETY: claimed just now, in the visit; there is room.
+                unsafe { run.move_out(cursor, count, &mut self.bookmark) };
+                Front::unlink_below(bookmark, &visit);
+                return Some(());
+            }
+        }
+    }
+
+    /// Moves items at the head, unless a run below the bookmark has some.
+    fn fill_from_head(&mut self, most: usize) -> Take {
+        // SAFETY: a bookmark is alive.
+        let run = unsafe { self.bookmark.run.as_ref() };
+        let passable = |front: &Front<T>| Front::next_below(run, &front.visit()).is_none();
+        let shards = &self.endpoint.shards;
+        self.cursor
+            .take_if(shards, &mut self.bookmark, most, passable)
+    }
+}
+
+impl<T> Drop for ShardVisit<'_, T> {
+    fn drop(&mut self) {
+        self.cursor.leave();
+    }
+}

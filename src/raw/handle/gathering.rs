@@ -1,0 +1,67 @@
+//! A borrow of a cell that accumulates held items before it delivers them.
+
+use crate::raw::handle::cell::{Borrow, Fresh, Session};
+use crate::raw::handle::endpoint::Endpoint;
+use crate::raw::handle::items::HeldItems;
+use crate::raw::hold::HeldPosition;
+use std::ops::{Deref, DerefMut};
+
+/// A borrow of a cell that adds items to the hold, in as many steps as necessary, and then delivers them.
+pub(crate) struct Gathering<'c, L: Session> {
+    borrow: Borrow<'c, L>,
+    /// Items from this position on were not delivered yet.
+    start: HeldPosition,
+    held_before: usize,
+    /// Items from this position on were not examined yet.
+    fresh: Fresh,
+}
+
+impl<'c, L: Session> Borrow<'c, L> {
+    /// Turns this borrow, the only one, into one that accumulates items.
+    pub(crate) fn gather(mut self) -> Gathering<'c, L> {
+        let (start, held_before) = end_of(self.endpoint());
+        Gathering {
+            borrow: self,
+            start,
+            held_before,
+            fresh: Fresh(start),
+        }
+    }
+}
+
+impl<'c, L: Session> Gathering<'c, L> {
+    /// The contents of the cell, and the position from which on items were not examined yet.
+    pub(crate) fn parts(&mut self) -> (&mut L, &mut Fresh) {
+        (&mut self.borrow, &mut self.fresh)
+    }
+
+    /// Delivers the accumulated items.
+    pub(crate) fn give_out(&mut self) -> HeldItems<'c, L::Stored> {
+        let (end, held) = end_of(self.borrow.endpoint());
+        let added = held.saturating_sub(self.held_before);
+        // SAFETY: filled since, and delivered only here: `parts` and `DerefMut` give the contents only, which cannot
+        // create other references, and what is added or examined from now on starts behind these items.
+        let items = unsafe { HeldItems::after(self.borrow.endpoint(), self.start, added) };
+        (self.start, self.fresh, self.held_before) = (end, Fresh(end), held);
+        items
+    }
+}
+
+/// The position of the next item, and the number of held items.
+fn end_of<T>(endpoint: &Endpoint<T>) -> (HeldPosition, usize) {
+    (endpoint.end_of_hold(), endpoint.held())
+}
+
+impl<L: Session> Deref for Gathering<'_, L> {
+    type Target = L;
+
+    fn deref(&self) -> &L {
+        &self.borrow
+    }
+}
+
+impl<L: Session> DerefMut for Gathering<'_, L> {
+    fn deref_mut(&mut self) -> &mut L {
+        &mut self.borrow
+    }
+}

@@ -1,0 +1,13 @@
+//! What a handle owns, and its transactions use.
+
+pub(in crate::raw) mod bookmark;
+pub(in crate::raw) mod cell;
+pub(in crate::raw) mod endpoint;
+pub(in crate::raw) mod gathering;
+pub(in crate::raw) mod items;
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+pub(in crate::raw) mod kept;
+pub(in crate::raw) mod open;
+pub(in crate::raw) mod peek;
+pub(in crate::raw) mod sharing;
+pub(in crate::raw) mod thread_cells;

@@ -1,0 +1,85 @@
+//! Adopting: an empty hold takes over the block of a run that it takes as a whole, with the items in it.
+//!
+//! The commonest run is that of a transaction which held one item and aborted. Such a run is *whole* if its items are
+//! all that was put into the block and none is claimed yet. Its items are claimed like any others. A visitor that
+//! unlinks the run and ends its visit alone has the block for itself: it could reuse it, and so it may use the
+//! items where they are. If it was not alone, others may still read the run and the delivery metadata, and the items
+//! are moved out. For that the hold keeps a spare block, so nothing has to be allocated after the claim.
+
+use crate::raw::hold::{Hold, HoldBlock};
+use crate::raw::shard::block::Block;
+use crate::raw::shard::front::Front;
+use crate::raw::shard::run::{Progress, Run};
+use crate::raw::shard::sink::Sink;
+use crate::sync::planted;
+
+impl<T> Front<T> {
+    /// Takes the items of the run on top, up to `most`, if it is whole and the hold can adopt its block. Returns their
+    /// number; if it is 0, [`Front::take`] decides. The hold has [room](Hold::vacant_room) for `most` items.
+    #[inline]
+    pub(in crate::raw) fn take_whole(&self, hold: &mut Hold<T>, most: usize) -> usize {
+        let visit = self.visit();
+        // SAFETY: in a visit, whose pin ends last.
+        let Some(run) = (unsafe { self.top() }) else {
+            return 0;
+        };
+        let cursor = run.cursor();
+        let count = cursor.left();
+        let wanted = 0 < count && count <= most && run.is_whole(cursor);
+        // SAFETY: in a visit to the block's run.
+        if !wanted || !unsafe { HoldBlock::new(run.block()) }.is_kept() {
+            return 0;
+        }
+        if !self.claim_run(run, cursor, Progress::used_up()) {
+            return 0;
+        }
+        let unlinked = self.unlink(run);
+        let end = visit.end();
+        // SAFETY: claimed just now. A visitor that has unlinked the only run of a block, and was alone, has the block for
+        // itself.
+        unsafe {
+            let unlinked = unlinked || planted!("front.adopts-linked");
+            if unlinked && (end.alone || planted!("front.adopts-shared")) {
+                hold.adopt(run, count);
+            } else {
+                hold.move_in(run, cursor);
+                if unlinked {
+                    Block::release_shared(run.block(), &end.pin);
+                }
+            }
+        }
+        count
+    }
+}
+
+impl<T> Hold<T> {
+    /// Adopts the block of a run, and counts the delivery of its items.
+    ///
+    /// # Safety
+    ///
+    /// The run was whole and had `count` items, which the caller has claimed; nobody else uses the block. The hold
+    /// has no block in use.
+    #[inline(always)] // the pop of an aborted item
+    unsafe fn adopt(&mut self, run: &Run<T>, count: usize) {
+        let block = run.block();
+        // SAFETY: by contract.
+        unsafe {
+            Block::count_delivery(block, count);
+            self.add_filled(HoldBlock::new(block), count, run.home());
+        }
+    }
+
+    /// Moves the items of a run, from this cursor on, into the room that the hold has kept for them.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed them, and is pinned since it visited the run. If it does not visit the run any more: it has
+    /// unlinked the run, or nothing is left in it, so whoever unlinks it does not reuse the block.
+    #[cold]
+    unsafe fn move_in(&mut self, run: &Run<T>, cursor: Progress) {
+        let count = cursor.left();
+        self.reserve(count, run.home());
+        // SAFETY: by contract.
+        unsafe { run.move_out(cursor, count, self) };
+    }
+}

@@ -1,0 +1,138 @@
+//! Deferred reclamation of memory that is reached without a claim: pages, blocks, nodes, joints and times.
+//!
+//! The collector is the crate's own. Pinning or flushing a collector runs what any of its users has
+//! deferred, and all crates share `crossbeam-epoch`'s default one: it would run user code in the
+//! middle of a step that uses the state of an endpoint or a lock. This one only frees memory, which runs
+//! no code except the allocator's.
+//!
+//! Pins are short: none lasts longer than one operation, so no idle handle holds anything back.
+//! A thread's garbage stays in its own bag until the bag is flushed; this module does so every
+//! [`FLUSH_BYTES`], so that a queue at rest leaves no more than that behind per thread. A thread that ends
+//! leaves its bag to the collector, and later pins of other threads free it.
+//!
+//! A thread whose thread-locals are destroyed registers again for each pin.
+//!
+//! Under shuttle the reclaimer keeps its real atomics. That is fine: shuttle runs all threads of an
+//! execution in turns on one OS thread, and switches only at its own primitives, so that each step of
+//! the reclaimer is one step of the schedule. To the reclaimer they are one thread, whose pins nest:
+//! it stays pinned from the first of them to the last, and frees later than necessary. The deferred
+//! functions use no primitive of shuttle's, so they may run in a later execution.
+
+use crate::sync::SMALL;
+use crossbeam_epoch::{Collector, Guard, LocalHandle};
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+
+#[cfg(loom)]
+use loom::thread_local;
+#[cfg(not(loom))]
+use std::thread_local;
+
+/// Bytes of garbage after which a thread hands its bag over to the collector.
+const FLUSH_BYTES: usize = if SMALL { 1 } else { 8192 };
+
+/// Epochs until garbage handed over now may be freed.
+const EPOCHS: usize = 2;
+
+thread_local! {
+    static LOCAL: ThreadGarbage = ThreadGarbage {
+        handle: collector().register(),
+        pending: Cell::new(0),
+    };
+}
+
+/// The registration and garbage of one thread.
+struct ThreadGarbage {
+    handle: LocalHandle,
+    /// Bytes of garbage not handed over yet.
+    pending: Cell<usize>,
+}
+
+impl ThreadGarbage {
+    /// Counts garbage: true if it should be handed over now.
+    fn count(&self, bytes: usize) -> bool {
+        let sum = self.pending.get() + bytes;
+        let full = sum >= FLUSH_BYTES;
+        self.pending.set(if full { 0 } else { sum });
+        full
+    }
+}
+
+/// The collector of this crate.
+#[cfg(not(loom))]
+fn collector() -> &'static Collector {
+    static COLLECTOR: std::sync::OnceLock<Collector> = std::sync::OnceLock::new();
+    COLLECTOR.get_or_init(Collector::new)
+}
+
+/// The collector of one execution.
+#[cfg(loom)]
+fn collector() -> &'static Collector {
+    loom::lazy_static! {
+        static ref COLLECTOR: Collector = Collector::new();
+    }
+    &COLLECTOR
+}
+
+#[inline]
+fn guard() -> Guard {
+    LOCAL
+        .try_with(|local| local.handle.pin())
+        .unwrap_or_else(|_| collector().register().pin())
+}
+
+/// A pin. While it lives, nothing that was reachable at its start is freed.
+pub(in crate::raw) struct Pin {
+    guard: ManuallyDrop<Guard>,
+    /// Whether this thread's garbage should be handed over.
+    full: Cell<bool>,
+}
+
+/// Pins the current thread.
+#[inline]
+pub(in crate::raw) fn pin() -> Pin {
+    Pin {
+        guard: ManuallyDrop::new(guard()),
+        full: Cell::new(false),
+    }
+}
+
+/// Registers the current thread, unless its thread-locals are destroyed.
+pub(in crate::raw) fn register() {
+    let _ = LOCAL.try_with(|_| ());
+}
+
+/// Frees the garbage of this thread, unless other threads are pinned.
+#[cold]
+pub(in crate::raw) fn collect() {
+    for _ in 0..EPOCHS {
+        guard().flush();
+    }
+}
+
+impl Pin {
+    /// Runs `free` once all present pins are dropped.
+    ///
+    /// # Safety
+    ///
+    /// The memory freed is not reachable by later pins, may be freed on any thread, and `free`
+    /// runs no user code and borrows nothing.
+    pub(in crate::raw) unsafe fn retire(&self, bytes: usize, free: impl FnOnce()) {
+        // SAFETY: by contract.
+        unsafe { self.guard.defer_unchecked(free) };
+        if LOCAL.try_with(|local| local.count(bytes)).unwrap_or(true) {
+            self.full.set(true);
+        }
+    }
+}
+
+impl Drop for Pin {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.guard) };
+        if self.full.get() {
+            collect();
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The counters of one handle, written by it alone, so that no shared cache line is written per item.
+//!
+//! They also show whether the handle has an open transaction, for the end of a closed queue.
+
+use crate::sync::{planted, weak, AtomicBool, AtomicU64, Ordering};
+
+/// The numbers of items that one handle has processed, and whether it has an open transaction.
+#[derive(Default)]
+pub(in crate::raw) struct Counters {
+    /// Items popped without a transaction.
+    popped: AtomicU64,
+    /// Items taken by transactions, counted before they are claimed, and by how their delivery ended.
+    taken: AtomicU64,
+    committed: AtomicU64,
+    aborted: AtomicU64,
+    /// Items of expired leases, counted by other handles.
+    expired: AtomicU64,
+    /// Whether a transaction has staged items, or is about to.
+    staging: AtomicBool,
+    /// Transactions that have dropped their staged items.
+    unstaged: AtomicU64,
+}
+
+/// The counters of all handles, added up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) committed: u64,
+    pub(crate) aborted: u64,
+    pub(crate) expired: u64,
+    pub(crate) held: u64,
+}
+
+impl Counters {
+    #[inline]
+    pub(in crate::raw) fn count_popped(&self, items: usize) {
+        step(&self.popped, items);
+    }
+
+    /// Counts items that are about to be claimed, so that a thread that sees the claim sees the count.
+    #[inline]
+    pub(in crate::raw) fn count_taken(&self, items: usize) {
+        step(&self.taken, items);
+    }
+
+    /// Undoes the count of items that were not available, or were put back without a delivery.
+    pub(in crate::raw) fn uncount_taken(&self, items: usize) {
+        // ORDERING: Relaxed; a single writer.
+        let count = self.taken.load(Ordering::Relaxed) - items as u64;
+        // ORDERING: Release; pairs with `counters.taken`: a thread that sees it sees the items put back.
+        self.taken
+            .store(count, weak!("counters.uncount-taken", Release));
+    }
+
+    #[inline]
+    pub(in crate::raw) fn count_committed(&self, items: usize) {
+        step(&self.committed, items);
+    }
+
+    #[inline]
+    pub(in crate::raw) fn count_aborted(&self, items: usize) {
+        step(&self.aborted, items);
+    }
+
+    /// Counts items that expired in a transaction of these counters, after they were put somewhere else.
+    pub(in crate::raw) fn count_expired(&self, items: usize) {
+        // ORDERING: Release; pairs with `counters.expired`.
+        self.expired
+            .fetch_add(items as u64, weak!("counters.count-expired", Release));
+    }
+
+    /// The number of deliveries that have ended here, and of items that the open transaction holds.
+    pub(in crate::raw) fn deliveries(&self) -> (u64, u64) {
+        let mut tally = Tally::default();
+        self.add_to(&mut tally);
+        (tally.committed + tally.aborted + tally.expired, tally.held)
+    }
+
+    /// Announces that a transaction is about to stage items. A light barrier follows, and then the check
+    /// whether the queue is closed.
+    #[inline]
+    pub(in crate::raw) fn begin_staging(&self) {
+        // ORDERING: Relaxed; the barrier orders it, against the heavy one before `is_open`. For a transaction
+        // that holds items the Release in `step` does, which counts the end of their delivery.
+        self.staging.store(true, Ordering::Relaxed);
+    }
+
+    /// Announces that no items are staged any more.
+    #[inline]
+    pub(in crate::raw) fn end_staging(&self) {
+        // ORDERING: Release; pairs with `counters.stages`: a thread that sees it sees the published items.
+        self.staging
+            .store(false, weak!("counters.end-staging", Release));
+    }
+
+    /// Announces that the staged items were dropped instead of published.
+    pub(in crate::raw) fn abort_staging(&self) {
+        // ORDERING: Relaxed, both; a single writer.
+        if self.staging.load(Ordering::Relaxed) && !planted!("counters.drops-uncounted") {
+            let count = self.unstaged.load(Ordering::Relaxed) + 1;
+            // ORDERING: Release; pairs with `counters.unstaged`: a thread that sees it sees that items were staged.
+            self.unstaged
+                .store(count, weak!("counters.count-unstaged", Release));
+        }
+        self.end_staging();
+    }
+
+    /// A number that differs between two calls if a transaction has dropped its staged items in between; `None` if a
+    /// transaction is open.
+    ///
+    /// The sum of two loads: one before the check `is_open`, which matters to the first of two calls, and one after
+    /// it, which matters to the second call.
+    pub(in crate::raw) fn unstaged_unless_open(&self) -> Option<u64> {
+        // ORDERING: Acquire; pairs with `counters.count-unstaged`. The second load is ordered by `counters.stages`: a
+        // thread that sees that staging has ended sees the count.
+        let before = self.unstaged.load(weak!("counters.unstaged", Acquire));
+        (!self.is_open()).then(|| before.wrapping_add(self.unstaged.load(Ordering::Relaxed)))
+    }
+
+    /// Whether a transaction holds or has staged items, so that items may still become ready.
+    ///
+    /// A transaction that holds items may begin to stage although the queue is closed, and then give back its held
+    /// items. A thread that sees these given back sees the staging, which is therefore checked last.
+    pub(in crate::raw) fn is_open(&self) -> bool {
+        let early = planted!("counters.stages-first").then(|| self.stages());
+        (self.holds() && !planted!("counters.holds-unasked"))
+            || early.unwrap_or_else(|| self.stages())
+    }
+
+    fn holds(&self) -> bool {
+        // ORDERING: Acquire, both; pair with `counters.step`: a thread that sees the end of a transaction sees the
+        // items given back. Before `taken`, which is never less than their sum.
+        let ended = self.committed.load(weak!("counters.committed", Acquire))
+            + self.aborted.load(weak!("counters.aborted", Acquire));
+        // ORDERING: Acquire; pairs with `counters.count-expired`, likewise.
+        let ended = ended + self.expired.load(weak!("counters.expired", Acquire));
+        // ORDERING: Acquire; pairs with `counters.uncount-taken`. A thread that has seen a claim, by `front.head`,
+        // sees its count.
+        self.taken.load(weak!("counters.taken", Acquire)) != ended
+    }
+
+    fn stages(&self) -> bool {
+        // ORDERING: Acquire; pairs with `counters.end-staging`.
+        self.staging.load(weak!("counters.stages", Acquire))
+    }
+
+    /// Counts popped items in counters that several threads share.
+    pub(in crate::raw) fn share_popped(&self, items: usize) {
+        // ORDERING: Relaxed; statistics.
+        self.popped.fetch_add(items as u64, Ordering::Relaxed);
+    }
+
+    pub(in crate::raw) fn add_to(&self, tally: &mut Tally) {
+        // ORDERING: Relaxed, all; statistics.
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (committed, aborted) = (load(&self.committed), load(&self.aborted));
+        let expired = load(&self.expired);
+        tally.committed += load(&self.popped) + committed;
+        tally.aborted += aborted;
+        tally.expired += expired;
+        tally.held += load(&self.taken).saturating_sub(committed + aborted + expired);
+    }
+}
+
+/// Increments a counter that only the caller writes.
+#[inline]
+fn step(counter: &AtomicU64, items: usize) {
+    // ORDERING: Relaxed; a single writer.
+    let count = counter.load(Ordering::Relaxed) + items as u64;
+    // ORDERING: Release; pairs with `counters.committed` and `counters.aborted`. The count of taken items is ordered
+    // by the claim that follows.
+    counter.store(count, weak!("counters.step", Release));
+}

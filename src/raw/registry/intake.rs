@@ -1,0 +1,153 @@
+//! An intake: drains the shards for an order that sorts the items and chooses the next one.
+//!
+//! Returned items are taken separately from pushed ones, since they come first.
+
+use crate::raw::memory::entry::{DeliveryMeta, Entry};
+use crate::raw::registry::consumer::ShardCursor;
+use crate::raw::registry::detach::Visits;
+use crate::raw::registry::shards::Shards;
+use crate::raw::shard::attached::SetVersion;
+use crate::raw::shard::cursor::Take;
+use crate::raw::shard::front::Front;
+use crate::raw::shard::sink::Sink;
+use crate::sync::planted;
+use crossbeam_utils::Backoff;
+use std::sync::Arc;
+
+/// Drains the shards of a queue, and keeps them alive.
+pub(crate) struct Intake<T> {
+    /// The shards that were attached at the last check, with their numbers, in order.
+    visited: Vec<(usize, ShardCursor<T>)>,
+    /// The version of the set of attached shards at that time; [`NEVER`](SetVersion::NEVER) if no shard is visited.
+    version: SetVersion,
+    visits: Visits,
+    shards: Arc<Shards<T>>,
+}
+
+// SAFETY: as for `Endpoint`: the shards contain items of type T.
+unsafe impl<T: Send> Send for Intake<T> {}
+
+/// Receives the items of an intake.
+pub(crate) trait Receive<T> {
+    fn receive(&mut self, entry: Entry<T>);
+}
+
+/// Passes each item on.
+struct PassOn<'r, R>(&'r mut R);
+
+impl<T> Intake<T> {
+    pub(crate) fn new(shards: Arc<Shards<T>>) -> Self {
+        Self {
+            visited: Vec::new(),
+            version: SetVersion::NEVER,
+            visits: Visits::default(),
+            shards,
+        }
+    }
+
+    /// Whether there are returned items.
+    #[inline]
+    pub(crate) fn has_returned(&self) -> bool {
+        !self.shards.injector().front().is_clear()
+    }
+
+    /// Takes all returned items: the latest transaction first, the items of each in order.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_returned(&mut self, into: &mut Vec<Entry<T>>) {
+        let front = self.shards.injector().front();
+        while !front.is_clear() && front.take(into, usize::MAX) > 0 {}
+    }
+
+    /// Passes the pushed items that are visible now to `receiver`.
+    #[inline]
+    pub(crate) fn take_arrived(&mut self, receiver: &mut impl Receive<T>) {
+        if !self.shards.attached().is_at(&self.version) {
+            self.find_shards();
+        }
+        let Self {
+            visited, shards, ..
+        } = self;
+        let mut empty = visited.len();
+        for (_, shard) in visited {
+            // Also behind a closed front: whoever closes it may not have seen the items yet.
+            let backlog = if planted!("intake.skips-closed") {
+                shard.backlog(shards)
+            } else {
+                shard.published(shards)
+            };
+            if backlog > 0 {
+                empty -= 1;
+                drain(shard, shards, backlog, receiver);
+            }
+        }
+        self.visits.count(shards, empty);
+    }
+
+    /// Visits the attached shards, and leaves the others.
+    #[cold]
+    fn find_shards(&mut self) {
+        let Self {
+            visited, shards, ..
+        } = self;
+        // First, so that the next call finds concurrent changes.
+        self.version = shards.version();
+        let mut known = std::mem::take(visited).into_iter().peekable();
+        for number in shards.walk() {
+            while let Some((_, mut gone)) = known.next_if(|known| known.0 < number) {
+                gone.leave();
+            }
+            let shard = known.next_if(|known| known.0 == number);
+            visited.push(shard.unwrap_or_else(|| (number, ShardCursor::at(shards, number))));
+        }
+        known.for_each(|(_, mut gone)| gone.leave());
+    }
+
+    /// Leaves all shards, so that their memory can be reclaimed.
+    pub(crate) fn leave(&mut self) {
+        self.version = SetVersion::NEVER;
+        self.visited
+            .drain(..)
+            .for_each(|(_, mut shard)| shard.leave());
+    }
+}
+
+/// Takes up to `most` items from the head of a shard.
+#[inline(never)]
+fn drain<T>(
+    shard: &mut ShardCursor<T>,
+    shards: &Shards<T>,
+    most: u64,
+    receiver: &mut impl Receive<T>,
+) {
+    let mut sink = PassOn(receiver);
+    let mut left = usize::try_from(most).unwrap_or(usize::MAX);
+    let backoff = Backoff::new();
+    while left > 0 {
+        match shard.take_pushed(shards, &mut sink, left) {
+            Take::Got(count) => left -= count,
+            Take::Spent => shard.enter(shards),
+            Take::Lost => backoff.spin(),
+            Take::Returned if shard.attach_if_ready() => {}
+            Take::Empty | Take::Returned => break,
+        }
+    }
+}
+
+impl<T> Drop for Intake<T> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<T, R: Receive<T>> Sink<T> for PassOn<'_, R> {
+    #[inline]
+    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+        wanted
+    }
+
+    #[inline(always)] // for each item
+    unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
+        self.0.receive(Entry { item, delivery });
+    }
+}

@@ -1,0 +1,508 @@
+//! The set of attached shards: those that walks visit. A shard that is not in it is *detached*, and empty.
+//!
+//! It is a tree of bitmaps, so a walk reads words only where shards are attached: the top word has a flag for each
+//! bucket with attached shards, a group's word one for each word of the group, and a word one for each of its shards.
+//! The word of the first shards has none above it: the set of a few shards is two words.
+//!
+//! Anybody may add a shard, at any time. Each addition steps all words on the way, even if the shard is in the set already.
+//! A shard is removed by a CAS from a word that was read *before* the check that the shard may be removed; so a removal
+//! fails if anybody has added the shard, or another one of the word, since that check began. The flags above a word
+//! without flags are cleared in the same way: from a value read before the check that nothing is flagged below.
+//!
+//! The upper half of each word counts the changes, so each change makes it greater: if the sums of the words of each
+//! level are the same in two passes over the tree, no word has changed in between.
+
+use crate::sync::{exclusive, planted, start, weak, AtomicPtr, AtomicU64, Ordering, SMALL};
+use std::ptr;
+
+/// The number of flags of a word.
+const FLAGS: usize = if SMALL { 2 } else { 32 };
+/// What no word of flags equals.
+const NOT_FIRST: u64 = u64::MAX;
+const CHANGE: u64 = 1 << 32;
+/// A word without flags before its first change.
+const UNCHANGED: u64 = start(32) * CHANGE;
+/// Bucket `n` has `2^n` words; bucket 0 is never made, since its word is `first`.
+const BUCKETS: usize = if cfg!(loom) { 3 } else { 27 };
+
+pub(in crate::raw) struct AttachedSet {
+    /// A flag for each bucket.
+    top: Word,
+    /// A flag for each of the first shards.
+    first: Word,
+    buckets: [AtomicPtr<Bucket>; BUCKETS],
+}
+
+struct Bucket {
+    /// A flag for each word.
+    groups: Vec<Word>,
+    /// A flag for each shard.
+    words: Vec<Word>,
+}
+
+/// Flags, and in the upper half a count of changes.
+struct Word(AtomicU64);
+
+/// A word as it was seen: the shards of this word may be removed from the set if it has not changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::raw) struct Seen {
+    word: usize,
+    value: u64,
+}
+
+/// The sums of the words of each level that were read in one pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::raw) struct SetVersion {
+    top: u64,
+    groups: u64,
+    words: u64,
+}
+
+impl Word {
+    fn new() -> Self {
+        Self(AtomicU64::new(UNCHANGED))
+    }
+
+    #[inline]
+    fn read(&self) -> u64 {
+        // ORDERING: Acquire; pairs with `attached.add` and `attached.remove`.
+        self.0.load(weak!("attached.read", Acquire))
+    }
+
+    #[inline]
+    fn flags(&self) -> u32 {
+        flags_of(self.read())
+    }
+
+    fn add(&self, index: usize) {
+        // ORDERING: Release; pairs with `attached.read`: the bucket, the flags below, and what the shard has to show.
+        // Relaxed on failure and before: the CAS checks it.
+        let release = weak!("attached.add", Release);
+        let added = self.0.fetch_update(release, Ordering::Relaxed, |word| {
+            let adds = word & flag(index) == 0 || !planted!("attached.adds-once");
+            adds.then(|| (word | flag(index)).wrapping_add(CHANGE))
+        });
+        debug_assert!(added.is_ok() || planted!("attached.adds-once"));
+    }
+
+    /// Clears a flag, which is set, unless the word has changed since it was `seen`. Returns the new value.
+    fn remove(&self, seen: u64, index: usize) -> Option<u64> {
+        let cleared = (seen - flag(index)).wrapping_add(CHANGE);
+        // ORDERING: Release; pairs with `attached.read`: a thread that finds the shard detached sees all that its
+        // consumers had seen. Relaxed on failure: it stays attached.
+        let release = weak!("attached.remove", Release);
+        let removed = self
+            .0
+            .compare_exchange(seen, cleared, release, Ordering::Relaxed);
+        removed.ok().map(|_| cleared)
+    }
+}
+
+impl SetVersion {
+    /// That of a set before its first change.
+    pub(in crate::raw) const UNCHANGED: Self = Self {
+        top: UNCHANGED,
+        groups: 0,
+        words: UNCHANGED,
+    };
+    /// What no set has.
+    pub(in crate::raw) const NEVER: Self = Self {
+        top: u64::MAX,
+        groups: 0,
+        words: 0,
+    };
+}
+
+impl Seen {
+    /// Whether it shows that this shard is attached.
+    pub(in crate::raw) fn has(self, shard: usize) -> bool {
+        self.word == shard / FLAGS && self.value & flag(shard % FLAGS) != 0
+    }
+
+    /// A number that differs whenever the word was changed.
+    pub(in crate::raw) fn changes(self) -> u64 {
+        self.value / CHANGE
+    }
+}
+
+impl AttachedSet {
+    pub(in crate::raw) fn new() -> Self {
+        Self {
+            top: Word::new(),
+            first: Word::new(),
+            buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
+        }
+    }
+
+    /// Adds a shard. Whoever has seen an effect of what the caller does afterwards finds it.
+    pub(in crate::raw) fn add(&self, shard: usize) {
+        let (number, index) = locate(shard / FLAGS);
+        if number == 0 {
+            return self.first.add(shard % FLAGS);
+        }
+        let bucket = self.bucket_or_new(number);
+        bucket.words[index].add(shard % FLAGS);
+        bucket.groups[index / FLAGS].add(index % FLAGS);
+        self.top.add(number);
+    }
+
+    /// The word of a shard as it is now.
+    pub(in crate::raw) fn see(&self, shard: usize) -> Seen {
+        let word = shard / FLAGS;
+        let (number, index) = locate(word);
+        let value = match number {
+            0 => self.first.read(),
+            _ => self
+                .bucket(number)
+                .map_or(0, |bucket| bucket.words[index].read()),
+        };
+        Seen { word, value }
+    }
+
+    /// Removes an attached shard, unless it or a neighbour was added or removed since the word was `seen`. Returns the
+    /// word as it is afterwards.
+    pub(in crate::raw) fn remove(&self, seen: Seen, shard: usize) -> Option<Seen> {
+        let (number, index) = locate(seen.word);
+        let value = if number == 0 {
+            self.first.remove(seen.value, shard % FLAGS)?
+        } else {
+            let bucket = self.existing(number);
+            let value = bucket.words[index].remove(seen.value, shard % FLAGS)?;
+            self.prune(number, bucket, index);
+            value
+        };
+        Some(Seen { value, ..seen })
+    }
+
+    /// Clears the flags above a word that has none.
+    fn prune(&self, number: usize, bucket: &Bucket, index: usize) {
+        let group = &bucket.groups[index / FLAGS];
+        if !clear_above(group, index % FLAGS, || bucket.words[index].flags() == 0) {
+            return;
+        }
+        let has_none = || bucket.groups.iter().all(|group| group.flags() == 0);
+        clear_above(&self.top, number, has_none);
+    }
+
+    /// Whether a shard is in the set.
+    #[cfg(test)]
+    pub(in crate::raw) fn has(&self, shard: usize) -> bool {
+        self.see(shard).has(shard)
+    }
+
+    /// Identifies a shard for [`AttachedSet::is_only`].
+    pub(in crate::raw) fn only_flag(shard: usize) -> u64 {
+        if shard < FLAGS {
+            flag(shard)
+        } else {
+            NOT_FIRST
+        }
+    }
+
+    /// Whether the shard with this [`AttachedSet::only_flag`] is the only one in the set; false if it is not one of the
+    /// first.
+    #[inline]
+    pub(in crate::raw) fn is_only(&self, only_flag: u64) -> bool {
+        self.top.flags() == 0 && u64::from(self.first.flags()) == only_flag
+    }
+
+    /// The version of the set.
+    #[inline]
+    pub(in crate::raw) fn version(&self) -> SetVersion {
+        let top = self.top.read();
+        let words = self.first.read();
+        if flags_of(top) != 0 {
+            return self.version_below(top, words);
+        }
+        let groups = 0;
+        SetVersion { top, groups, words }
+    }
+
+    /// Whether the version is still this one.
+    #[inline]
+    pub(in crate::raw) fn is_at(&self, version: &SetVersion) -> bool {
+        let (top, words) = (self.top.read(), self.first.read());
+        let is_at = top == version.top && words == version.words;
+        is_at && flags_of(top) == 0 || self.is_below_at(version)
+    }
+
+    #[cold]
+    fn is_below_at(&self, version: &SetVersion) -> bool {
+        self.version() == *version
+    }
+
+    /// The version, with the words of the buckets.
+    #[inline(never)]
+    fn version_below(&self, top: u64, mut words: u64) -> SetVersion {
+        let mut groups = 0_u64;
+        for number in Ones(flags_of(top)) {
+            let bucket = self.existing(number);
+            for (index, group) in bucket.groups.iter().enumerate() {
+                let group = group.read();
+                groups = groups.wrapping_add(group);
+                for word in Ones(flags_of(group)) {
+                    let word = &bucket.words[index * FLAGS + word];
+                    words = words.wrapping_add(word.read());
+                }
+            }
+        }
+        SetVersion { top, groups, words }
+    }
+
+    /// The shards in the set from `first` on, in ascending order.
+    #[inline]
+    pub(in crate::raw) fn from(&self, first: usize) -> Members<'_> {
+        let seen = self.see(first);
+        Members {
+            set: self,
+            word: seen.word,
+            shards: Ones(flags_of(seen.value) & from_index(first % FLAGS)),
+        }
+    }
+
+    /// Whether `is` holds for all shards in the set, as a walk finds them.
+    #[inline]
+    pub(in crate::raw) fn all(&self, is: impl Fn(usize) -> bool) -> bool {
+        let first = Ones(self.first.flags()).all(&is);
+        first && (self.top.flags() == 0 || self.all_below(is))
+    }
+
+    #[inline(never)]
+    fn all_below(&self, is: impl Fn(usize) -> bool) -> bool {
+        self.from(FLAGS).all(is)
+    }
+
+    /// The first word behind `word` with a flag.
+    #[inline]
+    fn word_after(&self, word: usize) -> Option<usize> {
+        let buckets = self.top.flags();
+        (buckets != 0).then(|| self.word_from(word + 1, buckets))?
+    }
+
+    /// The first word from `first` on with a flag, in one of these `buckets`.
+    #[inline(never)]
+    fn word_from(&self, first: usize, buckets: u32) -> Option<usize> {
+        let (start, index) = locate(first);
+        Ones(buckets & from_index(start)).find_map(|number| {
+            let index = if number == start { index } else { 0 };
+            let found = self.existing(number).word_from(index)?;
+            Some((1 << number) - 1 + found)
+        })
+    }
+
+    fn bucket(&self, number: usize) -> Option<&Bucket> {
+        // ORDERING: Acquire; pairs with `attached.add-bucket`.
+        let bucket = self.buckets[number].load(weak!("attached.bucket", Acquire));
+        // SAFETY: buckets live as long as the set.
+        unsafe { bucket.as_ref() }
+    }
+
+    /// A bucket whose flag the caller has seen.
+    #[inline]
+    fn existing(&self, number: usize) -> &Bucket {
+        // ORDERING: Relaxed; the flag was set after the bucket was added.
+        let bucket = self.buckets[number].load(Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { bucket.as_ref() }.expect("a shard was attached here before")
+    }
+
+    fn bucket_or_new(&self, number: usize) -> &Bucket {
+        self.bucket(number)
+            .unwrap_or_else(|| self.add_bucket(number))
+    }
+
+    #[cold]
+    fn add_bucket(&self, number: usize) -> &Bucket {
+        let new = Box::into_raw(Box::new(Bucket::new(number)));
+        // ORDERING: Release; pairs with `attached.bucket`. Acquire on failure: another thread's, as above.
+        let added = self.buckets[number].compare_exchange(
+            ptr::null_mut(),
+            new,
+            weak!("attached.add-bucket", Release),
+            weak!("attached.other-bucket", Acquire),
+        );
+        let bucket = match added {
+            Ok(_) => new,
+            Err(theirs) => {
+                // SAFETY: not shared.
+                drop(unsafe { Box::from_raw(new) });
+                theirs
+            }
+        };
+        // SAFETY: buckets live as long as the set.
+        unsafe { &*bucket }
+    }
+}
+
+/// Clears a flag of `above` if nothing is flagged below it. Returns whether it is cleared.
+fn clear_above(above: &Word, index: usize, has_none: impl Fn() -> bool) -> bool {
+    let seen = above.read();
+    seen & flag(index) == 0 || has_none() && above.remove(seen, index).is_some()
+}
+
+impl Bucket {
+    fn new(number: usize) -> Self {
+        let words = 1 << number;
+        let new = |len| (0..len).map(|_| Word::new()).collect();
+        Self {
+            groups: new(words / FLAGS + usize::from(words < FLAGS)),
+            words: new(words),
+        }
+    }
+
+    /// The first word from `index` on with a flag.
+    fn word_from(&self, index: usize) -> Option<usize> {
+        let mut flags = from_index(index % FLAGS);
+        (index / FLAGS..self.groups.len()).find_map(|group| {
+            let flags = self.groups[group].flags() & std::mem::replace(&mut flags, u32::MAX);
+            Some(group * FLAGS + Ones(flags).next()?)
+        })
+    }
+}
+
+impl Drop for AttachedSet {
+    fn drop(&mut self) {
+        for bucket in &mut self.buckets {
+            let bucket = exclusive(bucket);
+            if !bucket.is_null() {
+                // SAFETY: made by `Box::into_raw`, and not shared any more.
+                drop(unsafe { Box::from_raw(bucket) });
+            }
+        }
+    }
+}
+
+/// A walk over the set.
+///
+/// A caller that has seen an effect of a shard before the walk begins finds it, unless it was detached.
+pub(in crate::raw) struct Members<'s> {
+    set: &'s AttachedSet,
+    /// The present word, and what remains of it.
+    word: usize,
+    shards: Ones,
+}
+
+impl Iterator for Members<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        loop {
+            if let Some(index) = self.shards.next() {
+                return Some(self.word * FLAGS + index);
+            }
+            self.word = self.set.word_after(self.word)?;
+            self.shards = Ones(flags_of(self.set.see(self.word * FLAGS).value));
+        }
+    }
+}
+
+/// The indices of the flags that are set.
+struct Ones(u32);
+
+impl Iterator for Ones {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let index = self.0.trailing_zeros() as usize;
+        self.0 &= self.0.wrapping_sub(1);
+        (index < u32::BITS as usize).then_some(index)
+    }
+}
+
+/// The flags of a word.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // the lower half
+fn flags_of(word: u64) -> u32 {
+    word as u32
+}
+
+#[inline]
+fn flag(index: usize) -> u64 {
+    1 << index
+}
+
+/// All flags from this index on.
+#[inline]
+fn from_index(index: usize) -> u32 {
+    u32::MAX << index
+}
+
+/// The bucket of a word, and its index there.
+#[inline]
+fn locate(word: usize) -> (usize, usize) {
+    let number = (word + 1).ilog2() as usize;
+    (number, word + 1 - (1 << number))
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::AttachedSet;
+
+    fn members(set: &AttachedSet, first: usize) -> Vec<usize> {
+        set.from(first).collect()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "too many steps for Miri")]
+    fn walks_find_the_members() {
+        let set = AttachedSet::new();
+        assert!(members(&set, 0).is_empty());
+        let shards: Vec<_> = (0..200_000)
+            .filter(|shard| shard % 1_000 % 37 == 5)
+            .collect();
+        shards.iter().rev().for_each(|shard| set.add(*shard));
+        assert_eq!(members(&set, 0), shards);
+        for first in [1, 5, 6, 31, 32, 96, 1_005, 33_000, 199_999, 3_000_000] {
+            let later: Vec<_> = shards
+                .iter()
+                .copied()
+                .filter(|shard| *shard >= first)
+                .collect();
+            assert_eq!(members(&set, first), later, "from {first}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "tables and segments are small")]
+    fn a_shard_is_removed_unless_it_was_added_since() {
+        let set = AttachedSet::new();
+        for shard in [3, 4, 70_000] {
+            set.add(shard);
+        }
+        let before = set.version();
+        let seen = set.see(70_000);
+        assert!(seen.has(70_000) && !seen.has(70_001));
+        set.add(70_000);
+        assert_ne!(set.version(), before);
+        assert_eq!(set.remove(seen, 70_000), None);
+        assert!(set.remove(set.see(70_000), 70_000).is_some());
+        assert_eq!(members(&set, 0), [3, 4]);
+        let after = set.remove(set.see(4), 4).unwrap();
+        assert_eq!(after, set.see(4));
+        assert!(set.remove(after, 3).is_some());
+        assert!(members(&set, 0).is_empty());
+        assert!(!set.has(3));
+        set.add(3);
+        assert_eq!(members(&set, 0), [3]);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "too many steps for Miri")]
+    fn walks_read_no_words_without_members() {
+        let set = AttachedSet::new();
+        (0..100_000).for_each(|shard| set.add(shard));
+        for shard in (0..100_000).filter(|shard| *shard != 640) {
+            assert!(set.remove(set.see(shard), shard).is_some());
+        }
+        assert_eq!(members(&set, 0), [640]);
+        assert_eq!(super::flags_of(set.top.read()).count_ones(), 1);
+        let bucket = set.existing(4);
+        let words = bucket.words.iter().filter(|word| word.flags() != 0);
+        assert_eq!(
+            (bucket.groups[0].flags().count_ones(), words.count()),
+            (1, 1)
+        );
+    }
+}

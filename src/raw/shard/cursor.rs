@@ -1,0 +1,295 @@
+//! A consumer's cursor on one shard: its cached view of the shard.
+
+use crate::raw::memory::entry::DeliveryMeta;
+use crate::raw::memory::reclaim;
+use crate::raw::memory::segment::{number, offset, Segment};
+use crate::raw::memory::slot::Slot;
+use crate::raw::shard::front::{Front, Head};
+use crate::raw::shard::sink::Sink;
+use crate::raw::shard::Shard;
+use std::ptr::NonNull;
+
+/// The result of one attempt to take items from a shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::raw) enum Take {
+    /// The number of items taken, at least one.
+    Got(usize),
+    /// No item was visible.
+    Empty,
+    /// Another consumer was faster.
+    Lost,
+    /// The entered segment is exhausted, and there may be another one; or it is time to compare shards.
+    Spent,
+    /// No items were taken, because returned runs come first.
+    Returned,
+}
+
+/// A consumer's cached view of one shard.
+///
+/// The cached limit may be stale, and the segment reclaimed: a successful claim proves both valid,
+/// because an unclaimed position below an old tail is published and keeps its segment alive. The
+/// head is not loaded before the claim: it is where the consumer left it, unless others take from
+/// this shard too or abort, and then the claim fails. It never moves back, so if it was at or
+/// beyond a tail it still is.
+pub(in crate::raw) struct Cursor<T> {
+    shard: NonNull<Shard<T>>,
+    /// The head that was last seen: after the consumer's last claim, or by a failed claim.
+    head: Head,
+    /// The start of the positions up to `head` that this consumer has claimed and moved out, but not yet counted.
+    since: Head,
+    /// Positions before it were published when it was loaded, and lie before `stop`.
+    limit: Head,
+    /// The end of `segment`.
+    end: Head,
+    /// Where the consumer compares shards again: at `end` or before it.
+    stop: Head,
+    /// The entered segment. Set before `limit` is.
+    segment: Option<Segment<T>>,
+    /// The number of positions of `segment` before `since` that were claimed, moved out and not yet counted.
+    finished: u64,
+}
+
+impl<T> Cursor<T> {
+    pub(in crate::raw) fn new(shard: &Shard<T>) -> Self {
+        let head = shard.front().head();
+        Self {
+            shard: NonNull::from(shard),
+            head,
+            since: head,
+            limit: Head::first_at(0),
+            end: Head::first_at(0),
+            stop: Head::first_at(0),
+            segment: None,
+            finished: 0,
+        }
+    }
+
+    #[inline]
+    pub(in crate::raw) fn shard<'a>(&self) -> &'a Shard<T> {
+        // SAFETY: shards are type-stable, and a consumer does not outlive its queue.
+        unsafe { self.shard.as_ref() }
+    }
+
+    /// The number of published positions from the last seen head on; 0 if the shard is detached.
+    #[inline]
+    pub(in crate::raw) fn backlog(&self) -> u64 {
+        if self.shard().front().is_detached() {
+            return 0;
+        }
+        self.published()
+    }
+
+    /// The same, even if the front is closed.
+    #[inline]
+    pub(in crate::raw) fn published(&self) -> u64 {
+        self.shard().tail().saturating_sub(self.head.position())
+    }
+
+    /// Takes the item at the head if [nothing else has to be done](Cursor::claim_next).
+    #[inline(always)] // the pop
+    pub(in crate::raw) fn take_next(&mut self) -> Option<T> {
+        let slot = self.claim_next()?;
+        // SAFETY: claimed just now, and so filled and the caller's.
+        Some(unsafe { slot.take() })
+    }
+
+    /// Whether certainly no item is visible: no joint has to be asked, and no run is linked.
+    #[inline]
+    pub(in crate::raw) fn looks_empty(&self) -> bool {
+        let is_at_tail = |tail| self.head.position() >= tail;
+        let shard = self.shard();
+        shard.front().is_clear() && shard.tail_without_joint().is_some_and(is_at_tail)
+    }
+
+    /// Claims the item at the head if it is visible and nothing else has to be done: no returned item comes first,
+    /// and it is not the last one before the consumer compares shards. Returns its slot.
+    ///
+    /// This path calls nothing, so that it needs no stack. `None`: [`Cursor::take`] decides.
+    #[inline(always)] // the pop
+    fn claim_next(&mut self) -> Option<&Slot<T>> {
+        let (shard, head) = (self.shard(), self.head);
+        let next = head.after(1);
+        if next >= self.stop || !shard.front().is_clear() {
+            return None;
+        }
+        if head >= self.limit {
+            let tail = Head::first_at(shard.tail_without_joint()?);
+            if head >= tail {
+                return None;
+            }
+            if next < tail {
+                self.limit = tail.min(self.stop);
+            }
+        }
+        if let Err(now) = shard.front().claim(head, 1) {
+            self.set_head(now);
+            return None;
+        }
+        self.head = next;
+        // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired this position of it,
+        // which is published, and proved that it is alive until the position is counted as finished.
+        Some(unsafe { self.segment.unwrap_unchecked().slot(head.position()) })
+    }
+
+    /// Moves up to `most` items from the head into the sink, unless returned ones come first.
+    ///
+    /// Claims from the last seen head on; the claim is lost if the head has moved since.
+    #[inline(always)] // the pop
+    pub(in crate::raw) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
+        self.take_if(sink, most, Front::is_clear)
+    }
+
+    /// Same as [`Cursor::take`], if the front is `passable`.
+    #[inline(always)] // the pop
+    pub(in crate::raw) fn take_if<S: Sink<T>>(
+        &mut self,
+        sink: &mut S,
+        most: usize,
+        passable: impl Fn(&Front<T>) -> bool,
+    ) -> Take {
+        let (first, count) = match self.claim(sink, most, passable) {
+            Ok(claimed) => claimed,
+            Err(why) => return why,
+        };
+        // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired these
+        // positions of it, which are published, and proved that it is alive. The sink granted room.
+        unsafe {
+            let segment = self.segment.unwrap_unchecked();
+            sink.accept_all(segment.take(first, count));
+        }
+        self.flush_if_exhausted();
+        Take::Got(count)
+    }
+
+    /// Like [`Cursor::take_if`], for items with times.
+    pub(in crate::raw) fn take_timed<S: Sink<T>>(
+        &mut self,
+        sink: &mut S,
+        most: usize,
+        passable: impl Fn(&Front<T>) -> bool,
+    ) -> Take {
+        let (first, count) = match self.claim(sink, most, passable) {
+            Ok(claimed) => claimed,
+            Err(why) => return why,
+        };
+        // SAFETY: as in `take`. The times live as long as the segment.
+        unsafe {
+            let segment = self.segment.unwrap_unchecked();
+            let items = segment.take(first, count);
+            for (index, item) in (offset::<T>(first)..).zip(items) {
+                sink.accept(item, DeliveryMeta::first(segment.times().get(index)));
+            }
+        }
+        self.flush_if_exhausted();
+        Take::Got(count)
+    }
+
+    /// Claims up to `most` positions at the head, for which the sink has room. Returns the first one and their number.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // 64-bit only
+    fn claim<S: Sink<T>>(
+        &mut self,
+        sink: &mut S,
+        most: usize,
+        passable: impl Fn(&Front<T>) -> bool,
+    ) -> Result<(u64, usize), Take> {
+        if !passable(self.shard().front()) {
+            return Err(Take::Returned);
+        }
+        let mut limit = self.limit;
+        if self.head >= limit {
+            limit = self.renew()?;
+        }
+        let front = self.shard().front();
+        let available = self.head.until(limit);
+        let count = sink.reserve(most.min(available as usize), front);
+        let first = self.head.position();
+        match front.claim(self.head, count as u64) {
+            Ok(after) => self.head = after,
+            Err(now) => {
+                self.set_head(now);
+                return Err(Take::Lost);
+            }
+        }
+        Ok((first, count))
+    }
+
+    /// Counts the moved out positions if the segment is exhausted.
+    #[inline(always)] // the pop
+    fn flush_if_exhausted(&mut self) {
+        if self.head >= self.end {
+            self.flush();
+        }
+    }
+
+    /// Loads the current limit, above the head. It is cached if there is more than one item before it.
+    #[inline(always)] // the pop
+    fn renew(&mut self) -> Result<Head, Take> {
+        let tail = Head::first_at(self.shard().tail());
+        if self.head >= tail {
+            self.flush();
+            return Err(Take::Empty);
+        }
+        if self.head >= self.stop {
+            return Err(Take::Spent);
+        }
+        let limit = tail.min(self.stop);
+        if limit > self.head.after(1) {
+            self.limit = limit;
+        }
+        Ok(limit)
+    }
+
+    /// Enters the segment of the head, after [`Take::Spent`], for at most `most` positions.
+    pub(in crate::raw) fn enter(&mut self, most: u32) {
+        self.set_head(self.shard().front().head());
+        if self.head >= self.end {
+            self.flush();
+            self.find_segment();
+        }
+        let stop = self.head.position() + u64::from(most);
+        self.stop = self.end.min(Head::first_at(stop));
+        self.limit = self.limit.min(self.stop);
+    }
+
+    /// Makes the next attempt end with [`Take::Spent`], unless the shard is empty or returned items come first.
+    pub(in crate::raw) fn stop(&mut self) {
+        // Without the count of aborts, which may wrap before the next attempt.
+        let here = Head::first_at(self.head.position());
+        (self.stop, self.limit) = (here, here);
+    }
+
+    /// Finds the segment of the head.
+    fn find_segment(&mut self) {
+        let position = self.head.position();
+        if position >= self.shard().tail() {
+            return;
+        }
+        let number = number::<T>(position);
+        let found = self.shard().directory().find(number, &reclaim::pin());
+        if let Some(segment) = found {
+            self.segment = Some(segment);
+            self.end = Head::first_at((number + 1) * Segment::<T>::LEN as u64);
+        }
+    }
+
+    /// Continues from `head`, to which other threads may have moved the head of the shard.
+    fn set_head(&mut self, head: Head) {
+        self.finished += self.since.until(self.head);
+        self.head = head;
+        self.since = head;
+    }
+
+    /// Counts the finished positions in the segment, which may be reclaimed then.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::raw) fn flush(&mut self) {
+        self.set_head(self.head);
+        let finished = std::mem::take(&mut self.finished);
+        if let Some(segment) = self.segment.filter(|_| finished > 0) {
+            // SAFETY: these positions were claimed in `take` and moved out, and all of them are in this
+            // segment: entering another one flushes first.
+            unsafe { self.shard().finish(segment, finished) };
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Sinks for claimed items.
+
+use crate::raw::memory::entry::{DeliveryMeta, Entry, Stored};
+use crate::raw::shard::block::{Block, Filled};
+use crate::raw::shard::front::Front;
+
+/// A destination of claimed items.
+///
+/// Room is reserved before the claim, so that nothing can fail between a claim and its acceptance.
+pub(in crate::raw) trait Sink<T> {
+    /// Reserves room for up to `wanted` items (at least one) of the shard with the front `home`, where
+    /// aborted items are returned. Returns for how many, at least one.
+    fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize;
+
+    /// Accepts one item.
+    ///
+    /// # Safety
+    ///
+    /// No more items are accepted than the last `reserve` granted.
+    unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta);
+
+    /// Takes over the block of the items that were accepted last.
+    ///
+    /// # Safety
+    ///
+    /// The block is vacant, and the caller, its only user, gives it up.
+    unsafe fn recycle(&mut self, block: Filled<T>) {
+        // SAFETY: by contract.
+        unsafe { Block::free(block) };
+    }
+
+    /// Accepts several items that are delivered for the first time and have no time.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Sink::accept`].
+    #[inline]
+    unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
+        for item in items {
+            // SAFETY: by contract.
+            unsafe { self.accept(item, DeliveryMeta::first(0)) };
+        }
+    }
+}
+
+/// Accepts one item.
+impl<T> Sink<T> for Option<T> {
+    #[inline]
+    fn reserve(&mut self, _wanted: usize, _home: &Front<T>) -> usize {
+        1
+    }
+
+    #[inline]
+    unsafe fn accept(&mut self, item: T, _delivery: DeliveryMeta) {
+        *self = Some(item);
+    }
+}
+
+/// Accepts any number of items.
+impl<T> Sink<T> for Vec<T> {
+    #[inline]
+    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+        Vec::reserve(self, wanted);
+        wanted
+    }
+
+    #[inline]
+    unsafe fn accept(&mut self, item: T, _delivery: DeliveryMeta) {
+        self.push(item);
+    }
+
+    #[inline]
+    unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
+        let mut len = self.len();
+        for item in items {
+            // SAFETY: there is room by contract, and moving an item cannot panic.
+            unsafe { self.as_mut_ptr().add(len).write(item) };
+            len += 1;
+        }
+        // SAFETY: written above.
+        unsafe { self.set_len(len) };
+    }
+}
+
+/// Accepts any number of items, without their metadata.
+impl<T, M> Sink<Stored<T, M>> for Vec<T> {
+    #[inline]
+    fn reserve(&mut self, wanted: usize, _home: &Front<Stored<T, M>>) -> usize {
+        Vec::reserve(self, wanted);
+        wanted
+    }
+
+    #[inline]
+    unsafe fn accept(&mut self, stored: Stored<T, M>, _delivery: DeliveryMeta) {
+        self.push(stored.item);
+    }
+
+    #[inline]
+    unsafe fn accept_all(&mut self, items: impl Iterator<Item = Stored<T, M>>) {
+        // SAFETY: by contract.
+        unsafe { Sink::<T>::accept_all(self, items.map(Stored::into_item)) };
+    }
+}
+
+/// Accepts any number of items, with their delivery metadata.
+impl<T> Sink<T> for Vec<Entry<T>> {
+    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+        Vec::reserve(self, wanted);
+        wanted
+    }
+
+    unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
+        self.push(Entry { item, delivery });
+    }
+}
