@@ -122,7 +122,7 @@ use record::PermitRecord;
 use std::sync::Arc;
 
 /// More permits than can ever be used; larger limits are treated as unlimited.
-const MOST: usize = 1 << 62;
+const MAX_CAPACITY: usize = 1 << 62;
 /// The most permits that a cache takes ahead.
 const CHUNK: usize = 256;
 /// All caches together take ahead one of this number of permits at most.
@@ -164,7 +164,7 @@ impl Capacity {
         barrier::prepare();
         Self {
             limit,
-            pool: CachePadded::new(FreeCount::with(limit.min(MOST))),
+            pool: CachePadded::new(FreeCount::with(limit.min(MAX_CAPACITY))),
             revocations: CachePadded::new(AtomicUsize::new(START)),
             records: RecordPool::new(record_pool::FIRST),
         }
@@ -194,7 +194,7 @@ impl Capacity {
             unused + record.returned.snapshot().free
         };
         let free = self.pool.snapshot().free + self.records.in_use().map(in_record).sum::<usize>();
-        let out = self.limit.min(MOST).saturating_sub(free);
+        let out = self.limit.min(MAX_CAPACITY).saturating_sub(free);
         self.limit - out
     }
 

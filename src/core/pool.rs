@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// The maximum number of idle handles.
-const KEPT: usize = 32;
+const MAX_IDLE_HANDLES: usize = 32;
 
 /// The handles of a queue that no user has. They own the queue, so the pool is owned by queues and handles, not by the
 /// shared state.
@@ -58,7 +58,7 @@ impl<T, O: Order<T>> Pool<T, O> {
             let mut idle = lock(&self.idle);
             if idle.capacity() == 0 {
                 // Now, since the end of a transaction must not allocate.
-                idle.reserve_exact(KEPT);
+                idle.reserve_exact(MAX_IDLE_HANDLES);
             }
             idle.pop()
         };
@@ -69,7 +69,7 @@ impl<T, O: Order<T>> Pool<T, O> {
     /// Keeps a handle for the next transaction; returns it if the pool is full.
     fn check_in(&self, cell: Box<CellOf<T, O>>) -> Option<Box<CellOf<T, O>>> {
         let mut idle = lock(&self.idle);
-        if idle.len() == KEPT {
+        if idle.len() == MAX_IDLE_HANDLES {
             return Some(cell);
         }
         idle.push(cell);

@@ -16,7 +16,7 @@ pub(super) const WASTE: usize = 4;
 /// The size of a cache line.
 const LINE: usize = 64;
 /// No place.
-const NONE: u32 = u32::MAX;
+const NO_PLACE: u32 = u32::MAX;
 
 /// Places, all of which begin with the default value, and a head for each chunk of them.
 pub(super) struct Chunks<P, H> {
@@ -24,7 +24,7 @@ pub(super) struct Chunks<P, H> {
     linked: Vec<Chunk<H>>,
     /// The first vacant chunk.
     vacant: u32,
-    /// The least number of items that need so many places.
+    /// The number of items below which the vector may shrink.
     least: usize,
 }
 
@@ -50,7 +50,7 @@ impl<P: Default, H: Default> Chunks<P, H> {
         Self {
             places: Vec::new(),
             linked: Vec::new(),
-            vacant: NONE,
+            vacant: NO_PLACE,
             least: 0,
         }
     }
@@ -102,19 +102,19 @@ impl<P: Default, H: Default> Chunks<P, H> {
     /// Takes a vacant chunk, and returns its first place.
     #[inline]
     pub(super) fn take(&mut self) -> u32 {
-        if self.vacant == NONE {
+        if self.vacant == NO_PLACE {
             self.add_some();
         }
         let place = self.vacant;
-        self.vacant = mem::replace(&mut self.chunk_of(place).next, NONE);
+        self.vacant = mem::replace(&mut self.chunk_of(place).next, NO_PLACE);
         place
     }
 
     #[cold]
     fn add_some(&mut self) {
-        let first = u32::try_from(self.linked.len()).unwrap_or(NONE);
+        let first = u32::try_from(self.linked.len()).unwrap_or(NO_PLACE);
         let end = first.saturating_add(ADDED);
-        assert!(end < NONE / Self::LEN, "no more than 2³² places");
+        assert!(end < NO_PLACE / Self::LEN, "no more than 2³² places");
         let places = (end * Self::LEN) as usize;
         self.places.resize_with(places, P::default);
         self.least = places
@@ -125,7 +125,7 @@ impl<P: Default, H: Default> Chunks<P, H> {
             head: H::default(),
         }));
         self.vacant = first * Self::LEN;
-        self.chunk_of((end - 1) * Self::LEN).next = NONE;
+        self.chunk_of((end - 1) * Self::LEN).next = NO_PLACE;
     }
 
     /// Makes a chunk vacant. Returns the first place of the chunk that was linked to it.

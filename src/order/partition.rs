@@ -7,7 +7,7 @@ use crate::wait::DueTimer;
 use std::sync::Arc;
 
 /// The capacity that is kept for returned items.
-const KEPT: usize = 256;
+const KEPT_CAPACITY: usize = 256;
 
 /// A sequence, and the intake that fills it from the shards.
 pub(super) struct Partition<T, M, S> {
@@ -67,7 +67,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
             while let Some(entry) = returned.pop() {
                 sequence.come_back(entry);
             }
-            returned.shrink_to(KEPT);
+            returned.shrink_to(KEPT_CAPACITY);
         }
         intake.take_arrived(&mut Arrivals::<S, TIMED>(sequence));
         self.plan_if_earlier()

@@ -10,7 +10,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 /// The capacity that is kept when no timer is left.
-const KEPT: usize = 64;
+const KEPT_CAPACITY: usize = 64;
 
 /// A time, and a number that orders timers set for the same time.
 type Position = (Instant, u64);
@@ -114,7 +114,7 @@ impl TimerQueue {
             due.push(timer);
         }
         if self.positions.is_empty() {
-            self.positions.shrink_to(KEPT);
+            self.positions.shrink_to(KEPT_CAPACITY);
         }
         due
     }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::task::Waker;
 
 /// The number of entries kept for reuse when nobody has one.
-const KEPT: usize = 64;
+const MAX_VACANT_ENTRIES: usize = 64;
 
-/// After so many newcomers without an attempt, waiters that are being served count as given way to in vain.
-const MOST_BEHIND: usize = 32;
+/// The number of newcomers without an attempt after which waiters that are being served count as given way to in vain.
+const MAX_BEHIND: usize = 32;
 
 /// A doubly linked list of waiters, oldest first, in a vector.
 ///
@@ -76,7 +76,7 @@ impl WaiterList {
         self.unlink(key);
         self.vacant.push(key);
         let entries = self.entries.len();
-        if self.vacant.len() == entries && entries > KEPT {
+        if self.vacant.len() == entries && entries > MAX_VACANT_ENTRIES {
             self.entries = Entries::default();
             self.vacant = Vec::new();
         }
@@ -284,7 +284,7 @@ impl WaiterList {
     /// in vain. Returns how many others must be woken.
     pub(super) fn enter_behind(&mut self) -> usize {
         self.behind += 1;
-        if self.behind < MOST_BEHIND {
+        if self.behind < MAX_BEHIND {
             return 0;
         }
         self.give_way_in_vain()

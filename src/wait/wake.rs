@@ -5,12 +5,12 @@ use std::mem;
 use std::task::Waker;
 
 /// How many wakers are taken out at most each time the wait queue is locked.
-const MOST: usize = 8;
+const MAX_WAKERS: usize = 8;
 
-/// Up to [`MOST`] wakers to be called once the wait queue is unlocked.
+/// Up to [`MAX_WAKERS`] wakers to be called once the wait queue is unlocked.
 #[derive(Default)]
 pub(super) struct Wakers {
-    wakers: [Option<Waker>; MOST],
+    wakers: [Option<Waker>; MAX_WAKERS],
     len: usize,
 }
 
@@ -25,7 +25,7 @@ impl Wakers {
 
     /// Adds up to `count` wakers, while there is room and `next` returns one.
     pub(super) fn fill(&mut self, count: usize, mut next: impl FnMut() -> Option<Waker>) {
-        while self.len < count.min(MOST) {
+        while self.len < count.min(MAX_WAKERS) {
             let Some(waker) = next() else {
                 return;
             };

@@ -226,7 +226,7 @@ enum CommitState<'h, T: Send + 'static, O: Order<T>> {
 type Waiting<'h, T, O> = (&'h mut Seat<T, O>, Arc<Shared<T, O>>);
 
 /// What an asynchronous commit leaves for its future, or for the next use of the handle.
-/// It does not keep the store open, since the log lets go of it after it has woken who waits.
+/// It does not keep the store open, since the log drops its reference after waking the waiter.
 pub(crate) struct Limbo<T: Send + 'static, O: Order<T>> {
     state: Mutex<LimboState<T, O>>,
     ended: Condvar,

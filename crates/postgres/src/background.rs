@@ -53,7 +53,7 @@ pub(crate) struct Promoter {
 }
 
 impl Promoter {
-    /// Something may be due earlier than it was known.
+    /// An item may have been scheduled for an earlier time.
     pub(crate) fn nudge(&self) {
         self.nudged.notify_one();
     }

@@ -217,7 +217,7 @@ fn nothing_is_taken_ahead_where_others_wait() {
 
 #[test]
 fn limits_beyond_all_memory_are_kept() {
-    for limit in [usize::MAX, usize::MAX - 1, super::MOST, super::MOST + 1] {
+    for limit in [usize::MAX, usize::MAX - 1, super::MAX_CAPACITY, super::MAX_CAPACITY + 1] {
         let capacity = Capacity::new(limit);
         assert_eq!((capacity.limit(), capacity.free()), (limit, limit));
         let mut cache = PermitCache::new(&capacity);
@@ -226,7 +226,7 @@ fn limits_beyond_all_memory_are_kept() {
         assert_eq!(cache.give(&capacity, 1000), 1000);
         assert_eq!(capacity.free(), limit);
         let took = cache.take(&capacity, usize::MAX);
-        assert_eq!(took.got, limit.min(super::MOST));
+        assert_eq!(took.got, limit.min(super::MAX_CAPACITY));
     }
 }
 

@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 const BITS: u32 = if SMALL { 0 } else { 12 };
 const HINTS: usize = 1 << BITS;
 /// The hint of no key.
-const NONE: u32 = u32::MAX;
+const NO_KEY: u32 = u32::MAX;
 /// A multiplier that spreads consecutive numbers evenly (Knuth, "The Art of Computer Programming", volume 3, 6.4).
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -20,7 +20,7 @@ pub(super) struct Hints(Box<[AtomicU32; HINTS]>);
 
 impl Hints {
     pub(super) fn new() -> Self {
-        Self(Box::new(std::array::from_fn(|_| AtomicU32::new(NONE))))
+        Self(Box::new(std::array::from_fn(|_| AtomicU32::new(NO_KEY))))
     }
 
     /// The place of the hint of a key. Runs `Hash` of the key.
@@ -41,7 +41,7 @@ impl Hint<'_> {
     pub(super) fn number(&self) -> Option<u32> {
         // ORDERING: Relaxed; a hint, which is checked under the lock of a table.
         let number = self.0.load(Ordering::Relaxed);
-        (number != NONE).then_some(number)
+        (number != NO_KEY).then_some(number)
     }
 
     pub(super) fn set(&self, number: u32) {

@@ -21,7 +21,7 @@ use crate::raw::{Entry, Stored};
 use crate::sync::start;
 
 /// No key.
-const NONE: u32 = u32::MAX;
+const NO_KEY: u32 = u32::MAX;
 /// The number of the first round.
 #[allow(clippy::cast_possible_truncation)] // of 32 bits
 const FIRST_ROUND: u32 = start(u32::BITS) as u32;
@@ -53,7 +53,7 @@ struct KeyState {
     base: i64,
     /// How many of its items are being shown.
     shown: u32,
-    /// Its neighbours in the ring. The key is out of the ring while `after` is [`NONE`].
+    /// Its neighbours in the ring. The key is out of the ring while `after` is [`NO_KEY`].
     before: u32,
     after: u32,
     /// The round of its place in the ring.
@@ -74,8 +74,8 @@ impl Default for KeyState {
             items: KeyItems::default(),
             base: 0,
             shown: 0,
-            before: NONE,
-            after: NONE,
+            before: NO_KEY,
+            after: NO_KEY,
             round: 0,
             turns: 0,
             weight: 0,
@@ -89,7 +89,7 @@ impl KeyState {
     /// Whether it is out of the ring: one of its items is held or shown.
     #[inline]
     fn is_out(&self) -> bool {
-        self.after == NONE
+        self.after == NO_KEY
     }
 
     /// Whether its first item is being shown.
@@ -151,7 +151,7 @@ impl<T> Rounds<T> {
         Self {
             items: Lists::new(),
             keys: Pages::new(),
-            front: NONE,
+            front: NO_KEY,
             ring: 0,
             round: FIRST_ROUND,
             serial,
@@ -281,7 +281,7 @@ impl<T> Rounds<T> {
     #[inline]
     fn leave_ring(&mut self, number: u32) {
         let key = &mut self.keys[number];
-        let (before, after) = (key.before, std::mem::replace(&mut key.after, NONE));
+        let (before, after) = (key.before, std::mem::replace(&mut key.after, NO_KEY));
         self.ring -= 1;
         if self.ring > 0 {
             self.keys[before].after = after;

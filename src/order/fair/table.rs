@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// How many tables share the keys; one in the models, since the table of a key is random.
 pub(super) const SHARDS: u32 = if SMALL { 1 } else { 128 };
 /// The most keys of a table, such that the numbers of all tables fit into a `u32`.
-const MOST: usize = (u32::MAX / SHARDS - PAGE) as usize;
+const MAX_KEYS: usize = (u32::MAX / SHARDS - PAGE) as usize;
 /// How many buckets are kept when there are no keys.
 pub(super) const LEAST: usize = 16;
 
@@ -119,7 +119,7 @@ impl<K> KeyTable<K> {
 
     /// Adds a new key, and counts an item with it.
     pub(super) fn add(&mut self, hash: u32, key: K, weight: u32) -> Answer {
-        if self.keys.len() >= MOST {
+        if self.keys.len() >= MAX_KEYS {
             return Answer::Full;
         }
         let index = self.keys.put(KeyRecord {

@@ -34,10 +34,10 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// Entries of a thread's map from which on those of dropped tables are removed.
-const MANY: usize = 16;
+const MAX_UNCHECKED_ENTRIES: usize = 16;
 
 /// How many slots a thread finds without its map.
-const MOST_KNOWN: usize = 8;
+const MAX_KNOWN_SLOTS: usize = 8;
 
 /// What has to be done when the locks are released.
 pub(crate) type Afterwards = Box<dyn FnOnce()>;
@@ -237,7 +237,7 @@ impl Map {
     const fn new() -> Self {
         Self {
             entries: RefCell::new(BTreeMap::new()),
-            full: Cell::new(MANY),
+            full: Cell::new(MAX_UNCHECKED_ENTRIES),
         }
     }
 
@@ -249,7 +249,7 @@ impl Map {
         let mut entries = self.entries.borrow_mut();
         if entries.len() >= self.full.get() {
             entries.retain(|_, entry| entry.is_in_table());
-            self.full.set(MANY.max(2 * entries.len()));
+            self.full.set(MAX_UNCHECKED_ENTRIES.max(2 * entries.len()));
             KNOWN.with(Known::forget);
         }
         entries.insert(Arc::as_ptr(&entry.slots), entry);
@@ -303,7 +303,7 @@ pub(crate) fn end_thread() {
 }
 
 /// The slots of the current thread in the tables that it has looked for in its map last, the last one first.
-struct Known([Cell<KnownSlot>; MOST_KNOWN]);
+struct Known([Cell<KnownSlot>; MAX_KNOWN_SLOTS]);
 
 /// The slot of the current thread in a table.
 #[derive(Clone, Copy)]
@@ -324,7 +324,7 @@ impl Known {
     const fn new() -> Self {
         #[allow(clippy::declare_interior_mutable_const)] // to fill an array
         const NONE: Cell<KnownSlot> = Cell::new(KnownSlot::NONE);
-        Self([NONE; MOST_KNOWN])
+        Self([NONE; MAX_KNOWN_SLOTS])
     }
 
     #[inline]
@@ -368,7 +368,7 @@ impl<V> ThreadValue for Cell<V> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{ThreadCells, MANY, MAP, MOST_KNOWN};
+    use super::{ThreadCells, MAX_UNCHECKED_ENTRIES, MAP, MAX_KNOWN_SLOTS};
     use crate::sync::visits_of;
     use std::cell::Cell;
     use std::sync::Arc;
@@ -390,18 +390,18 @@ mod tests {
 
     #[test]
     fn a_few_tables_in_turn_are_found_without_the_map() {
-        let tables = [(); MOST_KNOWN].map(|()| ThreadCells::new());
+        let tables = [(); MAX_KNOWN_SLOTS].map(|()| ThreadCells::new());
         let searches = visits_of(|| {
-            for table in tables.iter().cycle().take(10 * MOST_KNOWN) {
+            for table in tables.iter().cycle().take(10 * MAX_KNOWN_SLOTS) {
                 assert!(table.own(Cell::<u8>::default).is_some());
             }
         });
-        assert_eq!(searches, MOST_KNOWN);
+        assert_eq!(searches, MAX_KNOWN_SLOTS);
     }
 
     #[test]
     fn a_new_table_has_no_values_of_the_one_that_was_there_before() {
-        for round in 0..4 * MANY {
+        for round in 0..4 * MAX_UNCHECKED_ENTRIES {
             let table = ThreadCells::new();
             let own = table.own(|| Cell::new(round)).expect("it is not in use");
             assert_eq!(own.get(), round);
@@ -412,10 +412,10 @@ mod tests {
     fn a_thread_forgets_dropped_tables() {
         let kept = ThreadCells::new();
         assert!(kept.own(|| Cell::new(1)).is_some());
-        for _ in 0..10 * MANY {
+        for _ in 0..10 * MAX_UNCHECKED_ENTRIES {
             assert!(ThreadCells::new().own(|| Cell::new(2)).is_some());
         }
-        assert!(MAP.with(|map| map.entries.borrow().len()) <= 2 * MANY);
+        assert!(MAP.with(|map| map.entries.borrow().len()) <= 2 * MAX_UNCHECKED_ENTRIES);
         assert_eq!(kept.own(|| Cell::new(3)).map(|own| own.get()), Some(1));
     }
 

@@ -50,7 +50,7 @@ unsafe impl<N: Send> Sync for VacantList<N> {}
 
 impl<N> VacantList<N> {
     /// The number of nodes that are kept for the next transaction: as many as fit into a few KiB, at least one.
-    const KEPT: usize = {
+    const KEPT_NODES: usize = {
         let fitting = KEPT_BYTES / size_of::<InboxNode<N>>();
         fitting + (fitting == 0) as usize
     };
@@ -85,7 +85,7 @@ impl<N> VacantList<N> {
 
     /// Whether there are more than are kept for the next transaction.
     pub(crate) fn is_long(&self) -> bool {
-        self.len > Self::KEPT
+        self.len > Self::KEPT_NODES
     }
 
     /// Frees those that are not kept for the next transaction.

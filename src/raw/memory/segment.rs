@@ -10,10 +10,10 @@ use std::ptr::NonNull;
 use std::slice;
 
 /// The most positions in a segment.
-const MOST: usize = 256;
+const MAX_ITEMS: usize = 256;
 
 /// The first stamp of a segment. A stamp times the positions of a segment must not overflow.
-pub(in crate::raw) const FIRST_STAMP: u64 = start_before(1 << (u64::BITS - MOST.ilog2()));
+pub(in crate::raw) const FIRST_STAMP: u64 = start_before(1 << (u64::BITS - MAX_ITEMS.ilog2()));
 
 /// The slots of [`Segment::LEN`] consecutive positions.
 ///
@@ -38,8 +38,8 @@ impl<T> Clone for Segment<T> {
 impl<T> Copy for Segment<T> {}
 
 impl<T> Segment<T> {
-    /// Positions in a segment, a power of two: about 2 KiB of items, at most [`MOST`] of them.
-    pub(in crate::raw) const LEN: usize = if SMALL { 2 } else { Self::len_for(2048, MOST) };
+    /// Positions in a segment, a power of two: about 2 KiB of items, at most [`MAX_ITEMS`] of them.
+    pub(in crate::raw) const LEN: usize = if SMALL { 2 } else { Self::len_for(2048, MAX_ITEMS) };
 
     /// The largest power of two of items that fit into `bytes`, between 1 and `most`.
     const fn len_for(bytes: usize, most: usize) -> usize {

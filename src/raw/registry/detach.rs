@@ -43,12 +43,12 @@ use crate::raw::registry::shards::Shards;
 use crate::raw::shard::attached::Seen;
 use crate::sync::{barrier, planted, AtomicBool, Ordering, SMALL};
 
-/// A visit of so few empty shards does not count: the injector, and one shard.
-const FEW: usize = 2;
+/// A visit of this number of empty shards, the injector and one other, or of fewer does not count.
+const MIN_EMPTY_SHARDS: usize = 2;
 
 /// Visits of empty shards after which idle ones are detached: they cost about as much as that does. The models of loom
 /// call it themselves.
-const MANY: usize = match (cfg!(loom), SMALL) {
+const MAX_EMPTY_VISITS: usize = match (cfg!(loom), SMALL) {
     (true, _) => usize::MAX,
     (false, true) => 4,
     (false, false) => 2048,
@@ -61,7 +61,7 @@ pub(in crate::raw) struct Visits(usize);
 impl Visits {
     #[inline]
     pub(in crate::raw) fn count<T>(&mut self, shards: &Shards<T>, empty: usize) {
-        if empty > FEW {
+        if empty > MIN_EMPTY_SHARDS {
             self.add(shards, empty);
         }
     }
@@ -69,7 +69,7 @@ impl Visits {
     #[cold]
     fn add<T>(&mut self, shards: &Shards<T>, empty: usize) {
         self.0 += empty;
-        if self.0 >= MANY {
+        if self.0 >= MAX_EMPTY_VISITS {
             self.0 = 0;
             shards.detach_idle();
         }

@@ -10,7 +10,7 @@ use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
 /// Tails that are stored inline; more of them are allocated.
-const FEW: usize = 8;
+const INLINE_TAILS: usize = 8;
 
 /// The record of a commit over several shards. Immutable except for its flag.
 pub(in crate::raw) struct Joint {
@@ -52,7 +52,7 @@ pub(crate) trait Party {
 
 /// The tails of all parties.
 pub(crate) struct Tails {
-    few: [Tail; FEW],
+    few: [Tail; INLINE_TAILS],
     len: usize,
     more: Vec<Tail>,
 }
@@ -64,14 +64,14 @@ impl Tails {
             tail: 0,
         };
         Self {
-            few: [none; FEW],
+            few: [none; INLINE_TAILS],
             len: 0,
             more: Vec::new(),
         }
     }
 
     pub(in crate::raw) fn push(&mut self, tail: Tail) {
-        if self.len < FEW {
+        if self.len < INLINE_TAILS {
             self.few[self.len] = tail;
             self.len += 1;
         } else {

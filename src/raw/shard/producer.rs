@@ -10,7 +10,7 @@ use crate::sync::{AtomicU64, Ordering};
 use std::{ptr, slice};
 
 /// Capacity of `opened` that is kept for the next transaction.
-const KEPT: usize = 16;
+const KEPT_CAPACITY: usize = 16;
 
 /// Stages items behind a shard's tail and publishes them.
 ///
@@ -163,8 +163,8 @@ impl<T> Producer<T> {
     #[inline(never)]
     fn settle(&mut self) {
         self.opened.clear();
-        if self.opened.capacity() > KEPT {
-            self.opened.shrink_to(KEPT);
+        if self.opened.capacity() > KEPT_CAPACITY {
+            self.opened.shrink_to(KEPT_CAPACITY);
         }
     }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often, and how long, it is waited for tables that are written to give back room.
+/// Polls, and the pause between two, while tables that are written give back room.
 const RECLAIM_POLLS: u32 = 1_000;
 const RECLAIM_POLL: Duration = Duration::from_millis(10);
 

@@ -25,7 +25,7 @@ const MOST_LIST: u64 = 1 << 22;
 /// What a list says of one table: its number, the kind of its checksum, that, and what is added to the numbers of its rows.
 const TABLE: usize = 8 + 1 + 16 + 8;
 /// The sections of a list that say how many files of large values there are. A store has none.
-const NONE: [(&[u8], [u8; 4]); 2] = [(b"blob_files", [0; 4]), (b"blob_gc_stats", [0; 4])];
+const NO_BLOB_FILES: [(&[u8], [u8; 4]); 2] = [(b"blob_files", [0; 4]), (b"blob_gc_stats", [0; 4])];
 
 /// Checks that the list of a keyspace has its checksum, which is in a file of its own, and the tables in it. The storage engine
 /// does not compare it, and deletes the tables that are not listed.
@@ -93,7 +93,7 @@ fn check_tables(keyspace: &Path, list: &Path, bytes: &[u8]) -> Result<(), StoreE
         let at = |at| usize::try_from(at).ok();
         bytes.get(at(range.start)?..at(range.end)?)
     };
-    let has_none = NONE.iter().all(|(name, none)| section(name) == Some(none));
+    let has_none = NO_BLOB_FILES.iter().all(|(name, none)| section(name) == Some(none));
     let tables = section(b"tables").and_then(tables).filter(|_| has_none);
     for table in tables.ok_or_else(|| unreadable(list))? {
         self::sections(&keyspace.join("tables").join(table.to_string()))?;

@@ -50,19 +50,19 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
-/// At how many bytes a group is written, if nobody waits for it.
+/// The size of a group that is written although nobody waits for it, in bytes.
 const WRITE_AT: usize = 1 << 20;
 /// At how many bytes further buffered commits wait.
 const FULL_AT: usize = 64 << 20;
-/// Up to how many bytes the buffers of a group are kept.
-const KEPT: usize = 16 << 20;
+/// The largest buffer of a group that is kept for the next one, in bytes.
+const MAX_KEPT_BUFFER: usize = 16 << 20;
 
 /// When a commit is on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// When the commit returns. Its items become visible then.
     Synced,
-    /// At the latest so long after the commit returned. Its items become visible at once. A crash loses the last commits, in
+    /// At most this long after the commit returns. Its items become visible at once. A crash loses the last commits, in
     /// the order of the log: what is left is a prefix.
     Buffered {
         /// How long a commit may be lost by a crash. A process that is killed loses less, and one that drops the
@@ -426,7 +426,7 @@ impl Inner {
             batch.clear();
             written.map_err(|error| self.disk.failure(&error))
         });
-        if batch.capacity() <= KEPT {
+        if batch.capacity() <= MAX_KEPT_BUFFER {
             state.next = batch;
         }
         state.complete(completions, &written);

@@ -176,7 +176,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.store.wall_time().saturating_add(millis(delay))
     }
 
-    /// How a place is written.
+    /// Encodes a placement.
     pub(crate) fn schedule(&self, place: Place) -> Schedule {
         let due = place.due;
         let now = self.clock.now();

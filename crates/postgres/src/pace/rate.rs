@@ -17,7 +17,7 @@ use tokio::time::timeout;
 const LATE: Duration = Duration::from_millis(100);
 /// The greatest interval and tolerance: 36 years.
 const LONGEST: i64 = 1 << 60;
-/// How long the slots of a dropped pace are tried to be returned.
+/// How long to retry returning the slots of a dropped pace.
 const LAST: Duration = Duration::from_secs(10);
 
 /// A rate that several processes share, from [`Postgres::rate`].

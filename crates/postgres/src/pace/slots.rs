@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// How long before their time slots are granted at most.
 pub(super) const AHEAD: i64 = 500_000_000;
 /// The most slots that are asked for at once.
-const MOST: u64 = 1 << 20;
+const MAX_SLOTS: u64 = 1 << 20;
 /// The pause between two questions, if the server has not answered.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
@@ -280,7 +280,7 @@ impl Slots {
             .partition_point(|other| other.first <= span.first);
         self.spans.insert(later, span);
         let factor = if self.dry { 2 } else { 1 };
-        self.batch = (span.left * factor).min(MOST);
+        self.batch = (span.left * factor).min(MAX_SLOTS);
         std::mem::take(&mut self.dry)
     }
 

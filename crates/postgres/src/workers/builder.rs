@@ -60,7 +60,7 @@ impl<T> WorkersBuilder<T> {
         self
     }
 
-    /// Sets a function that is told of each failure. Its panics are caught.
+    /// Sets a callback for failures. Its panics are caught.
     pub fn on_error(mut self, on_error: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
         self.on_error = Arc::new(on_error);
         self
