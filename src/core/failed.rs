@@ -3,7 +3,7 @@
 use super::local::{Envelope, Local, HAS_GIVEN_UP, HAS_MANY_ENVELOPES};
 use super::shared::Shared;
 use crate::order::{EntryOf, Order, StoredOf};
-use crate::policy::retry::{Cause, Failed, Fate};
+use crate::policy::retry::{Cause, Disposition, Failed};
 use crate::raw::{DeliveryMeta, HeldPosition, ItemRef, Unborrowed, Vacant};
 use crate::sync::swallow_panic;
 use crate::Reason;
@@ -65,14 +65,16 @@ impl<T, O: Order<T>> Local<T, O> {
         }
         let (mut position, mut dead) = (HeldPosition::default(), 0);
         while let Some((_, delivery)) = self.endpoint.next_held(&mut position, unborrowed) {
-            let fate = self.shared.failures.fate(delivery, cause);
-            if fate == Fate::Head || fate != Fate::Death && now.is_none() {
+            let disposition = self.shared.failures.disposition(delivery, cause);
+            if disposition == Disposition::Head
+                || disposition != Disposition::Death && now.is_none()
+            {
                 continue;
             }
-            dead += usize::from(fate == Fate::Death);
+            dead += usize::from(disposition == Disposition::Death);
             let entry = self.endpoint.remove_before(position, unborrowed);
             let failed = Failed::new(entry, cause);
-            self.route(fate, now.unwrap_or_default(), failed, None);
+            self.route(disposition, now.unwrap_or_default(), failed, None);
         }
         self.free_envelopes();
         dead
@@ -84,27 +86,27 @@ impl<T, O: Order<T>> Local<T, O> {
         failures.letters.drop_excess(time);
     }
 
-    /// Moves a failed item to where `fate` says, but if that is the head to `at_head`, if there is one: the caller then
+    /// Moves a failed item to where `disposition` says, but if that is the head to `at_head`, if there is one: the caller then
     /// [puts](Local::put_at_head) it there.
     fn route(
         &mut self,
-        fate: Fate,
+        disposition: Disposition,
         now: u64,
         failed: Failed<StoredOf<T, O>>,
         at_head: Option<&mut AtHead<T, O>>,
     ) {
-        match fate {
-            Fate::Head => {
+        match disposition {
+            Disposition::Head => {
                 return match at_head {
                     Some(at_head) => at_head.push(failed.entry),
                     None => self.put_at_head([failed.entry]),
                 }
             }
-            Fate::Delay(delay) => {
+            Disposition::Delay(delay) => {
                 let envelope = self.envelope();
                 self.shared.delay(envelope, failed, now, delay);
             }
-            Fate::Death => {
+            Disposition::Death => {
                 let envelope = self.envelope();
                 self.shared.bury(envelope, failed);
             }
@@ -142,7 +144,7 @@ impl<T, O: Order<T>> Local<T, O> {
             let failures = &local.shared.failures;
             has_room.then(|| match delay {
                 Some(delay) => failures.fate_after(delivery, delay),
-                None => failures.fate(delivery, cause),
+                None => failures.disposition(delivery, cause),
             })
         })
     }
@@ -166,10 +168,10 @@ impl<T, O: Order<T>> Local<T, O> {
         };
         self.reroute_held(item, &cause, at_head, |local, delivery, cause| {
             if local.shared.failures.letters.reserve() {
-                return Some(Fate::Death);
+                return Some(Disposition::Death);
             }
             let has_room = local.ensure_permit();
-            has_room.then(|| local.shared.failures.fate(delivery, cause))
+            has_room.then(|| local.shared.failures.disposition(delivery, cause))
         })
     }
 
@@ -208,30 +210,30 @@ impl<T, O: Order<T>> Local<T, O> {
         self.permits.ensure_permit(staged, held)
     }
 
-    /// Moves a held item out of the transaction to where `fate` says, if there is room for it.
+    /// Moves a held item out of the transaction to where `disposition` says, if there is room for it.
     #[track_caller]
     fn reroute_held(
         &mut self,
         item: ItemRef<'_, T>,
         cause: &Cause,
         at_head: Option<&mut AtHead<T, O>>,
-        fate: impl FnOnce(&mut Self, DeliveryMeta, &Cause) -> Option<Fate>,
+        disposition: impl FnOnce(&mut Self, DeliveryMeta, &Cause) -> Option<Disposition>,
     ) -> Result<Removed<T>, NoRoom> {
         let position = self.endpoint.position_of(&item).expect(FOREIGN);
         let delivery = self.endpoint.delivery_before(position);
         let now = self.shared.time.now();
-        let fate = fate(self, delivery, cause).ok_or(NoRoom)?;
+        let disposition = disposition(self, delivery, cause).ok_or(NoRoom)?;
         self.guarded |= HAS_GIVEN_UP;
         let Ok(copy) = self.end_lease(position) else {
             // It was reclaimed, and its delivery is counted; it is removed when its transaction ends.
-            if fate == Fate::Death {
+            if disposition == Disposition::Death {
                 self.shared.failures.letters.release();
             }
             return Ok(None);
         };
         let entry = self.endpoint.remove(item, position);
-        self.route(fate, now, Failed::new(entry, cause), at_head);
-        if fate == Fate::Death {
+        self.route(disposition, now, Failed::new(entry, cause), at_head);
+        if disposition == Disposition::Death {
             let (staged, held) = (self.staged(), self.held());
             self.permits.release_one(staged, held);
             self.drop_excess_letters();

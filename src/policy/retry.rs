@@ -59,7 +59,7 @@ impl<T> Failed<T> {
 
 /// The destination of an item whose delivery failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fate {
+pub(crate) enum Disposition {
     /// Back to the head.
     Head,
     /// Delayed for this duration.
@@ -107,22 +107,22 @@ impl<T, M> Failures<T, M> {
         self.backoff.or(cause.backoff).is_some()
     }
 
-    /// The destination of an item whose delivery failed. If that is [`Fate::Death`], a place is reserved for it.
-    pub(crate) fn fate(&self, delivery: DeliveryMeta, cause: &Cause) -> Fate {
+    /// The destination of an item whose delivery failed. If that is [`Disposition::Death`], a place is reserved for it.
+    pub(crate) fn disposition(&self, delivery: DeliveryMeta, cause: &Cause) -> Disposition {
         let backoff = self.backoff.or(cause.backoff);
         let delay = backoff.map(|backoff| backoff.delay(delivery.attempts));
         self.fate_after(delivery, delay.unwrap_or_default())
     }
 
-    /// As [`Failures::fate`], with a given delay before a retry.
-    pub(crate) fn fate_after(&self, delivery: DeliveryMeta, delay: Duration) -> Fate {
+    /// As [`Failures::disposition`], with a given delay before a retry.
+    pub(crate) fn fate_after(&self, delivery: DeliveryMeta, delay: Duration) -> Disposition {
         let is_last = |max: NonZeroU32| delivery.attempts >= max.get();
         if self.max_attempts.is_some_and(is_last) && self.letters.reserve() {
-            Fate::Death
+            Disposition::Death
         } else if delay.is_zero() {
-            Fate::Head
+            Disposition::Head
         } else {
-            Fate::Delay(delay)
+            Disposition::Delay(delay)
         }
     }
 }

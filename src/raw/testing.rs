@@ -44,15 +44,11 @@ impl<T: Copy> Endpoint<T> {
         let Some(mut visit) = self.visit_shard(&mut { shard }) else {
             return seen;
         };
-        loop {
-            let before = seen.len();
-            visit.next_part();
+        while visit.next_part().is_some() {
             seen.extend(visit.items());
-            if seen.len() == before {
-                visit.end();
-                return seen;
-            }
         }
+        visit.end();
+        seen
     }
 }
 

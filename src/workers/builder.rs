@@ -1,6 +1,6 @@
 //! The settings of a pool.
 
-use super::crew::{Crew, Hooks, Shift};
+use super::pool::{Hooks, WorkerGuard, WorkerPool};
 use super::work::Batches;
 use super::Failure;
 use crate::order::Order;
@@ -175,11 +175,11 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         self
     }
 
-    pub(super) fn crew(&self) -> Arc<Crew> {
+    pub(super) fn pool(&self) -> Arc<WorkerPool> {
         let count = self.count.or_else(|| thread::available_parallelism().ok());
         let count = count.map_or(1, NonZeroUsize::get);
         let time = self.queue.shared().time.clone();
-        Crew::new(&self.name, count, self.hooks.clone(), time)
+        WorkerPool::new(&self.name, count, self.hooks.clone(), time)
     }
 
     /// The settings of batches of up to `max` items.
@@ -198,8 +198,8 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         &self.queue
     }
 
-    pub(super) fn handle(&self, shift: &Shift) -> Handle<T, O> {
-        self.queue.named_handle(Arc::clone(shift.worker().name()))
+    pub(super) fn handle(&self, guard: &WorkerGuard) -> Handle<T, O> {
+        self.queue.named_handle(Arc::clone(guard.worker().name()))
     }
 }
 

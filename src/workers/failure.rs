@@ -1,21 +1,14 @@
 //! Runs that fail, and their reports.
 
-use super::crew::Payload;
-use super::work::RunStep;
 use super::worker::{Ran, Worker};
-use crate::order::Order;
-use crate::policy::retry::Cause;
 use crate::sync::swallow_panic;
-use crate::{Backoff, Reason, Transaction};
+
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
-#[cfg(feature = "tokio")]
-use std::thread;
-use std::time::Duration;
 
-/// The delay of an item after a failed run, unless its queue has a backoff.
-const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1));
+/// The payload of a panic.
+pub(super) type Payload = Box<dyn Any + Send>;
 
 /// A run that failed or panicked, as reported to [`WorkersBuilder::on_error`](crate::WorkersBuilder::on_error).
 ///
@@ -66,7 +59,7 @@ impl Trouble {
         Self::new(worker, (0, 0), text_of_panic(&*payload), Some(payload))
     }
 
-    fn new(
+    pub(super) fn new(
         worker: &Worker,
         (items, attempts): (usize, u32),
         error: Arc<str>,
@@ -91,59 +84,8 @@ impl Trouble {
     }
 }
 
-/// Aborts the transaction of a run that returned an error.
-#[cold]
-pub(super) fn give_back<T, O: Order<T>>(
-    tx: Transaction<'_, T, O>,
-    worker: &Worker,
-    error: impl Debug,
-) -> RunStep {
-    end(tx, worker, Reason::Failed, text_of(error), None)
-}
-
-/// Aborts the transaction of a run that panicked.
-#[cold]
-pub(super) fn give_back_after_panic<T, O: Order<T>>(
-    tx: Transaction<'_, T, O>,
-    worker: &Worker,
-    payload: Payload,
-) -> RunStep {
-    let error = text_of_panic(&*payload);
-    end(tx, worker, Reason::Panicked, error, Some(payload))
-}
-
-/// The failure of a run whose item or transaction is still kept somewhere, so that it cannot be ended yet.
-#[cfg(feature = "tokio")]
-#[cold]
-pub(super) fn kept<E: Debug>(worker: &Worker, ended: thread::Result<Result<(), E>>) -> RunStep {
-    let (error, payload) = match ended {
-        Ok(Ok(())) => (
-            "the run's item or transaction is kept after its end".into(),
-            None,
-        ),
-        Ok(Err(error)) => (text_of(error), None),
-        Err(payload) => (text_of_panic(&*payload), Some(payload)),
-    };
-    RunStep::Failed(Box::new(Trouble::new(worker, (0, 0), error, payload)))
-}
-
-fn end<T, O: Order<T>>(
-    tx: Transaction<'_, T, O>,
-    worker: &Worker,
-    reason: Reason,
-    error: Arc<str>,
-    payload: Option<Payload>,
-) -> RunStep {
-    let deliveries = tx.abort_for(&Cause {
-        reason,
-        error: Some(Arc::clone(&error)),
-        backoff: Some(BACKOFF),
-    });
-    RunStep::Failed(Box::new(Trouble::new(worker, deliveries, error, payload)))
-}
-
 /// The text of an error. User code; its panics are caught.
-fn text_of(error: impl Debug) -> Arc<str> {
+pub(super) fn text_of(error: impl Debug) -> Arc<str> {
     let mut text = Arc::from("an error whose `Debug` panics");
     swallow_panic(|| text = format!("{error:?}").into());
     swallow_panic(|| drop(error));

@@ -1,7 +1,6 @@
 //! Why a job has no result.
 
-use super::crew::Payload;
-use super::failure::text_of_panic;
+use super::failure::{text_of_panic, Payload};
 use crate::sync::{lock, Mutex};
 use std::error::Error;
 use std::fmt;

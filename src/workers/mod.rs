@@ -6,7 +6,7 @@
 // |---|---|
 // | `worker` | one worker: its command, and what it shows of itself |
 // | `progress` | its state and its successful runs |
-// | `crew` | the workers of a pool, and the wait for their end |
+// | `pool` | the workers of a pool, and the wait for their end |
 // | `builder` | the settings of a pool |
 // | `any_queue` | the queue of a pool, without its types |
 // | `run`, `work`, `threads` | starts threads, their loop, and their pool |
@@ -25,17 +25,18 @@
 mod any_queue;
 mod builder;
 mod caught;
-mod crew;
 mod failure;
 mod job;
 mod job_error;
 mod others;
 mod outcome;
+mod pool;
 mod progress;
 mod run;
 #[cfg(feature = "tokio")]
 mod spawn;
 mod status;
+mod step;
 mod submit;
 #[cfg(feature = "tokio")]
 mod task;

@@ -1,6 +1,7 @@
 //! Starts a pool of threads.
 
-use super::work::{batch, each, each_with, job, work, RunStep};
+use super::step::RunStep;
+use super::work::{batch, each, each_with, job, work};
 use super::worker::Worker;
 use super::{AnyQueue, Job, Others, Workers, WorkersBuilder};
 use crate::order::Order;
@@ -186,15 +187,15 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         F: Send + Sync + 'scope,
     {
         let run = Arc::new(run);
-        let workers = Workers::new(self.crew(), AnyQueue::of(self.queue()));
-        for shift in workers.shifts() {
-            let (handle, run) = (self.handle(&shift), Arc::clone(&run));
+        let workers = Workers::new(self.pool(), AnyQueue::of(self.queue()));
+        for guard in workers.shifts() {
+            let (handle, run) = (self.handle(&guard), Arc::clone(&run));
             let step = move |tx: Transaction<'_, T, O>, worker: &Worker| each(tx, worker, &*run);
-            let thread = Builder::new().name(shift.worker().name().to_string());
+            let thread = Builder::new().name(guard.worker().name().to_string());
             // The scope joins it.
             drop(
                 thread
-                    .spawn_scoped(scope, move || work(&shift, handle, step))
+                    .spawn_scoped(scope, move || work(&guard, handle, step))
                     .expect(REFUSED),
             );
         }
@@ -224,11 +225,11 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         O: 'static,
         S: FnMut(Transaction<'_, T, O>, &Worker) -> RunStep + Send + 'static,
     {
-        let mut workers = Workers::new(self.crew(), AnyQueue::of(self.queue()));
-        for shift in workers.shifts() {
-            let (handle, step) = (self.handle(&shift), prepare(shift.worker()));
-            let thread = Builder::new().name(shift.worker().name().to_string());
-            let thread = thread.spawn(move || work(&shift, handle, step));
+        let mut workers = Workers::new(self.pool(), AnyQueue::of(self.queue()));
+        for guard in workers.shifts() {
+            let (handle, step) = (self.handle(&guard), prepare(guard.worker()));
+            let thread = Builder::new().name(guard.worker().name().to_string());
+            let thread = thread.spawn(move || work(&guard, handle, step));
             workers.add(thread.expect(REFUSED));
         }
         workers

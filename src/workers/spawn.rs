@@ -1,9 +1,9 @@
 //! Starts a pool of tasks; the loop of a task.
 
 use super::caught::Caught;
-use super::crew::Shift;
-use super::failure::{give_back_after_panic, kept};
-use super::work::{poll_batch, poll_pop, settle, Batches, OpenRun, RunStep};
+use super::pool::WorkerGuard;
+use super::step::{give_back_after_panic, kept, RunStep};
+use super::work::{poll_batch, poll_pop, settle, Batches, OpenRun};
 use super::worker::{Ran, Worker};
 use super::{AnyQueue, Job, TaskItem, TaskTransaction, Tasks, WorkersBuilder};
 use crate::core::pool::CheckedOut;
@@ -130,18 +130,18 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
         F: Run<T, O, R> + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
-        let (crew, run) = (self.crew(), Arc::new(run));
+        let (pool, run) = (self.pool(), Arc::new(run));
         let mut spawned = JoinSet::new();
-        for index in 0..crew.len() {
+        for index in 0..pool.len() {
             let task = WorkingTask {
                 queue: self.queue().clone(),
-                shift: Arc::new(Shift::new(&crew, index)),
+                guard: Arc::new(WorkerGuard::new(&pool, index)),
                 idle: None,
                 batches,
             };
             spawned.spawn(work(task, Arc::clone(&run)));
         }
-        Tasks::new(crew, spawned, AnyQueue::of(self.queue()))
+        Tasks::new(pool, spawned, AnyQueue::of(self.queue()))
     }
 }
 
@@ -188,7 +188,7 @@ where
 /// The state of a worker task.
 struct WorkingTask<T, O: Order<T>> {
     queue: Queue<T, O>,
-    shift: Arc<Shift>,
+    guard: Arc<WorkerGuard>,
     /// The handle, while no transaction owns it.
     idle: Option<CheckedOut<T, O>>,
     batches: Option<Batches>,
@@ -199,7 +199,7 @@ impl<T, O: Order<T>> WorkingTask<T, O> {
     fn begin(&mut self) -> OwnedTransaction<T, O> {
         let make = || {
             self.queue
-                .named_handle(Arc::clone(self.shift.worker().name()))
+                .named_handle(Arc::clone(self.guard.worker().name()))
         };
         let cell = self.idle.take().unwrap_or_else(|| make().check_out());
         OwnedTransaction::begin(cell)
@@ -214,10 +214,10 @@ where
     F: Run<T, O, R>,
     R: Future<Output = Result<Y, E>> + Send,
 {
-    let shift = Arc::clone(&task.shift);
-    while poll_fn(|context| shift.worker().poll_go_on(context.waker())).await {
+    let guard = Arc::clone(&task.guard);
+    while poll_fn(|context| guard.worker().poll_go_on(context.waker())).await {
         let step = pin!(step(&mut task, &*run));
-        if !settle(&shift, Caught::new(step).await) {
+        if !settle(&guard, Caught::new(step).await) {
             break;
         }
         consume_budget().await;
@@ -231,20 +231,20 @@ where
     F: Run<T, O, R>,
     R: Future<Output = Result<Y, E>> + Send,
 {
-    let shift = Arc::clone(&task.shift);
+    let guard = Arc::clone(&task.guard);
     let Kept {
         keeper,
         user,
         first,
         more,
-    } = match Kept::find(task.begin(), pop_for(&shift, task.batches)).await {
+    } = match Kept::find(task.begin(), pop_for(&guard, task.batches)).await {
         Ok(kept) => kept,
         Err((nothing, tx)) => {
             task.idle = Some(tx.end_by(|tx| drop(tx)).1);
             return nothing;
         }
     };
-    let worker = shift.worker();
+    let worker = guard.worker();
     worker.begin_run(user.since());
     let (first, tx) = (TaskItem::new(first), TaskTransaction::new(user));
     let more = more.into_iter().map(TaskItem::new).collect();
@@ -276,14 +276,14 @@ fn within<'s, F: Future + Unpin + 's>(
 
 /// Waits for an item, or a batch of them, until the worker is interrupted.
 fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
-    shift: &Arc<Shift>,
+    guard: &Arc<WorkerGuard>,
     batches: Option<Batches>,
 ) -> impl for<'t> FnOnce(&'t OwnedTransaction<T, O>) -> Finding<'t, T, RunStep> {
-    let shift = Arc::clone(shift);
+    let guard = Arc::clone(guard);
     move |tx| {
         if let Some(Batches { max, linger }) = batches {
             let mut pop = tx.pop_batch_lingering(max, linger);
-            return Box::pin(wait(shift, move |worker, waker| {
+            return Box::pin(wait(guard, move |worker, waker| {
                 let popped = poll_batch(&mut pop, worker, waker);
                 popped.map(|items| {
                     let mut items = items
@@ -295,7 +295,7 @@ fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
             }));
         }
         let mut pop = tx.pop_async();
-        Box::pin(wait(shift, move |worker, waker| {
+        Box::pin(wait(guard, move |worker, waker| {
             poll_pop(&mut pop, worker, waker).map(|popped| match popped {
                 Some(Ok(item)) => Ok((item.reference, Vec::new())),
                 Some(Err(_)) => Err(RunStep::Closed),
@@ -307,14 +307,14 @@ fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
 
 /// Waits as a worker, which leaves its waker for commands.
 fn wait<R>(
-    shift: Arc<Shift>,
+    guard: Arc<WorkerGuard>,
     mut poll: impl FnMut(&Worker, &Waker) -> Poll<R>,
 ) -> impl Future<Output = R> {
     let mut waits = false;
     poll_fn(move |context| {
-        let polled = poll(shift.worker(), context.waker());
+        let polled = poll(guard.worker(), context.waker());
         if polled.is_ready() && waits {
-            shift.worker().end_wait();
+            guard.worker().end_wait();
         }
         waits = polled.is_pending();
         polled

@@ -1,6 +1,6 @@
 //! A pool of tasks.
 
-use super::crew::{report_wait, Crew, IDLE_CHECK_PAUSE, JOIN_REPORT_DELAY, MAX_IDLE_CHECKS};
+use super::pool::{report_wait, WorkerPool, IDLE_CHECK_PAUSE, JOIN_REPORT_DELAY, MAX_IDLE_CHECKS};
 use super::worker::Command;
 use super::{AnyQueue, Report, WorkerStatus};
 use crate::{Clock, SystemClock};
@@ -37,7 +37,7 @@ use tokio::time::timeout;
 /// ```
 #[must_use = "tasks are aborted when they are dropped"]
 pub struct Tasks {
-    crew: Arc<Crew>,
+    pool: Arc<WorkerPool>,
     queue: AnyQueue<'static>,
     spawned: JoinSet<()>,
     /// The futures of [`Tasks::stop_by`], aborted with the pool.
@@ -45,9 +45,13 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    pub(super) fn new(crew: Arc<Crew>, spawned: JoinSet<()>, queue: AnyQueue<'static>) -> Self {
+    pub(super) fn new(
+        pool: Arc<WorkerPool>,
+        spawned: JoinSet<()>,
+        queue: AnyQueue<'static>,
+    ) -> Self {
         Self {
-            crew,
+            pool,
             queue,
             spawned,
             watch: JoinSet::new(),
@@ -65,7 +69,7 @@ impl Tasks {
     /// # });
     /// ```
     pub fn status(&self) -> Vec<WorkerStatus> {
-        self.crew.status()
+        self.pool.status()
     }
 
     /// Pauses a task: it finishes its run and takes no more items until it is resumed, as with
@@ -86,7 +90,7 @@ impl Tasks {
     /// If there is no task of that index.
     #[track_caller]
     pub fn pause(&self, index: usize) {
-        self.crew.worker(index).command(Command::Pause);
+        self.pool.worker(index).command(Command::Pause);
     }
 
     /// Resumes a paused task.
@@ -106,7 +110,7 @@ impl Tasks {
     /// If there is no task of that index.
     #[track_caller]
     pub fn resume(&self, index: usize) {
-        self.crew.worker(index).command(Command::Work);
+        self.pool.worker(index).command(Command::Work);
     }
 
     /// Pauses all tasks; see [`pause`](Self::pause).
@@ -121,7 +125,7 @@ impl Tasks {
     /// # });
     /// ```
     pub fn pause_all(&self) {
-        self.crew.command_all(Command::Pause);
+        self.pool.command_all(Command::Pause);
     }
 
     /// Resumes all tasks; see [`resume`](Self::resume).
@@ -136,7 +140,7 @@ impl Tasks {
     /// # });
     /// ```
     pub fn resume_all(&self) {
-        self.crew.command_all(Command::Work);
+        self.pool.command_all(Command::Work);
     }
 
     /// Stops the pool when a future is ready, whatever its output: the tasks finish their runs, and take no more items.
@@ -165,10 +169,10 @@ impl Tasks {
     /// Outside of a tokio runtime.
     #[track_caller]
     pub fn stop_by<F: Future + Send + 'static>(mut self, stop: F) -> Self {
-        let crew = Arc::clone(&self.crew);
+        let pool = Arc::clone(&self.pool);
         self.watch.spawn(async move {
             let output = stop.await;
-            crew.command_all(Command::Stop);
+            pool.command_all(Command::Stop);
             drop(output); // user code
         });
         self
@@ -195,7 +199,7 @@ impl Tasks {
                 .have_ended_by(SystemClock.now() + JOIN_REPORT_DELAY)
                 .await
         {
-            if let Some(what) = self.crew.what_it_waits_for(&self.queue) {
+            if let Some(what) = self.pool.what_it_waits_for(&self.queue) {
                 report_wait(&what);
                 break;
             }
@@ -228,11 +232,11 @@ impl Tasks {
     pub async fn finish(mut self, limit: Duration) -> Report {
         self.queue.close();
         // After the close: a task that is not paused notices it.
-        self.crew.command_all(Command::Work);
+        self.pool.command_all(Command::Work);
         if timeout(limit, self.all_ended()).await.is_err() {
-            self.crew.command_all(Command::Stop);
+            self.pool.command_all(Command::Stop);
             for _ in 0..MAX_IDLE_CHECKS {
-                if !self.crew.has_idle() {
+                if !self.pool.has_idle() {
                     break;
                 }
                 // The end of a task is noticed, the begin of a run is not.
@@ -254,7 +258,7 @@ impl Tasks {
     /// # });
     /// ```
     pub async fn stop(self) -> Report {
-        self.crew.command_all(Command::Stop);
+        self.pool.command_all(Command::Stop);
         self.join().await
     }
 
@@ -285,14 +289,14 @@ impl Tasks {
     ///
     /// In a tokio runtime without a timer.
     pub async fn shutdown(mut self, limit: Duration) -> Report {
-        self.crew.command_all(Command::Stop);
+        self.pool.command_all(Command::Stop);
         let _ = timeout(limit, self.all_ended()).await;
         self.abort().await
     }
 
     /// Aborts the tasks that are left.
     async fn abort(&mut self) -> Report {
-        let stuck = self.crew.report().stuck;
+        let stuck = self.pool.report().stuck;
         self.spawned.abort_all();
         self.all_ended().await;
         Report {
@@ -305,7 +309,7 @@ impl Tasks {
         let left = self.queue.left();
         Report {
             left,
-            ..self.crew.report()
+            ..self.pool.report()
         }
     }
 

@@ -1,6 +1,6 @@
 //! A pool of worker threads.
 
-use super::crew::{report_wait, Crew, Shift, JOIN_REPORT_DELAY};
+use super::pool::{report_wait, WorkerGuard, WorkerPool, JOIN_REPORT_DELAY};
 use super::worker::Command;
 use super::{AnyQueue, Report, WorkerStatus, WorkersBuilder};
 use crate::order::Order;
@@ -56,7 +56,7 @@ use std::time::Duration;
 /// ```
 #[must_use = "workers stop when they are dropped"]
 pub struct Workers<Q = AnyQueue<'static>> {
-    crew: Arc<Crew>,
+    pool: Arc<WorkerPool>,
     queue: Q,
     /// Empty if a scope joins them.
     threads: Vec<JoinHandle<()>>,
@@ -77,18 +77,18 @@ impl Workers {
 }
 
 impl<'q> Workers<AnyQueue<'q>> {
-    pub(super) fn new(crew: Arc<Crew>, queue: AnyQueue<'q>) -> Self {
+    pub(super) fn new(pool: Arc<WorkerPool>, queue: AnyQueue<'q>) -> Self {
         Self {
-            crew,
+            pool,
             queue,
             threads: Vec::new(),
             ended: false,
         }
     }
 
-    pub(super) fn shifts(&self) -> impl Iterator<Item = Shift> {
-        let crew = Arc::clone(&self.crew);
-        (0..crew.len()).map(move |index| Shift::new(&crew, index))
+    pub(super) fn shifts(&self) -> impl Iterator<Item = WorkerGuard> {
+        let pool = Arc::clone(&self.pool);
+        (0..pool.len()).map(move |index| WorkerGuard::new(&pool, index))
     }
 
     pub(super) fn add(&mut self, thread: JoinHandle<()>) {
@@ -103,7 +103,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// assert_eq!(workers.status()[1].done, 0);
     /// ```
     pub fn status(&self) -> Vec<WorkerStatus> {
-        self.crew.status()
+        self.pool.status()
     }
 
     /// Pauses a worker: it finishes its run and takes no more items until it is resumed. A worker that is about to
@@ -123,7 +123,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// If there is no worker of that index.
     #[track_caller]
     pub fn pause(&self, index: usize) {
-        self.crew.worker(index).command(Command::Pause);
+        self.pool.worker(index).command(Command::Pause);
     }
 
     /// Resumes a paused worker.
@@ -144,7 +144,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// If there is no worker of that index.
     #[track_caller]
     pub fn resume(&self, index: usize) {
-        self.crew.worker(index).command(Command::Work);
+        self.pool.worker(index).command(Command::Work);
     }
 
     /// Pauses all workers; see [`pause`](Self::pause).
@@ -156,7 +156,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// workers.resume_all();
     /// ```
     pub fn pause_all(&self) {
-        self.crew.command_all(Command::Pause);
+        self.pool.command_all(Command::Pause);
     }
 
     /// Resumes all workers; see [`resume`](Self::resume).
@@ -168,7 +168,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// workers.resume_all();
     /// ```
     pub fn resume_all(&self) {
-        self.crew.command_all(Command::Work);
+        self.pool.command_all(Command::Work);
     }
 
     /// Waits until all workers have ended because the queue is closed and drained.
@@ -185,8 +185,8 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join(mut self) -> Report {
-        while cfg!(debug_assertions) && !self.crew.wait(JOIN_REPORT_DELAY) {
-            if let Some(what) = self.crew.what_it_waits_for(&self.queue) {
+        while cfg!(debug_assertions) && !self.pool.wait(JOIN_REPORT_DELAY) {
+            if let Some(what) = self.pool.what_it_waits_for(&self.queue) {
                 report_wait(&what);
                 break;
             }
@@ -221,10 +221,10 @@ impl<'q> Workers<AnyQueue<'q>> {
     pub fn finish(mut self, limit: Duration) -> Report {
         self.queue.close();
         // After the close: a worker that is not paused notices it.
-        self.crew.command_all(Command::Work);
-        self.crew.wait(limit);
-        self.crew.command_all(Command::Stop);
-        self.crew.wait_for_idle();
+        self.pool.command_all(Command::Work);
+        self.pool.wait(limit);
+        self.pool.command_all(Command::Stop);
+        self.pool.wait_for_idle();
         self.end(Duration::ZERO)
     }
 
@@ -267,7 +267,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shutdown(mut self, timeout: Duration) -> Report {
-        self.crew.command_all(Command::Stop);
+        self.pool.command_all(Command::Stop);
         self.end(timeout)
     }
 
@@ -282,10 +282,10 @@ impl<'q> Workers<AnyQueue<'q>> {
 impl<Q> Workers<Q> {
     fn wait(&mut self, timeout: Duration) -> Report {
         self.ended = true;
-        self.crew.wait(timeout);
-        let report = self.crew.report();
+        self.pool.wait(timeout);
+        let report = self.pool.report();
         for (index, thread) in mem::take(&mut self.threads).into_iter().enumerate() {
-            if self.crew.worker(index).has_ended() {
+            if self.pool.worker(index).has_ended() {
                 // Panics of runs were caught; a panicking destructor of the function ends only this thread.
                 let _ = thread.join();
             }
@@ -297,7 +297,7 @@ impl<Q> Workers<Q> {
 impl<Q> Drop for Workers<Q> {
     fn drop(&mut self) {
         if !self.ended {
-            self.crew.command_all(Command::Stop);
+            self.pool.command_all(Command::Stop);
             self.wait(Duration::MAX);
         }
     }
@@ -306,7 +306,7 @@ impl<Q> Drop for Workers<Q> {
 impl<Q> fmt::Debug for Workers<Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workers")
-            .field("status", &self.crew.status())
+            .field("status", &self.pool.status())
             .finish_non_exhaustive()
     }
 }

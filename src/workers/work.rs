@@ -1,8 +1,9 @@
 //! The loop of a worker thread, and its steps for one transaction.
 
-use super::crew::{Payload, Shift};
-use super::failure::{give_back, give_back_after_panic, Trouble};
+use super::failure::{Payload, Trouble};
 use super::others::sealed;
+use super::pool::WorkerGuard;
+use super::step::{give_back, give_back_after_panic, RunStep};
 use super::worker::{Ran, Worker};
 use super::Job;
 use crate::future::{PopAsync, PopBatchAsync};
@@ -21,30 +22,19 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-/// The outcome of one transaction.
-pub(super) enum RunStep {
-    Ran(Ran),
-    /// The items were given back.
-    Failed(Box<Trouble>),
-    /// No item was taken: the worker was interrupted by a command.
-    Interrupted,
-    /// No item was taken: the queue is closed and drained.
-    Closed,
-}
-
 /// Works until it is stopped, or the queue is closed and drained.
 pub(super) fn work<T, O: Order<T>>(
-    shift: &Shift,
+    guard: &WorkerGuard,
     mut handle: Handle<T, O>,
     mut step: impl FnMut(Transaction<'_, T, O>, &Worker) -> RunStep,
 ) {
-    let worker = shift.worker();
+    let worker = guard.worker();
     while worker.goes_on() {
         // Panics of runs are caught one by one: see `OpenRun`.
         let stepped = catch_unwind(AssertUnwindSafe(|| {
             keep_running(&mut handle, worker, &mut step)
         }));
-        if !settle(shift, stepped) {
+        if !settle(guard, stepped) {
             return;
         }
     }
@@ -66,23 +56,23 @@ fn keep_running<T, O: Order<T>>(
 }
 
 /// Records the outcome of a transaction. Returns whether the worker goes on.
-pub(super) fn settle(shift: &Shift, stepped: thread::Result<RunStep>) -> bool {
-    let worker = shift.worker();
+pub(super) fn settle(guard: &WorkerGuard, stepped: thread::Result<RunStep>) -> bool {
+    let worker = guard.worker();
     match stepped {
         Ok(RunStep::Ran(ran)) => worker.end_run(ran),
-        Ok(RunStep::Failed(trouble)) => record_failure(shift, *trouble),
+        Ok(RunStep::Failed(trouble)) => record_failure(guard, *trouble),
         Ok(RunStep::Interrupted) => {}
         Ok(RunStep::Closed) => return false,
-        Err(payload) => record_failure(shift, Trouble::of_panic(worker, payload)),
+        Err(payload) => record_failure(guard, Trouble::of_panic(worker, payload)),
     }
     true
 }
 
 #[cold]
-fn record_failure(shift: &Shift, trouble: Trouble) {
-    shift.worker().count(trouble.ran());
-    shift.crew().report_failure(trouble);
-    shift.worker().rest(); // after the hooks, which may block
+fn record_failure(guard: &WorkerGuard, trouble: Trouble) {
+    guard.worker().count(trouble.ran());
+    guard.pool().report_failure(trouble);
+    guard.worker().rest(); // after the hooks, which may block
 }
 
 /// One run, and its transaction. What panics while the transaction is open aborts it; what panics after that are

@@ -6,7 +6,7 @@ pub use all::{commit_all, commit_all_with, Transactions};
 
 use crate::batch::{Batch, Run};
 use crate::error::StoreError;
-use crate::handle::Seat;
+use crate::handle::HandleState;
 use crate::log::Durability;
 use crate::order::{Order, RamTaken, RamTx};
 use crate::queue::shared::Shared;
@@ -32,7 +32,7 @@ pub struct Taken<'h, T: Send + 'static, O: Order<T> = Fifo> {
     home: Option<Home<'h, T, O>>,
 }
 
-type Home<'h, T, O> = (&'h mut Seat<T, O>, Box<Local<T, O>>);
+type Home<'h, T, O> = (&'h mut HandleState<T, O>, Box<Local<T, O>>);
 
 impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     fn split(self) -> (RamTx<T, O>, Option<Home<'h, T, O>>) {
@@ -69,7 +69,7 @@ impl<T: Send + 'static, O: Order<T>> FusedIterator for Taken<'_, T, O> {}
 impl<T: Send + 'static, O: Order<T>> Drop for Taken<'_, T, O> {
     fn drop(&mut self) {
         if let (Some(ram), Some((home, local))) = (self.ram.take(), self.home.take()) {
-            *home = Seat::Rests(Core::resume(local, ram.begin_owned()));
+            *home = HandleState::Rests(Core::resume(local, ram.begin_owned()));
         }
     }
 }
@@ -218,16 +218,16 @@ pub struct CommitAsync<'h, T: Send + 'static, O: Order<T> = Fifo> {
 
 enum CommitState<'h, T: Send + 'static, O: Order<T>> {
     Begins(Transaction<'h, T, O>),
-    Waits(Arc<Limbo<T, O>>, Option<Waiting<'h, T, O>>),
+    Waits(Arc<PendingCommit<T, O>>, Option<Waiting<'h, T, O>>),
     Ended,
 }
 
 /// A handle that an asynchronous commit will give its state to.
-type Waiting<'h, T, O> = (&'h mut Seat<T, O>, Arc<Shared<T, O>>);
+type Waiting<'h, T, O> = (&'h mut HandleState<T, O>, Arc<Shared<T, O>>);
 
 /// What an asynchronous commit leaves for its future, or for the next use of the handle.
 /// It does not keep the store open, since the log drops its reference after waking the waiter.
-pub(crate) struct Limbo<T: Send + 'static, O: Order<T>> {
+pub(crate) struct PendingCommit<T: Send + 'static, O: Order<T>> {
     state: Mutex<LimboState<T, O>>,
     ended: Condvar,
 }
@@ -239,19 +239,19 @@ struct LimboState<T: Send + 'static, O: Order<T>> {
 
 type Ended<T, O> = Result<RamTaken<T, O>, (StoreError, Core<T, O>)>;
 
-impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
+impl<T: Send + 'static, O: Order<T>> PendingCommit<T, O> {
     /// Hands a batch to the log. The transaction ends when it is on the disk.
     fn begin(mut core: Core<T, O>, waker: Waker) -> Arc<Self> {
         let shared = Arc::clone(&core.local.shared);
         let mut batch = mem::take(core.local.batch.get_mut());
-        let limbo = Arc::new(Self {
+        let pending_commit = Arc::new(Self {
             state: Mutex::new(LimboState {
                 end: None,
                 waker: Some(waker),
             }),
             ended: Condvar::new(),
         });
-        let at_end = Arc::clone(&limbo);
+        let at_end = Arc::clone(&pending_commit);
         let tickets = shared.tickets_of(&mut batch);
         let then = Box::new(move |written: Result<(), StoreError>| {
             at_end.end(match written {
@@ -266,7 +266,7 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
         if let Err((error, then)) = shared.log().commit_then(&mut batch, then) {
             then(Err(error));
         }
-        limbo
+        pending_commit
     }
 
     fn end(&self, end: Ended<T, O>) {
@@ -316,7 +316,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let state = std::mem::replace(&mut self.state, CommitState::Ended);
-        let (limbo, home) = match state {
+        let (pending_commit, home) = match state {
             CommitState::Begins(mut tx) => {
                 let core = tx.core_mut();
                 if let Err(error) = core.prepare() {
@@ -328,31 +328,31 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
                 }
                 let (core, home) = tx.into_parts();
                 let shared = Arc::clone(&core.local.shared);
-                let limbo = Limbo::begin(core, context.waker().clone());
+                let pending_commit = PendingCommit::begin(core, context.waker().clone());
                 let home = home.map(|home| {
-                    *home = Seat::Commits(Arc::clone(&limbo), Arc::clone(&shared));
+                    *home = HandleState::Commits(Arc::clone(&pending_commit), Arc::clone(&shared));
                     (home, shared)
                 });
-                (limbo, home)
+                (pending_commit, home)
             }
-            CommitState::Waits(limbo, home) => (limbo, home),
+            CommitState::Waits(pending_commit, home) => (pending_commit, home),
             CommitState::Ended => panic!("the future was polled after it had ended"),
         };
-        let Some(end) = limbo.poll(context.waker()) else {
-            self.state = CommitState::Waits(limbo, home);
+        let Some(end) = pending_commit.poll(context.waker()) else {
+            self.state = CommitState::Waits(pending_commit, home);
             return Poll::Pending;
         };
         Poll::Ready(match end {
             Ok(ram) => {
                 let home = home.map(|(home, shared)| {
-                    *home = Seat::Vacant;
+                    *home = HandleState::Vacant;
                     (home, Local::new(&shared))
                 });
                 Ok(Taken::new(ram, home))
             }
             Err((error, core)) => {
                 if let Some((home, _)) = home {
-                    *home = Seat::Rests(core);
+                    *home = HandleState::Rests(core);
                 }
                 Err(error)
             }

@@ -1,6 +1,6 @@
 //! Handles.
 
-use crate::commit::Limbo;
+use crate::commit::PendingCommit;
 use crate::order::Order;
 use crate::queue::shared::Shared;
 use crate::transaction::Core;
@@ -23,28 +23,28 @@ use std::sync::Arc;
 /// A transaction that was leaked by [`std::mem::forget`] keeps its items until the process ends.
 pub struct Handle<T: Send + 'static, O: Order<T> = Fifo> {
     pub(crate) queue: DurableQueue<T, O>,
-    pub(crate) seat: Seat<T, O>,
+    pub(crate) handle_state: HandleState<T, O>,
     name: Option<Arc<str>>,
 }
 
 /// Where the state of a transaction is between transactions.
 #[derive(Default)]
-pub(crate) enum Seat<T: Send + 'static, O: Order<T>> {
+pub(crate) enum HandleState<T: Send + 'static, O: Order<T>> {
     /// There is none yet, or a transaction has it.
     #[default]
     Vacant,
     Rests(Core<T, O>),
     /// An asynchronous commit has it.
-    Commits(Arc<Limbo<T, O>>, Arc<Shared<T, O>>),
+    Commits(Arc<PendingCommit<T, O>>, Arc<Shared<T, O>>),
 }
 
-impl<T: Send + 'static, O: Order<T>> Seat<T, O> {
+impl<T: Send + 'static, O: Order<T>> HandleState<T, O> {
     /// The state of the next transaction. Waits for an asynchronous commit.
     pub(crate) fn take(&mut self, make: impl FnOnce() -> Core<T, O>) -> Core<T, O> {
         match std::mem::take(self) {
             Self::Vacant => make(),
             Self::Rests(core) => core,
-            Self::Commits(limbo, shared) => limbo.wait(&shared),
+            Self::Commits(pending_commit, shared) => pending_commit.wait(&shared),
         }
     }
 }
@@ -53,7 +53,7 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
     pub(crate) fn new(queue: DurableQueue<T, O>, name: Option<Arc<str>>) -> Self {
         Self {
             queue,
-            seat: Seat::Vacant,
+            handle_state: HandleState::Vacant,
             name,
         }
     }
@@ -71,14 +71,20 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
     /// Begins a transaction. Waits for an asynchronous commit of this handle that has not ended.
     #[inline]
     pub fn begin(&mut self) -> Transaction<'_, T, O> {
-        let Self { queue, seat, name } = self;
-        let core = seat.take(|| Core::new(queue, name.clone()));
-        Transaction::of(core, seat)
+        let Self {
+            queue,
+            handle_state,
+            name,
+        } = self;
+        let core = handle_state.take(|| Core::new(queue, name.clone()));
+        Transaction::of(core, handle_state)
     }
 
     /// Begins a transaction that owns this handle.
     pub fn begin_owned(mut self) -> Transaction<'static, T, O> {
-        let core = self.seat.take(|| Core::new(&self.queue, self.name.clone()));
+        let core = self
+            .handle_state
+            .take(|| Core::new(&self.queue, self.name.clone()));
         Transaction::without_home(core)
     }
 

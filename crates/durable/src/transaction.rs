@@ -6,7 +6,7 @@ mod verbs;
 use crate::batch::{Batch, Change};
 use crate::delivery::{RamItem, RamItems, Undelivered};
 use crate::error::{PopError, PushError, StoreError};
-use crate::handle::Seat;
+use crate::handle::HandleState;
 use crate::item::{Item, Items};
 use crate::order::{Order, Place, RamTx, Staging, Wait};
 use crate::queue::shared::Shared;
@@ -36,7 +36,7 @@ use std::time::Duration;
 pub struct Transaction<'h, T: Send + 'static, O: Order<T> = Fifo> {
     /// `None` only after the end.
     core: Option<Core<T, O>>,
-    home: Option<&'h mut Seat<T, O>>,
+    home: Option<&'h mut HandleState<T, O>>,
 }
 
 /// The state of a transaction.
@@ -181,7 +181,7 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
 pub type OwnedTransaction<T, O = Fifo> = Transaction<'static, T, O>;
 
 impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
-    pub(crate) fn of(core: Core<T, O>, home: &'h mut Seat<T, O>) -> Self {
+    pub(crate) fn of(core: Core<T, O>, home: &'h mut HandleState<T, O>) -> Self {
         Self {
             core: Some(core),
             home: Some(home),
@@ -211,7 +211,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     }
 
     /// Ends it without an abort.
-    pub(crate) fn into_parts(mut self) -> (Core<T, O>, Option<&'h mut Seat<T, O>>) {
+    pub(crate) fn into_parts(mut self) -> (Core<T, O>, Option<&'h mut HandleState<T, O>>) {
         let core = self.core.take().expect(OPEN);
         (core, self.home.take())
     }
@@ -522,7 +522,7 @@ impl<T: Send + 'static, O: Order<T>> Drop for Transaction<'_, T, O> {
         }
         *core.local.noted.get_mut() = false;
         if let Some(home) = self.home.take() {
-            *home = Seat::Rests(core);
+            *home = HandleState::Rests(core);
         }
     }
 }

@@ -217,7 +217,12 @@ fn nothing_is_taken_ahead_where_others_wait() {
 
 #[test]
 fn limits_beyond_all_memory_are_kept() {
-    for limit in [usize::MAX, usize::MAX - 1, super::MAX_CAPACITY, super::MAX_CAPACITY + 1] {
+    for limit in [
+        usize::MAX,
+        usize::MAX - 1,
+        super::MAX_CAPACITY,
+        super::MAX_CAPACITY + 1,
+    ] {
         let capacity = Capacity::new(limit);
         assert_eq!((capacity.limit(), capacity.free()), (limit, limit));
         let mut cache = PermitCache::new(&capacity);

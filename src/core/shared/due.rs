@@ -2,7 +2,7 @@
 
 use super::Shared;
 use crate::order::{EntryOf, Order, Source, StoredOf};
-use crate::policy::retry::{Failed, Fate};
+use crate::policy::retry::{Disposition, Failed};
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Watch;
 use crate::raw::Vacant;
@@ -176,7 +176,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     fn take_over(&self, entries: Vec<EntryOf<T, O>>) -> usize {
         let (cause, mut dead) = (Reason::Expired.into(), 0);
         let alive = entries.into_iter().filter_map(|entry| {
-            if self.failures.fate(entry.delivery, &cause) != Fate::Death {
+            if self.failures.disposition(entry.delivery, &cause) != Disposition::Death {
                 return Some(entry);
             }
             dead += 1;

@@ -1,6 +1,6 @@
 //! Futures of pushes with a priority that wait for room.
 
-use super::wish::Wish;
+use super::options::PushOptions;
 use super::PriorityError;
 use crate::core::wait::DONE;
 use crate::future::{
@@ -20,7 +20,7 @@ pub(crate) trait Waiting<I, K>: Unpin {
     fn poll_with(
         &mut self,
         context: &Context<'_>,
-        wish: Wish,
+        options: PushOptions,
         tickets: &K,
     ) -> Poll<Result<(), PushError<I>>>;
 }
@@ -31,10 +31,10 @@ macro_rules! one {
             fn poll_with(
                 &mut self,
                 $context: &Context<'_>,
-                wish: Wish,
+                options: PushOptions,
                 ticket: &Ticket,
             ) -> Poll<Result<(), PushError<T>>> {
-                let ($push, $register) = (self, wish.register(*ticket));
+                let ($push, $register) = (self, options.register(*ticket));
                 $poll
             }
         }
@@ -55,10 +55,10 @@ macro_rules! batches {
             fn poll_with(
                 &mut self,
                 context: &Context<'_>,
-                wish: Wish,
+                options: PushOptions,
                 tickets: &Vec<Ticket>,
             ) -> Poll<Result<(), PushError<Vec<T>>>> {
-                let poll = self.poll_as(context, wish.register_nth(tickets));
+                let poll = self.poll_as(context, options.register_nth(tickets));
                 poll.map_ok(drop)
             }
         })+
@@ -81,11 +81,11 @@ batches! {
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PushWithAsync<F, I, K> {
     /// The waiting push, or the items whose priority is out of range.
-    state: Option<Result<(F, Wish, K), I>>,
+    state: Option<Result<(F, PushOptions, K), I>>,
 }
 
 impl<F, I, K> PushWithAsync<F, I, K> {
-    pub(super) fn new(state: Result<(F, Wish, K), I>) -> Self {
+    pub(super) fn new(state: Result<(F, PushOptions, K), I>) -> Self {
         let state = Some(state);
         Self { state }
     }
@@ -99,12 +99,12 @@ impl<F: Waiting<I, K>, I: Send, K> Future for PushWithAsync<F, I, K> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let (mut push, wish, tickets) = match self.state.take().expect(DONE) {
+        let (mut push, options, tickets) = match self.state.take().expect(DONE) {
             Ok(waiting) => waiting,
             Err(items) => return Poll::Ready(Err(PriorityError::OutOfRange(items))),
         };
-        let Poll::Ready(pushed) = push.poll_with(context, wish, &tickets) else {
-            self.state = Some(Ok((push, wish, tickets)));
+        let Poll::Ready(pushed) = push.poll_with(context, options, &tickets) else {
+            self.state = Some(Ok((push, options, tickets)));
             return Poll::Pending;
         };
         Poll::Ready(match pushed {

@@ -7,8 +7,8 @@ mod push;
 mod restore;
 mod target;
 
+mod options;
 mod view;
-mod wish;
 
 pub use error::{OutOfRange, PriorityError};
 pub use future::PushWithAsync;

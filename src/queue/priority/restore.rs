@@ -1,6 +1,6 @@
 //! Restores the items of an earlier process, with their priorities.
 
-use super::wish::Wish;
+use super::options::PushOptions;
 use crate::order::priority::{Prioritized, Priority, Ticket};
 use crate::queue::Restore;
 use std::time::{Duration, Instant};
@@ -23,8 +23,8 @@ impl<T: Send, O: Prioritized<T>> Restore<'_, T, O> {
         let priority = Priority::new(priority).expect("the priority is in range");
         let due = due.map(|due| shared.time.nanos(due));
         let is_scheduled = due.is_some_and(|due| due > shared.time.now());
-        let (wish, ticket) = (Wish { priority, due }, Ticket::new());
-        let register = wish.register(ticket);
+        let (options, ticket) = (PushOptions { priority, due }, Ticket::new());
+        let register = options.register(ticket);
         shared.add_restored(restored, item, attempts, delay, register, is_scheduled);
         ticket
     }

@@ -1,6 +1,6 @@
 //! The targets of pushes with a priority: a queue, a handle, or a transaction.
 
-use super::wish::Wish;
+use super::options::PushOptions;
 use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::Local;
@@ -83,7 +83,7 @@ pub(crate) trait PushTarget: sealed::Types + Sized {
     fn push(
         self,
         item: Self::Item,
-        wish: Wish,
+        options: PushOptions,
         ticket: Ticket,
     ) -> Result<(), PushError<Self::Item>>;
 
@@ -92,7 +92,7 @@ pub(crate) trait PushTarget: sealed::Types + Sized {
     fn push_waiting(
         self,
         item: Self::Item,
-        wish: Wish,
+        options: PushOptions,
         ticket: Ticket,
         timeout: Option<Duration>,
     ) -> Result<(), PushError<Self::Item>>;
@@ -105,7 +105,7 @@ pub(crate) trait PushTarget: sealed::Types + Sized {
     fn push_batch(
         self,
         items: Vec<Self::Item>,
-        wish: Wish,
+        options: PushOptions,
         tickets: &[Ticket],
         timeout: Option<Duration>,
     ) -> Result<usize, PushError<Vec<Self::Item>>>;
@@ -121,20 +121,20 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
     }
 
     #[inline]
-    fn push(self, item: T, wish: Wish, ticket: Ticket) -> Result<(), PushError<T>> {
-        let register = wish.register(ticket);
+    fn push(self, item: T, options: PushOptions, ticket: Ticket) -> Result<(), PushError<T>> {
+        let register = options.register(ticket);
         self.call(|cell| cell.settled().put(item, Put::Publish, register))
     }
 
     fn push_waiting(
         self,
         item: T,
-        wish: Wish,
+        options: PushOptions,
         ticket: Ticket,
         timeout: Option<Duration>,
     ) -> Result<(), PushError<T>> {
         self.call(|cell| {
-            let (mut local, register) = (cell.settled(), wish.register(ticket));
+            let (mut local, register) = (cell.settled(), options.register(ticket));
             Local::put_waiting(&mut local, item, Put::Publish, timeout, register)
         })
     }
@@ -146,11 +146,11 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
     fn push_batch(
         self,
         items: Vec<T>,
-        wish: Wish,
+        options: PushOptions,
         tickets: &[Ticket],
         timeout: Option<Duration>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let register = wish.register_nth(tickets);
+        let register = options.register_nth(tickets);
         self.call(|cell| cell.push_batch(items, timeout, register))
     }
 
@@ -166,18 +166,19 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &mut Handle<T, O> {
     }
 
     #[inline]
-    fn push(self, item: T, wish: Wish, ticket: Ticket) -> Result<(), PushError<T>> {
-        self.local().put(item, Put::Publish, wish.register(ticket))
+    fn push(self, item: T, options: PushOptions, ticket: Ticket) -> Result<(), PushError<T>> {
+        self.local()
+            .put(item, Put::Publish, options.register(ticket))
     }
 
     fn push_waiting(
         self,
         item: T,
-        wish: Wish,
+        options: PushOptions,
         ticket: Ticket,
         timeout: Option<Duration>,
     ) -> Result<(), PushError<T>> {
-        let (mut local, register) = (self.local(), wish.register(ticket));
+        let (mut local, register) = (self.local(), options.register(ticket));
         Local::put_waiting(&mut local, item, Put::Publish, timeout, register)
     }
 
@@ -188,12 +189,12 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &mut Handle<T, O> {
     fn push_batch(
         self,
         items: Vec<T>,
-        wish: Wish,
+        options: PushOptions,
         tickets: &[Ticket],
         timeout: Option<Duration>,
     ) -> Result<usize, PushError<Vec<T>>> {
         self.cell()
-            .push_batch(items, timeout, wish.register_nth(tickets))
+            .push_batch(items, timeout, options.register_nth(tickets))
     }
 
     fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
@@ -208,18 +209,18 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Transaction<'_, T, O> {
     }
 
     #[inline]
-    fn push(self, item: T, wish: Wish, ticket: Ticket) -> Result<(), PushError<T>> {
-        self.local().put(item, Put::Stage, wish.register(ticket))
+    fn push(self, item: T, options: PushOptions, ticket: Ticket) -> Result<(), PushError<T>> {
+        self.local().put(item, Put::Stage, options.register(ticket))
     }
 
     fn push_waiting(
         self,
         item: T,
-        wish: Wish,
+        options: PushOptions,
         ticket: Ticket,
         timeout: Option<Duration>,
     ) -> Result<(), PushError<T>> {
-        let (mut local, register) = (self.local(), wish.register(ticket));
+        let (mut local, register) = (self.local(), options.register(ticket));
         Local::put_waiting(&mut local, item, Put::Stage, timeout, register)
     }
 
@@ -230,11 +231,11 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Transaction<'_, T, O> {
     fn push_batch(
         self,
         items: Vec<T>,
-        wish: Wish,
+        options: PushOptions,
         tickets: &[Ticket],
         timeout: Option<Duration>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let register = wish.register_nth(tickets);
+        let register = options.register_nth(tickets);
         Local::stage_batch(&mut self.local(), items, timeout, register)
     }
 

@@ -1,8 +1,8 @@
 //! Views of queues, handles and transactions whose pushes have a priority or a time.
 
 use super::future::PushWithAsync;
+use super::options::PushOptions;
 use super::target::PushTo;
-use super::wish::Wish;
 use super::PriorityError;
 use crate::order::priority::{Priority, Ticket};
 use crate::PushError;
@@ -130,10 +130,10 @@ impl<P: PushTo> PushWith<P> {
     /// The requested priority and time; `None` if the priority is out of range.
     #[inline]
     #[track_caller]
-    fn wish(&mut self) -> Option<Wish> {
+    fn options(&mut self) -> Option<PushOptions> {
         let (priority, when) = (self.priority, self.when);
         if let (Some(priority), None) = (priority, when) {
-            return Some(Wish {
+            return Some(PushOptions {
                 priority,
                 due: None,
             });
@@ -144,7 +144,7 @@ impl<P: PushTo> PushWith<P> {
                 When::At(at) => shared.time.nanos(at),
                 When::After(delay) => shared.time.after(delay),
             });
-            Some(Wish { priority, due })
+            Some(PushOptions { priority, due })
         })
     }
 
@@ -169,8 +169,8 @@ impl<P: PushTo> PushWith<P> {
     #[inline]
     #[track_caller]
     pub fn push(mut self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
-        match self.wish() {
-            Some(wish) => Ok(self.push_wished(item, wish)?),
+        match self.options() {
+            Some(options) => Ok(self.push_with_options(item, options)?),
             None => Err(PriorityError::OutOfRange(item)),
         }
     }
@@ -181,17 +181,21 @@ impl<P: PushTo> PushWith<P> {
         mut self,
         item: P::Item,
     ) -> Result<Ticket, PushError<P::Item>> {
-        match self.wish() {
-            Some(wish) => self.push_wished(item, wish),
+        match self.options() {
+            Some(options) => self.push_with_options(item, options),
             None => unreachable!("the default priority is in range"),
         }
     }
 
     #[inline]
     #[track_caller]
-    fn push_wished(self, item: P::Item, wish: Wish) -> Result<Ticket, PushError<P::Item>> {
+    fn push_with_options(
+        self,
+        item: P::Item,
+        options: PushOptions,
+    ) -> Result<Ticket, PushError<P::Item>> {
         let ticket = Ticket::new();
-        self.target.push(item, wish, ticket)?;
+        self.target.push(item, options, ticket)?;
         Ok(ticket)
     }
 
@@ -255,11 +259,11 @@ impl<P: PushTo> PushWith<P> {
         item: P::Item,
         timeout: Option<Duration>,
     ) -> Result<Ticket, PriorityError<P::Item>> {
-        let Some(wish) = self.wish() else {
+        let Some(options) = self.options() else {
             return Err(PriorityError::OutOfRange(item));
         };
         let ticket = Ticket::new();
-        self.target.push_waiting(item, wish, ticket, timeout)?;
+        self.target.push_waiting(item, options, ticket, timeout)?;
         Ok(ticket)
     }
 
@@ -282,8 +286,8 @@ impl<P: PushTo> PushWith<P> {
     /// As [for the view](PushWith#panics).
     #[track_caller]
     pub fn push_async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
-        PushWithAsync::new(match self.wish() {
-            Some(wish) => Ok((self.target.push_async(item), wish, Ticket::new())),
+        PushWithAsync::new(match self.options() {
+            Some(options) => Ok((self.target.push_async(item), options, Ticket::new())),
             None => Err(item),
         })
     }
@@ -375,11 +379,11 @@ impl<P: PushTo> PushWith<P> {
         items: Vec<P::Item>,
         timeout: Option<Duration>,
     ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
-        let Some(wish) = self.wish() else {
+        let Some(options) = self.options() else {
             return Err(PriorityError::OutOfRange(items));
         };
         let tickets = tickets(items.len());
-        self.target.push_batch(items, wish, &tickets, timeout)?;
+        self.target.push_batch(items, options, &tickets, timeout)?;
         Ok(tickets)
     }
 
@@ -403,10 +407,10 @@ impl<P: PushTo> PushWith<P> {
         items: impl IntoIterator<Item = P::Item>,
     ) -> PushWithAsync<P::PushBatch, Vec<P::Item>, Vec<Ticket>> {
         let items: Vec<_> = items.into_iter().collect();
-        PushWithAsync::new(match self.wish() {
-            Some(wish) => {
+        PushWithAsync::new(match self.options() {
+            Some(options) => {
                 let tickets = tickets(items.len());
-                Ok((self.target.push_batch_async(items), wish, tickets))
+                Ok((self.target.push_batch_async(items), options, tickets))
             }
             None => Err(items),
         })

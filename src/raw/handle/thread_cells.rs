@@ -368,7 +368,7 @@ impl<V> ThreadValue for Cell<V> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{ThreadCells, MAX_UNCHECKED_ENTRIES, MAP, MAX_KNOWN_SLOTS};
+    use super::{ThreadCells, MAP, MAX_KNOWN_SLOTS, MAX_UNCHECKED_ENTRIES};
     use crate::sync::visits_of;
     use std::cell::Cell;
     use std::sync::Arc;

@@ -39,7 +39,11 @@ impl<T> Copy for Segment<T> {}
 
 impl<T> Segment<T> {
     /// Positions in a segment, a power of two: about 2 KiB of items, at most [`MAX_ITEMS`] of them.
-    pub(in crate::raw) const LEN: usize = if SMALL { 2 } else { Self::len_for(2048, MAX_ITEMS) };
+    pub(in crate::raw) const LEN: usize = if SMALL {
+        2
+    } else {
+        Self::len_for(2048, MAX_ITEMS)
+    };
 
     /// The largest power of two of items that fit into `bytes`, between 1 and `most`.
     const fn len_for(bytes: usize, most: usize) -> usize {

@@ -2,7 +2,7 @@
 
 use super::books::Books;
 use super::disk::Disk;
-use super::pushed::{Fate, Pushed};
+use super::pushed::{PushState, Pushed};
 use super::tables::visit;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
@@ -116,7 +116,7 @@ impl GroupWriter<'_> {
         for (key, length) in run.keys().zip(lengths) {
             let (value, rest) = values.split_at_mut(*length as usize);
             values = rest;
-            if self.pushed.get(key.id) == Fate::Pushed {
+            if self.pushed.get(key.id) == PushState::Pushed {
                 self.insert(key, value);
             }
         }
@@ -130,8 +130,8 @@ impl GroupWriter<'_> {
     }
 
     fn remove(&mut self, key: Key, depends: bool) {
-        if self.pushed.get(key.id) == Fate::Pushed {
-            self.pushed.set(key.id, Fate::Cancelled);
+        if self.pushed.get(key.id) == PushState::Pushed {
+            self.pushed.set(key.id, PushState::Cancelled);
             return;
         }
         self.rows.remove(&self.disk.tables.items, key.to_bytes());
@@ -154,7 +154,7 @@ impl GroupWriter<'_> {
     }
 
     fn is_gone(&self, id: u64) -> bool {
-        self.removed.contains(&id) || self.pushed.get(id) == Fate::Cancelled
+        self.removed.contains(&id) || self.pushed.get(id) == PushState::Cancelled
     }
 
     /// The changes that are not of items alone.
@@ -175,7 +175,7 @@ impl GroupWriter<'_> {
                 }),
                 Change::Rescheduled(key, schedule) => {
                     // The item may have been popped since its schedule was changed in memory.
-                    let pushed = self.pushed.get(key.id) == Fate::Pushed;
+                    let pushed = self.pushed.get(key.id) == PushState::Pushed;
                     if pushed || self.disk.tables.items.contains_key(key.to_bytes())? {
                         self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
                     }

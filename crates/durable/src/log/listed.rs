@@ -93,7 +93,9 @@ fn check_tables(keyspace: &Path, list: &Path, bytes: &[u8]) -> Result<(), StoreE
         let at = |at| usize::try_from(at).ok();
         bytes.get(at(range.start)?..at(range.end)?)
     };
-    let has_none = NO_BLOB_FILES.iter().all(|(name, none)| section(name) == Some(none));
+    let has_none = NO_BLOB_FILES
+        .iter()
+        .all(|(name, none)| section(name) == Some(none));
     let tables = section(b"tables").and_then(tables).filter(|_| has_none);
     for table in tables.ok_or_else(|| unreadable(list))? {
         self::sections(&keyspace.join("tables").join(table.to_string()))?;

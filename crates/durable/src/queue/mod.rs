@@ -18,7 +18,7 @@ pub use priority::{PushTo, PushWith};
 
 use crate::batch::Change;
 use crate::error::StoreError;
-use crate::handle::{Handle, Seat};
+use crate::handle::{Handle, HandleState};
 use crate::order::{EntryOf, Order, RamQueue, Unleased};
 use crate::{Fifo, Transaction};
 use requeue::{Held, Leased, Pace, Stats};
@@ -60,7 +60,7 @@ pub struct DurableQueue<T: Send + 'static, O: Order<T> = Fifo> {
     pub(crate) shared: Arc<Shared<T, O>>,
     pub(crate) ram: RamQueue<T, O>,
     /// A handle for each thread that uses the queue without one.
-    threads: Arc<ThreadLocal<RefCell<Seat<T, O>>>>,
+    threads: Arc<ThreadLocal<RefCell<HandleState<T, O>>>>,
 }
 
 impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
@@ -88,11 +88,11 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     }
 
     /// Runs `call` with the handle of the current thread; with a new one if that is in use.
-    fn with_seat<R>(&self, call: impl FnOnce(&mut Seat<T, O>) -> R) -> R {
+    fn with_seat<R>(&self, call: impl FnOnce(&mut HandleState<T, O>) -> R) -> R {
         let own = self.threads.get_or_default();
         match own.try_borrow_mut() {
-            Ok(mut seat) => call(&mut seat),
-            Err(_) => call(&mut Seat::default()),
+            Ok(mut handle_state) => call(&mut handle_state),
+            Err(_) => call(&mut HandleState::default()),
         }
     }
 

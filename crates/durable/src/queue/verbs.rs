@@ -2,7 +2,7 @@
 
 use super::DurableQueue;
 use crate::error::{PopError, PushError, StoreError};
-use crate::handle::{Handle, Seat};
+use crate::handle::{Handle, HandleState};
 use crate::order::{Order, Place, Wait};
 use crate::ticket::{Ticket, Tickets};
 use crate::transaction::Core;
@@ -46,9 +46,9 @@ impl<T: Send + 'static, O: Order<T>> Begin<T, O> for &DurableQueue<T, O> {
         work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
         end: impl FnOnce(R, Taken<'_, T, O>) -> S,
     ) -> Result<S, E> {
-        self.with_seat(|seat: &mut Seat<T, O>| {
-            let core = seat.take(|| Core::new(self, None));
-            run(Transaction::of(core, seat), work, end)
+        self.with_seat(|handle_state: &mut HandleState<T, O>| {
+            let core = handle_state.take(|| Core::new(self, None));
+            run(Transaction::of(core, handle_state), work, end)
         })
     }
 }

@@ -1,8 +1,8 @@
 //! The settings of a pool.
 
-use super::crew::Crew;
 use super::failure::{Failure, Hook};
-use super::shift::Shift;
+use super::guard::WorkerGuard;
+use super::pool::WorkerPool;
 use super::Workers;
 use crate::order::Order;
 use crate::DurableQueue;
@@ -89,20 +89,20 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         self
     }
 
-    pub(super) fn crew(&self) -> Arc<Crew> {
+    pub(super) fn pool(&self) -> Arc<WorkerPool> {
         let parallelism = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let count = self.count.unwrap_or_else(parallelism);
         let hook = self.on_error.clone();
-        Arc::new(Crew::new(&self.name, count, hook, self.backoff))
+        Arc::new(WorkerPool::new(&self.name, count, hook, self.backoff))
     }
 
     /// Starts a thread for each worker.
     #[track_caller]
-    pub(super) fn start(&self, serve: impl Fn(Shift) + Send + Sync + 'static) -> Workers {
+    pub(super) fn start(&self, serve: impl Fn(WorkerGuard) + Send + Sync + 'static) -> Workers {
         let serve = Arc::new(serve);
-        self.start_by(|thread, shift| {
+        self.start_by(|thread, guard| {
             let serve = Arc::clone(&serve);
-            thread.spawn(move || serve(shift)).map(Some)
+            thread.spawn(move || serve(guard)).map(Some)
         })
     }
 
@@ -110,12 +110,12 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     #[track_caller]
     pub(super) fn start_by(
         &self,
-        spawn: impl Fn(thread::Builder, Shift) -> io::Result<Option<JoinHandle<()>>>,
+        spawn: impl Fn(thread::Builder, WorkerGuard) -> io::Result<Option<JoinHandle<()>>>,
     ) -> Workers {
-        let mut workers = Workers::new(self.crew(), &self.queue);
-        for shift in Shift::all(&workers.crew, &self.queue.shared.store) {
-            let thread = thread::Builder::new().name(shift.name().to_string());
-            let started = spawn(thread, shift);
+        let mut workers = Workers::new(self.pool(), &self.queue);
+        for guard in WorkerGuard::all(&workers.pool, &self.queue.shared.store) {
+            let thread = thread::Builder::new().name(guard.name().to_string());
+            let started = spawn(thread, guard);
             workers
                 .threads
                 .extend(started.expect("the system refused to start a thread"));

@@ -1,8 +1,8 @@
 //! Runs with results.
 
 use super::failure::swallow_panic;
+use super::guard::WorkerGuard;
 use super::run::{commit, repeat, take};
-use super::shift::Shift;
 use super::{Workers, WorkersBuilder};
 use crate::error::PushError;
 use crate::order::{Order, Wait};
@@ -171,27 +171,27 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
             replies: Arc::downgrade(&replies),
         };
         let queue = self.queue.clone();
-        let workers = self.start(move |shift| reply_each(&shift, &queue, &replies, &run));
+        let workers = self.start(move |guard| reply_each(&guard, &queue, &replies, &run));
         (workers, jobs)
     }
 }
 
 fn reply_each<T: Send + 'static, R: Send + 'static, O: Order<T>, E: Debug>(
-    shift: &Shift,
+    guard: &WorkerGuard,
     queue: &DurableQueue<T, O>,
     replies: &Replies<R>,
     run: &impl for<'t> Fn(&'t T, &'t Transaction<'t, T, O>) -> Result<R, E>,
 ) {
-    let mut handle = queue.named_handle(shift.name());
+    let mut handle = queue.named_handle(guard.name());
     repeat(|| {
         let (mut job, mut result, mut is_committed) = (None, None, false);
-        let attempted = shift.attempt(handle.begin(), |tx| {
-            let item = take(shift, tx)?;
+        let attempted = guard.attempt(handle.begin(), |tx| {
+            let item = take(guard, tx)?;
             job = Some((item.ram.id, item.attempts()));
-            shift.begin_run();
+            guard.begin_run();
             Ok(run(&item, tx).map(|value| result = Some(value)))
         });
-        let next = commit(shift, attempted, |tx| {
+        let next = commit(guard, attempted, |tx| {
             let taken = tx.commit()?;
             is_committed = true;
             Ok(taken)

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `builder`, `run`, `task` | the settings of a pool, and its start: as threads, as tasks |
 //! | `jobs` | threads whose runs have results |
-//! | `crew`, `shift` | the workers of a pool and the wait for their end; the life of one worker |
+//! | `pool`, `guard` | the workers of a pool and the wait for their end; the life of one worker |
 //! | `others` | other queues that a run commits to |
 //! | `status`, `failure` | what workers show of themselves, and failed runs |
 //! | `block` | waits for a future on a thread |
@@ -12,12 +12,12 @@
 
 mod block;
 mod builder;
-mod crew;
 mod failure;
+mod guard;
 mod jobs;
 mod others;
+mod pool;
 mod run;
-mod shift;
 mod status;
 mod task;
 mod transaction;
@@ -32,7 +32,7 @@ pub use task::RunTransaction;
 use crate::error::StoreError;
 use crate::order::Order;
 use crate::DurableQueue;
-use crew::{Crew, Pooled, JOIN_REPORT_DELAY};
+use pool::{Pooled, WorkerPool, JOIN_REPORT_DELAY};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ use std::time::Duration;
 /// ```
 #[must_use = "workers stop when they are dropped"]
 pub struct Workers {
-    crew: Arc<Crew>,
+    pool: Arc<WorkerPool>,
     queue: Box<dyn Pooled>,
     /// Empty if they are tasks, or if a scope joins them; otherwise one for each worker.
     threads: Vec<JoinHandle<()>>,
@@ -87,9 +87,12 @@ impl Workers {
         WorkersBuilder::new(queue.clone())
     }
 
-    fn new<T: Send + 'static, O: Order<T>>(crew: Arc<Crew>, queue: &DurableQueue<T, O>) -> Self {
+    fn new<T: Send + 'static, O: Order<T>>(
+        pool: Arc<WorkerPool>,
+        queue: &DurableQueue<T, O>,
+    ) -> Self {
         Self {
-            crew,
+            pool,
             queue: Box::new(queue.clone()),
             threads: Vec::new(),
             ended: false,
@@ -98,7 +101,7 @@ impl Workers {
 
     /// What each worker does, and has done.
     pub fn status(&self) -> Vec<WorkerStatus> {
-        self.crew.status()
+        self.pool.status()
     }
 
     /// Waits until all workers have ended because the queue is closed and drained.
@@ -112,7 +115,7 @@ impl Workers {
     pub fn join(mut self) -> Result<Report, StoreError> {
         if cfg!(debug_assertions) {
             let waits_for = self
-                .crew
+                .pool
                 .what_a_join_waits_for(&*self.queue, JOIN_REPORT_DELAY);
             if let Some(what) = waits_for {
                 eprintln!("requeue: {what}");
@@ -152,9 +155,9 @@ impl Workers {
     /// As for [`join`](Self::join), or if the close could not be written. The workers are stopped then.
     pub fn finish(mut self, limit: Duration) -> Result<Report, StoreError> {
         self.queue.close()?;
-        let _ = self.crew.wait(limit);
-        self.crew.stop();
-        self.crew.wait_for_idle();
+        let _ = self.pool.wait(limit);
+        self.pool.stop();
+        self.pool.wait_for_idle();
         self.end(Duration::ZERO)
     }
 
@@ -216,15 +219,15 @@ impl Workers {
     ///
     /// As for [`join`](Self::join).
     pub fn shutdown(mut self, timeout: Duration) -> Result<Report, StoreError> {
-        self.crew.stop();
+        self.pool.stop();
         self.end(timeout)
     }
 
     /// Waits for the workers, and detaches those that are still running after `timeout`.
     fn end(&mut self, timeout: Duration) -> Result<Report, StoreError> {
         self.ended = true;
-        let report = self.crew.wait(timeout);
-        for (worker, thread) in self.crew.workers.iter().zip(mem::take(&mut self.threads)) {
+        let report = self.pool.wait(timeout);
+        for (worker, thread) in self.pool.workers.iter().zip(mem::take(&mut self.threads)) {
             if worker.has_ended() {
                 // Panics of runs were caught; a panicking destructor of the function ends only its thread.
                 let _ = thread.join();
@@ -238,7 +241,7 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         if !self.ended {
-            self.crew.stop();
+            self.pool.stop();
             let _ = self.end(Duration::MAX);
         }
     }

@@ -2,8 +2,8 @@
 
 use super::block::block_on;
 use super::failure::drop_committed;
+use super::guard::{Deliveries, Missing, Next, WorkerGuard};
 use super::others::Others;
-use super::shift::{Deliveries, Missing, Next, Shift};
 use super::{Workers, WorkersBuilder};
 use crate::error::StoreError;
 use crate::order::Order;
@@ -44,7 +44,7 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         F: Send + Sync + 'static,
     {
         let queue = self.queue.clone();
-        self.start(move |shift| each(&shift, &queue, &run))
+        self.start(move |guard| each(&guard, &queue, &run))
     }
 
     /// As [`run`](Self::run), with a function that may borrow data that outlives `scope`. The scope joins the threads at its end,
@@ -82,9 +82,9 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         F: Send + Sync + 'scope,
     {
         let run = Arc::new(run);
-        self.start_by(|thread, shift| {
+        self.start_by(|thread, guard| {
             let (queue, run) = (self.queue.clone(), Arc::clone(&run));
-            let thread = thread.spawn_scoped(scope, move || each(&shift, &queue, &*run));
+            let thread = thread.spawn_scoped(scope, move || each(&guard, &queue, &*run));
             thread.map(|_| None) // the scope joins it
         })
     }
@@ -119,15 +119,15 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     {
         assert!(max > 0, "batches of 0 items");
         let queue = self.queue.clone();
-        self.start(move |shift| {
-            let mut handle = queue.named_handle(shift.name());
+        self.start(move |guard| {
+            let mut handle = queue.named_handle(guard.name());
             repeat(|| {
-                let attempted = shift.attempt(handle.begin(), |tx| {
-                    let items = take_batch(&shift, tx, max)?;
-                    shift.begin_run();
+                let attempted = guard.attempt(handle.begin(), |tx| {
+                    let items = take_batch(&guard, tx, max)?;
+                    guard.begin_run();
                     Ok(run(items, tx))
                 });
-                commit(&shift, attempted, Transaction::commit)
+                commit(&guard, attempted, Transaction::commit)
             });
         })
     }
@@ -168,17 +168,17 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         F: Send + Sync + 'static,
     {
         let (queue, others) = (self.queue.clone(), others.queues());
-        self.start(move |shift| {
-            let mut handle = queue.named_handle(shift.name());
-            let mut handles = Q::handles(&others, &shift.name());
+        self.start(move |guard| {
+            let mut handle = queue.named_handle(guard.name());
+            let mut handles = Q::handles(&others, &guard.name());
             repeat(|| {
                 let others = Q::begin(&mut handles);
-                let attempted = shift.attempt(handle.begin(), |tx| {
-                    let item = take(&shift, tx)?;
-                    shift.begin_run();
+                let attempted = guard.attempt(handle.begin(), |tx| {
+                    let item = take(&guard, tx)?;
+                    guard.begin_run();
                     Ok(run(item, tx, &others))
                 });
-                commit(&shift, attempted, |tx| Q::commit(tx, others))
+                commit(&guard, attempted, |tx| Q::commit(tx, others))
             });
         })
     }
@@ -186,18 +186,18 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
 
 /// Runs on each item.
 fn each<T: Send + 'static, O: Order<T>, E: Debug>(
-    shift: &Shift,
+    guard: &WorkerGuard,
     queue: &DurableQueue<T, O>,
     run: &impl for<'t> Fn(Item<'t, T, O>, &'t Transaction<'t, T, O>) -> Result<(), E>,
 ) {
-    let mut handle = queue.named_handle(shift.name());
+    let mut handle = queue.named_handle(guard.name());
     repeat(|| {
-        let attempted = shift.attempt(handle.begin(), |tx| {
-            let item = take(shift, tx)?;
-            shift.begin_run();
+        let attempted = guard.attempt(handle.begin(), |tx| {
+            let item = take(guard, tx)?;
+            guard.begin_run();
             Ok(run(item, tx))
         });
-        commit(shift, attempted, Transaction::commit)
+        commit(guard, attempted, Transaction::commit)
     });
 }
 
@@ -208,14 +208,14 @@ pub(super) fn repeat(mut work: impl FnMut() -> Next) {
 
 /// Commits the transaction of a run that succeeded.
 pub(super) fn commit<X, R>(
-    shift: &Shift,
+    guard: &WorkerGuard,
     attempted: Result<(X, Deliveries), Next>,
     commit: impl FnOnce(X) -> Result<R, StoreError>,
 ) -> Next {
     match attempted {
         Ok((tx, deliveries)) => {
-            let counted = shift.count(commit(tx).map(drop_committed), deliveries);
-            counted.unwrap_or_else(|failed| shift.fail(failed))
+            let counted = guard.count(commit(tx).map(drop_committed), deliveries);
+            counted.unwrap_or_else(|failed| guard.fail(failed))
         }
         Err(next) => next,
     }
@@ -223,20 +223,20 @@ pub(super) fn commit<X, R>(
 
 /// Waits for an item.
 pub(super) fn take<'t, T: Send + 'static, O: Order<T>>(
-    shift: &Shift,
+    guard: &WorkerGuard,
     tx: &'t Transaction<'_, T, O>,
 ) -> Result<Item<'t, T, O>, Missing> {
-    let item = block_on(shift.take(tx.take_async()))?;
+    let item = block_on(guard.take(tx.take_async()))?;
     tx.shared().deliver(item).map_err(Missing::Unread)
 }
 
 /// Waits for up to `max` items.
 fn take_batch<'t, T: Send + 'static, O: Order<T>>(
-    shift: &Shift,
+    guard: &WorkerGuard,
     tx: &'t Transaction<'_, T, O>,
     max: usize,
 ) -> Result<Vec<Item<'t, T, O>>, Missing> {
-    let items = block_on(shift.wait(tx.take_batch_async(1, max)));
+    let items = block_on(guard.wait(tx.take_batch_async(1, max)));
     let items = items.filter(|items| items.len() > 0);
     let items = tx.shared().deliver_batch(items.ok_or(Missing::End)?);
     Ok(items.map_err(Missing::Unread)?.collect())

@@ -1,7 +1,7 @@
 //! Workers that are tasks.
 
 use super::failure::{drop_committed, swallow_panic};
-use super::shift::{Failed, Missing, Next, Ran, Shift};
+use super::guard::{Failed, Missing, Next, Ran, WorkerGuard};
 use super::{Workers, WorkersBuilder};
 use crate::order::Order;
 use crate::{DurableQueue, Fifo, OwnedTransaction};
@@ -53,19 +53,19 @@ impl<T: Clone + Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         F: Fn(T, RunTransaction<T, O>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let (crew, run) = (self.crew(), Arc::new(run));
-        let workers = Workers::new(Arc::clone(&crew), &self.queue);
-        for shift in Shift::all(&crew, &self.queue.shared.store) {
+        let (pool, run) = (self.pool(), Arc::new(run));
+        let workers = Workers::new(Arc::clone(&pool), &self.queue);
+        for guard in WorkerGuard::all(&pool, &self.queue.shared.store) {
             let (queue, run) = (self.queue.clone(), Arc::clone(&run));
             spawn(Box::pin(async move {
-                while each(&shift, &queue, &*run).await == Next::Goes {}
+                while each(&guard, &queue, &*run).await == Next::Goes {}
             }));
         }
         workers
     }
 }
 
-async fn each<T, O, E, F, R>(shift: &Shift, queue: &DurableQueue<T, O>, run: &F) -> Next
+async fn each<T, O, E, F, R>(guard: &WorkerGuard, queue: &DurableQueue<T, O>, run: &F) -> Next
 where
     T: Clone + Send + 'static,
     O: Order<T>,
@@ -75,45 +75,45 @@ where
 {
     let tx = queue.begin_owned();
     let holding = tx.hold_async();
-    let taking = async { Ok(T::clone(&*shift.take(holding).await?)) };
+    let taking = async { Ok(T::clone(&*guard.take(holding).await?)) };
     let item = match watch(|| taking).await {
         Ok(Ok(item)) => item,
         Ok(Err(Missing::End)) => return Next::Ends,
-        Ok(Err(Missing::Unread(error))) => return shift.fail_async(shift.unread(tx, error)).await,
+        Ok(Err(Missing::Unread(error))) => return guard.fail_async(guard.unread(tx, error)).await,
         Err(payload) => {
-            return end(shift, tx, Ran::<E>::Err(payload)).await;
+            return end(guard, tx, Ran::<E>::Err(payload)).await;
         }
     };
-    shift.begin_run();
-    let seat = Arc::new(Mutex::new(None));
+    guard.begin_run();
+    let handle_state = Arc::new(Mutex::new(None));
     let running = RunTransaction {
         tx: Some(tx),
-        seat: Arc::clone(&seat),
+        handle_state: Arc::clone(&handle_state),
     };
     let ran = watch(|| run(item, running)).await;
-    let Some(tx) = seat.lock().take() else {
+    let Some(tx) = handle_state.lock().take() else {
         let error = "the transaction of the run is kept after its end";
-        return shift.fail_async(Failed::lost(error)).await;
+        return guard.fail_async(Failed::lost(error)).await;
     };
-    end(shift, tx, ran).await
+    end(guard, tx, ran).await
 }
 
 /// Ends the transaction of a run.
 async fn end<T: Send + 'static, O: Order<T>, E: Debug>(
-    shift: &Shift,
+    guard: &WorkerGuard,
     tx: OwnedTransaction<T, O>,
     ran: Ran<E>,
 ) -> Next {
-    let counted = match shift.judge(tx, ran) {
+    let counted = match guard.judge(tx, ran) {
         Ok((tx, deliveries)) => {
             let committed = tx.commit_async().await;
-            shift.count(committed.map(drop_committed), deliveries)
+            guard.count(committed.map(drop_committed), deliveries)
         }
         Err(failed) => Err(failed),
     };
     match counted {
         Ok(next) => next,
-        Err(failed) => shift.fail_async(failed).await,
+        Err(failed) => guard.fail_async(failed).await,
     }
 }
 
@@ -144,7 +144,7 @@ async fn watch<R: Future>(start: impl FnOnce() -> R) -> thread::Result<R::Output
 pub struct RunTransaction<T: Send + 'static, O: Order<T> = Fifo> {
     /// `None` only while it is dropped.
     tx: Option<OwnedTransaction<T, O>>,
-    seat: Arc<Mutex<Option<OwnedTransaction<T, O>>>>,
+    handle_state: Arc<Mutex<Option<OwnedTransaction<T, O>>>>,
 }
 
 const OPEN: &str = "the transaction is there until it is dropped";
@@ -165,7 +165,7 @@ impl<T: Send + 'static, O: Order<T>> DerefMut for RunTransaction<T, O> {
 
 impl<T: Send + 'static, O: Order<T>> Drop for RunTransaction<T, O> {
     fn drop(&mut self) {
-        *self.seat.lock() = self.tx.take();
+        *self.handle_state.lock() = self.tx.take();
     }
 }
 

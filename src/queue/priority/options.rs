@@ -6,13 +6,13 @@ use crate::order::{PushMeta, Source};
 
 /// The requested priority and time of a push.
 #[derive(Clone, Copy)]
-pub(crate) struct Wish {
+pub(crate) struct PushOptions {
     pub(super) priority: Priority,
     /// In nanoseconds since the queue was made.
     pub(super) due: Option<u64>,
 }
 
-impl Wish {
+impl PushOptions {
     /// The metadata of an item to be pushed with this ticket.
     #[inline]
     fn meta<T: Send, O: Prioritized<T>>(
@@ -42,7 +42,7 @@ impl Wish {
         }
     }
 
-    /// As [`Wish::register`], for the nth item of a batch, without its time.
+    /// As [`PushOptions::register`], for the nth item of a batch, without its time.
     pub(super) fn register_nth<T: Send, O: Prioritized<T>>(
         self,
         tickets: &[Ticket],

@@ -1,7 +1,7 @@
 //! The life of one worker.
 
-use super::crew::{Crew, Worker};
 use super::failure::{swallow_panic, text_of, text_of_panic, Failure};
+use super::pool::{Worker, WorkerPool};
 use crate::delivery::flush;
 use crate::error::{PopError, StoreError};
 use crate::order::Order;
@@ -20,8 +20,8 @@ use std::task::Poll;
 use std::thread;
 
 /// The life of one worker.
-pub(super) struct Shift {
-    crew: Arc<Crew>,
+pub(super) struct WorkerGuard {
+    pool: Arc<WorkerPool>,
     pub(super) store: Arc<StoreInner>,
     index: usize,
 }
@@ -44,18 +44,18 @@ pub(super) enum Missing {
 /// How a run ended.
 pub(super) type Ran<E> = thread::Result<Result<(), E>>;
 
-impl Shift {
-    pub(super) fn all(crew: &Arc<Crew>, store: &Arc<StoreInner>) -> Vec<Self> {
-        let shift = |index| Self {
-            crew: Arc::clone(crew),
+impl WorkerGuard {
+    pub(super) fn all(pool: &Arc<WorkerPool>, store: &Arc<StoreInner>) -> Vec<Self> {
+        let guard = |index| Self {
+            pool: Arc::clone(pool),
             store: Arc::clone(store),
             index,
         };
-        (0..crew.workers.len()).map(shift).collect()
+        (0..pool.workers.len()).map(guard).collect()
     }
 
     fn worker(&self) -> &Worker {
-        &self.crew.workers[self.index]
+        &self.pool.workers[self.index]
     }
 
     pub(super) fn name(&self) -> Arc<str> {
@@ -67,7 +67,7 @@ impl Shift {
         let mut future = pin!(future);
         poll_fn(|context| {
             self.worker().leave_waker(context.waker().clone());
-            if self.crew.is_stopping() {
+            if self.pool.is_stopping() {
                 return Poll::Ready(None);
             }
             future.as_mut().poll(context).map(Some)
@@ -124,7 +124,7 @@ impl Shift {
     }
 
     fn waits_for(&self, failed: &Failed) -> bool {
-        failed.deliveries.letters && self.crew.on_error.is_some()
+        failed.deliveries.letters && self.pool.on_error.is_some()
     }
 
     /// Judges a run. `Ok`: its transaction is to be committed. Otherwise it was aborted.
@@ -163,7 +163,7 @@ impl Shift {
         tx.core_mut().local.failure = Some(transaction::Failure {
             reason,
             error: error.into(),
-            backoff: self.crew.backoff,
+            backoff: self.pool.backoff,
         });
     }
 
@@ -210,7 +210,7 @@ impl Shift {
             &worker.failed
         };
         count.fetch_add(1, Ordering::Relaxed);
-        if let Some(hook) = &self.crew.on_error {
+        if let Some(hook) = &self.pool.on_error {
             let failure = Failure {
                 worker: self.name(),
                 items: failed.deliveries.items,
@@ -225,7 +225,7 @@ impl Shift {
         match failed.cause {
             // All workers end.
             Some(error @ StoreError::Poisoned(_)) => {
-                self.crew.fail(error);
+                self.pool.fail(error);
                 Next::Ends
             }
             _ => Next::Goes,
@@ -233,9 +233,9 @@ impl Shift {
     }
 }
 
-impl Drop for Shift {
+impl Drop for WorkerGuard {
     fn drop(&mut self) {
-        self.crew.end(self.worker());
+        self.pool.end(self.worker());
     }
 }
 
@@ -306,10 +306,10 @@ mod tests {
     #[test]
     fn a_poisoned_store_ends_all_workers() {
         let backoff = Backoff::fixed(Duration::ZERO);
-        let crew = Arc::new(Crew::new("worker", 2, None, backoff));
+        let pool = Arc::new(WorkerPool::new("worker", 2, None, backoff));
         let files = tempfile::tempdir().unwrap();
         let store = crate::Store::open(files.path()).unwrap();
-        let mut shifts = Shift::all(&crew, &store.inner);
+        let mut shifts = WorkerGuard::all(&pool, &store.inner);
         let (first, second) = (shifts.remove(0), shifts.remove(0));
         let waiting = thread::spawn(move || block_on(second.wait(std::future::pending::<()>())));
         let fail = |error| {
@@ -321,9 +321,9 @@ mod tests {
         assert_eq!(waiting.join().unwrap(), None);
         drop(first);
         assert!(matches!(
-            crew.wait(Duration::MAX),
+            pool.wait(Duration::MAX),
             Err(StoreError::Poisoned(_))
         ));
-        assert_eq!(crew.status()[0].failed, 2);
+        assert_eq!(pool.status()[0].failed, 2);
     }
 }

@@ -45,7 +45,7 @@ impl<T: Send + 'static, O: Order<T>> Pooled for DurableQueue<T, O> {
 }
 
 /// The workers of a pool.
-pub(super) struct Crew {
+pub(super) struct WorkerPool {
     pub(super) workers: Vec<Worker>,
     pub(super) on_error: Option<Hook>,
     pub(super) backoff: Backoff,
@@ -67,7 +67,7 @@ pub(super) struct Worker {
     pub(super) given_up: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) panicked: AtomicU64,
-    /// Written under the lock of the crew's state.
+    /// Written under the lock of the pool's state.
     ended: AtomicBool,
     /// Wakes it when it waits for an item.
     waker: Mutex<Option<Waker>>,
@@ -115,7 +115,7 @@ impl Worker {
     }
 }
 
-impl Crew {
+impl WorkerPool {
     pub(super) fn new(name: &str, count: usize, on_error: Option<Hook>, backoff: Backoff) -> Self {
         let name = |index| format!("{name}-{index}").into();
         Self {
@@ -239,12 +239,12 @@ mod tests {
         let files = tempfile::tempdir().unwrap();
         let store = crate::Store::open(files.path()).unwrap();
         let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
-        let crew = Crew::new("sum", 2, None, Backoff::fixed(Duration::ZERO));
-        let report = || crew.what_a_join_waits_for(&queue, Duration::ZERO);
+        let pool = WorkerPool::new("sum", 2, None, Backoff::fixed(Duration::ZERO));
+        let report = || pool.what_a_join_waits_for(&queue, Duration::ZERO);
         let waits = "`join` waits for 2 idle workers, the first of which is `sum-0`";
         assert!(report().unwrap().starts_with(waits));
-        for worker in &crew.workers {
-            crew.end(worker);
+        for worker in &pool.workers {
+            pool.end(worker);
         }
         assert_eq!(report(), None);
     }

@@ -43,11 +43,8 @@ pub(super) fn report_wait(what: &str) {
     });
 }
 
-/// The payload of a panic.
-pub(super) type Payload = Box<dyn Any + Send>;
-
 /// The workers of a pool.
-pub(super) struct Crew {
+pub(super) struct WorkerPool {
     workers: Vec<Worker>,
     hooks: Hooks,
     /// The time of the queue.
@@ -58,7 +55,7 @@ pub(super) struct Crew {
     gone: Condvar,
 }
 
-impl Crew {
+impl WorkerPool {
     pub(super) fn new(prefix: &str, count: usize, hooks: Hooks, time: Time) -> Arc<Self> {
         let name = |index| format!("{prefix}-{index}").into();
         Arc::new(Self {
@@ -155,32 +152,32 @@ impl Crew {
 }
 
 /// Marks a worker as present: it has ended when this is dropped.
-pub(super) struct Shift {
-    crew: Arc<Crew>,
+pub(super) struct WorkerGuard {
+    pool: Arc<WorkerPool>,
     index: usize,
 }
 
-impl Shift {
-    pub(super) fn new(crew: &Arc<Crew>, index: usize) -> Self {
-        *lock(&crew.present) += 1;
-        let crew = Arc::clone(crew);
-        Self { crew, index }
+impl WorkerGuard {
+    pub(super) fn new(pool: &Arc<WorkerPool>, index: usize) -> Self {
+        *lock(&pool.present) += 1;
+        let pool = Arc::clone(pool);
+        Self { pool, index }
     }
 
-    pub(super) fn crew(&self) -> &Crew {
-        &self.crew
+    pub(super) fn pool(&self) -> &WorkerPool {
+        &self.pool
     }
 
     pub(super) fn worker(&self) -> &Worker {
-        self.crew.worker(self.index)
+        self.pool.worker(self.index)
     }
 }
 
-impl Drop for Shift {
+impl Drop for WorkerGuard {
     fn drop(&mut self) {
         self.worker().end();
-        let mut present = lock(&self.crew.present);
+        let mut present = lock(&self.pool.present);
         *present -= 1;
-        self.crew.gone.notify_all();
+        self.pool.gone.notify_all();
     }
 }
