@@ -8,6 +8,7 @@ use super::wait;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::{Open, Stager, Stored};
 use crate::sync::{defer_with, Defer};
+use crate::time::Wait;
 use crate::wait::{WaitKind, WakeTarget};
 use crate::PushError;
 use std::collections::VecDeque;
@@ -16,7 +17,6 @@ use std::mem;
 use std::ops::DerefMut;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 use std::vec;
 
 /// The metadata of the items of a batch that are yet to be staged.
@@ -39,7 +39,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     ) -> Result<usize, PushError<Vec<T>>> {
         if self.settled().may_find_full {
             let items = items.into_iter().collect();
-            return self.push_batch(items, Some(Duration::ZERO), Shared::register_nth);
+            return self.push_batch(items, Wait::Never, Shared::register_nth);
         }
         self.push_all(items.into_iter())
     }
@@ -117,12 +117,12 @@ impl<T, O: Order<T>> CellOf<T, O> {
     pub(crate) fn push_batch(
         &mut self,
         items: Vec<T>,
-        timeout: Option<Duration>,
+        wait: Wait,
         register: impl RegisterNth<T, O>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let mut local = self.settled();
         let worth = local.is_worth_waiting(&items);
-        let admission = wait::for_room(&mut local, WaitKind::Several, worth, timeout, |local| {
+        let admission = wait::for_room(&mut local, WaitKind::Several, worth, wait, |local| {
             local.admit_items(&items, &register)
         });
         if admission.is_none() {
@@ -289,7 +289,7 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn stage_batch<C: DerefMut<Target = Self>>(
         user: &mut C,
         items: Vec<T>,
-        timeout: Option<Duration>,
+        wait: Wait,
         register: impl RegisterNth<T, O>,
     ) -> Result<usize, PushError<Vec<T>>> {
         if user.plain && !user.is_refusing(Put::Stage) {
@@ -298,7 +298,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let worth = user.is_worth_waiting(&items);
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
-        let admission = wait::for_room(user, WaitKind::Several, worth, timeout, attempt);
+        let admission = wait::for_room(user, WaitKind::Several, worth, wait, attempt);
         user.stage_admitted(admission, items)
     }
 

@@ -7,10 +7,10 @@ use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Borrow, ItemRef, Peeked};
 use crate::sync::step;
+use crate::time::Wait;
 use crate::wait::{ModeWord, WakeTarget};
 use crate::PopError;
 use std::task::Poll;
-use std::time::Duration;
 
 /// Pops that are committed at once.
 impl<T, O: Order<T>> CellOf<T, O> {
@@ -124,17 +124,17 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Pops an item, waiting until one is ready or the timeout has passed; without a timeout, indefinitely.
     #[inline]
-    pub(crate) fn pop_waiting(&mut self, timeout: Option<Duration>) -> Result<T, PopError> {
+    pub(crate) fn pop_waiting(&mut self, wait: Wait) -> Result<T, PopError> {
         match self.claim_at_once() {
             Some(stored) => self.deliver_at_once(stored, Ok),
-            None => self.block_to_pop(timeout),
+            None => self.block_to_pop(wait),
         }
     }
 
     /// As [`Local::pop_waiting`], where no item was found at once.
     #[inline(never)]
-    fn block_to_pop(mut self: &mut Self, timeout: Option<Duration>) -> Result<T, PopError> {
-        let popped = wait::for_item(&mut self, timeout, |local| local.pop_unless_empty());
+    fn block_to_pop(mut self: &mut Self, wait: Wait) -> Result<T, PopError> {
+        let popped = wait::for_item(&mut self, wait, |local| local.pop_unless_empty());
         popped.unwrap_or(Err(PopError::Empty))
     }
 
@@ -265,9 +265,9 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Takes one more item into the hold, waiting at most for `timeout`; without one, indefinitely.
     pub(crate) fn pop_waiting(
         &mut self,
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        let held = wait::for_item(self, timeout, |local| local.hold_unless_waiting(false));
+        let held = wait::for_item(self, wait, |local| local.hold_unless_waiting(false));
         held.unwrap_or(Err(PopError::Empty))
     }
 
@@ -287,8 +287,8 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     }
 
     /// Peeks at the item that a pop would return, waiting at most for `timeout`; without one, indefinitely.
-    pub(crate) fn peek_waiting(&mut self, timeout: Option<Duration>) -> Result<(), PopError> {
-        let found = wait::for_item(self, timeout, Self::peek_unless_waiting);
+    pub(crate) fn peek_waiting(&mut self, wait: Wait) -> Result<(), PopError> {
+        let found = wait::for_item(self, wait, Self::peek_unless_waiting);
         found.unwrap_or(Err(PopError::Empty))
     }
 

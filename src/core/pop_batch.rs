@@ -5,7 +5,7 @@ use super::take::{IntoHold, Target};
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Gathering, HeldItems};
-use crate::time::Time;
+use crate::time::{Time, Wait};
 use crate::wait::WakeTarget;
 use std::task::Poll;
 use std::time::Duration;
@@ -98,16 +98,14 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn pop_batch_waiting(
         mut self: &mut Self,
         mut batch: Batch,
-        timeout: Option<Duration>,
+        wait: Wait,
         items: &mut Vec<T>,
     ) -> usize {
         if batch.has_enough() {
             self.take_for(&mut batch, items);
             return batch.taken;
         }
-        wait::for_item(&mut self, timeout, |local| {
-            local.take_for(&mut batch, items)
-        });
+        wait::for_item(&mut self, wait, |local| local.take_for(&mut batch, items));
         batch.taken
     }
 
@@ -143,12 +141,12 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
     pub(crate) fn pop_batch_waiting(
         mut self,
         mut batch: Batch,
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> HeldItems<'t, StoredOf<T, O>> {
         if batch.has_enough() {
             self.hold_for(&mut batch);
         } else {
-            wait::for_item(&mut self, timeout, |user| user.hold_for(&mut batch));
+            wait::for_item(&mut self, wait, |user| user.hold_for(&mut batch));
         }
         self.give_out()
     }

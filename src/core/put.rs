@@ -7,12 +7,12 @@ use super::wait;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::Stored;
 use crate::sync::planted;
+use crate::time::Wait;
 use crate::wait::{WaitKind, WakeTarget};
 use crate::PushError;
 use std::ops::DerefMut;
 use std::slice;
 use std::task::Poll;
-use std::time::Duration;
 
 /// When a pushed item becomes ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,18 +131,22 @@ impl<T, O: Order<T>> Local<T, O> {
         self.store(admission, item, put)
     }
 
-    /// Pushes an item, waiting for room at most for `timeout`; without one, indefinitely.
+    /// As [`Local::put`], when there is room for the item.
+    #[inline]
     pub(crate) fn put_waiting<C: DerefMut<Target = Self>>(
         user: &mut C,
         item: T,
         put: Put,
-        timeout: Option<Duration>,
+        wait: Wait,
         register: impl Register<T, O>,
     ) -> Result<(), PushError<T>> {
+        if wait.is_over() {
+            return user.put(item, put, register);
+        }
         let worth = user.is_worth_waiting(slice::from_ref(&item));
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit(&item, put, &register));
-        let admission = wait::for_room(user, WaitKind::One, worth, timeout, attempt);
+        let admission = wait::for_room(user, WaitKind::One, worth, wait, attempt);
         user.store(admission, item, put)
     }
 

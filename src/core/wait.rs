@@ -7,7 +7,7 @@ use super::local::Local;
 use super::shared::{Room, Shared};
 use crate::order::Order;
 use crate::sync::{barrier, defer_with, step, thread};
-use crate::time::NEVER;
+use crate::time::{Wait, NEVER};
 use crate::wait::{
     block, spin, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, Waits, WakeTarget, Wanted,
 };
@@ -15,7 +15,6 @@ use std::mem;
 use std::ops::DerefMut;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 /// The panic message of a future that is polled after completion.
 pub(crate) const DONE: &str = "future polled after completion";
@@ -49,14 +48,14 @@ fn yield_while_served(wait_queue: &WaitQueue) {
 /// deadline.
 pub(crate) fn for_item<T, O, C, R>(
     user: &mut C,
-    timeout: Option<Duration>,
+    wait: Wait,
     mut attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> Option<R>
 where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
-    if timeout == Some(Duration::ZERO) {
+    if wait.is_over() {
         return attempt(user);
     }
     if user.finds_item_at_once() {
@@ -75,7 +74,7 @@ where
     let shared = Arc::clone(&user.shared);
     // Runs also if user code panics: a clock, or `Clone` of an item.
     let mut user = defer_with(user, |user| stop_waiting_for(user, Wanted::Item));
-    let deadline = Deadline::after(&shared.time, timeout);
+    let deadline = Deadline::of(wait, &shared.time);
     let polled = block(deadline, |wake_target| {
         poll_item(&mut **user, wake_target, &mut attempt)
     });
@@ -87,14 +86,14 @@ pub(crate) fn for_room<T, O, C, L>(
     user: &mut C,
     kind: WaitKind,
     worth: bool,
-    timeout: Option<Duration>,
+    wait: Wait,
     mut attempt: impl FnMut(&mut C) -> Admission<L>,
 ) -> Admission<L>
 where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
-    if timeout == Some(Duration::ZERO) || !worth {
+    if wait.is_over() || !worth {
         return attempt(user);
     }
     let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
@@ -115,7 +114,7 @@ where
         }
         stop_waiting_for(user, Wanted::Room);
     });
-    let deadline = Deadline::after(&shared.time, timeout);
+    let deadline = Deadline::of(wait, &shared.time);
     let polled = block(deadline, |wake_target| {
         poll_room(&mut *user.0, kind, worth, wake_target, &mut attempt)
     });

@@ -4,6 +4,7 @@ use super::Handle;
 use crate::core::pop_batch::Batch;
 use crate::future::{AnyCell, TakeBatchAsync};
 use crate::order::Order;
+use crate::time::Wait;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Handle<T, O> {
@@ -40,7 +41,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// ```
     pub fn pop_batch_blocking(&mut self, min: usize, max: usize, items: &mut Vec<T>) -> usize {
         let batch = Batch::new(min, max);
-        self.local().pop_batch_waiting(batch, None, items)
+        self.local().pop_batch_waiting(batch, Wait::Forever, items)
     }
 
     /// As [`Handle::pop_batch_blocking`], but waits no longer than `timeout`, after which there may be fewer than
@@ -64,7 +65,8 @@ impl<T, O: Order<T>> Handle<T, O> {
         timeout: Duration,
     ) -> usize {
         let batch = Batch::new(min, max);
-        self.local().pop_batch_waiting(batch, Some(timeout), items)
+        self.local()
+            .pop_batch_waiting(batch, Wait::For(timeout), items)
     }
 
     /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them. Its

@@ -4,6 +4,7 @@ use super::Handle;
 use crate::core::shared::Shared;
 use crate::future::PushBatchAsync;
 use crate::order::Order;
+use crate::time::Wait;
 use crate::PushError;
 use std::time::Duration;
 
@@ -53,7 +54,8 @@ impl<T, O: Order<T>> Handle<T, O> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let items = items.into_iter().collect();
-        self.cell().push_batch(items, None, Shared::register_nth)
+        self.cell()
+            .push_batch(items, Wait::Forever, Shared::register_nth)
     }
 
     /// As [`Handle::push_batch_blocking`], but waits no longer than `timeout`.
@@ -79,7 +81,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ) -> Result<usize, PushError<Vec<T>>> {
         let items = items.into_iter().collect();
         let cell = self.cell();
-        cell.push_batch(items, Some(timeout), Shared::register_nth)
+        cell.push_batch(items, Wait::For(timeout), Shared::register_nth)
     }
 
     /// A future that pushes all items in one transaction when there is room for all of them. Cancel

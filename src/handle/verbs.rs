@@ -6,6 +6,7 @@ use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{PushAsync, TakeAsync};
 use crate::order::Order;
+use crate::time::Wait;
 use crate::{PopError, PushError};
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [`PushError::Closed`] with the item, if the queue is closed; [`PushError::Full`] at once, if its key is at its
     /// [limit](crate::Builder::key_capacity).
     pub fn push_blocking(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.push_waiting(item, None)
+        self.push_waiting(item, Wait::Forever)
     }
 
     /// Pushes an item, and waits up to `timeout` for room.
@@ -68,12 +69,12 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PushError::Full`] with the item, on timeout; [`PushError::Closed`] with the item, if the queue is closed.
     pub fn push_timeout(&mut self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Some(timeout))
+        self.push_waiting(item, Wait::For(timeout))
     }
 
-    fn push_waiting(&mut self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
+    fn push_waiting(&mut self, item: T, wait: Wait) -> Result<(), PushError<T>> {
         let mut local = self.local();
-        Local::put_waiting(&mut local, item, Put::Publish, timeout, Shared::register)
+        Local::put_waiting(&mut local, item, Put::Publish, wait, Shared::register)
     }
 
     /// A future that pushes the item when there is room. Cancel safe: if it is dropped before it is
@@ -130,7 +131,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop_blocking(&mut self) -> Result<T, PopError> {
-        self.local().pop_waiting(None)
+        self.local().pop_waiting(Wait::Forever)
     }
 
     /// Pops an item, and waits up to `timeout` for one.
@@ -147,7 +148,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop_timeout(&mut self, timeout: Duration) -> Result<T, PopError> {
-        self.local().pop_waiting(Some(timeout))
+        self.local().pop_waiting(Wait::For(timeout))
     }
 
     /// A future that pops an item when there is one. Cancel safe: it pops only when it completes.

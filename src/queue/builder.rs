@@ -2,18 +2,14 @@
 
 use crate::core::settings::Settings;
 use crate::order::Order;
-use crate::policy::dead::{Letters, Overflow};
-use crate::policy::retry::Failures;
+use crate::policy::dead::Overflow;
 use crate::raw::Shareable;
-use crate::time::{Backoff, Clock, Time};
+use crate::time::{Backoff, Clock};
 use crate::{DeadLetter, Fifo, Leased, Pace, Queue, Unleased};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The default [stickiness](Builder::stickiness).
-const STICKINESS: u32 = 64;
 
 /// Settings of a new [`Queue`], from [`Queue::builder`].
 ///
@@ -29,19 +25,7 @@ pub struct Builder<T, O: Order<T> = Fifo> {
     order: O::Settings,
     /// What makes a queue with items and keys that may be sent between threads one that may be sent itself.
     proof: Shareable<O::Source>,
-    capacity: Option<usize>,
-    max_attempts: Option<NonZeroU32>,
-    max_dead_letters: usize,
-    on_dead_overflow: Option<Overflow<T>>,
-    backoff: Option<Backoff>,
-    clock: Option<Arc<dyn Clock>>,
-    timestamps: bool,
-    lease: Option<Duration>,
-    pace: Pace,
-    max_held: Option<usize>,
-    paused: bool,
-    name: Option<Arc<str>>,
-    stickiness: u32,
+    settings: Settings<Overflow<T>>,
 }
 
 impl<T, O: Order<T>> Builder<T, O> {
@@ -49,19 +33,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         Self {
             order,
             proof,
-            capacity: None,
-            max_attempts: None,
-            max_dead_letters: usize::MAX,
-            on_dead_overflow: None,
-            backoff: None,
-            clock: None,
-            timestamps: false,
-            lease: None,
-            pace: Pace::unlimited(),
-            max_held: None,
-            paused: false,
-            name: None,
-            stickiness: STICKINESS,
+            settings: Settings::new(),
         }
     }
 
@@ -80,7 +52,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     #[track_caller]
     pub fn capacity(mut self, capacity: usize) -> Self {
         assert!(capacity > 0, "capacity is 0: the queue could take no item");
-        self.capacity = Some(capacity);
+        self.settings.capacity = Some(capacity);
         self
     }
 
@@ -116,7 +88,7 @@ impl<T, O: Order<T>> Builder<T, O> {
             attempts.is_some(),
             "max_attempts is 0: no item could be delivered (1 delivers each item once)"
         );
-        self.max_attempts = attempts;
+        self.settings.max_attempts = attempts;
         self
     }
 
@@ -139,7 +111,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn max_dead_letters(mut self, most: usize) -> Self {
-        self.max_dead_letters = most;
+        self.settings.max_dead_letters = most;
         self
     }
 
@@ -171,7 +143,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         mut self,
         overflow: impl Fn(DeadLetter<T>) + Send + Sync + 'static,
     ) -> Self {
-        self.on_dead_overflow = Some(Arc::new(overflow));
+        self.settings.on_dead_overflow = Some(Arc::new(overflow));
         self
     }
 
@@ -199,7 +171,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// ```
     #[doc(alias("retry", "delay"))]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = Some(backoff);
+        self.settings.backoff = Some(backoff);
         self
     }
 
@@ -217,7 +189,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// assert_eq!(queue.now(), clock.now());
     /// ```
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.clock = Some(Arc::new(clock));
+        self.settings.clock = Some(Arc::new(clock));
         self
     }
 
@@ -235,7 +207,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn timestamps(mut self) -> Self {
-        self.timestamps = true;
+        self.settings.timestamps = true;
         self
     }
 
@@ -289,7 +261,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         O: Unleased,
     {
         assert!(!term.is_zero(), "lease of zero: it would expire at once");
-        self.lease = Some(term);
+        self.settings.lease = Some(term);
         let proof = self.proof;
         self.by(|order| order, proof)
     }
@@ -321,7 +293,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// ```
     #[doc(alias("rate limit", "throttle"))]
     pub fn pace(mut self, pace: Pace) -> Self {
-        self.pace = pace;
+        self.settings.pace = pace;
         self
     }
 
@@ -354,7 +326,7 @@ impl<T, O: Order<T>> Builder<T, O> {
             items > 0,
             "max_held is 0: no item could be taken (use `Queue::pause` to stop for a while)"
         );
-        self.max_held = Some(items);
+        self.settings.max_held = Some(items);
         self
     }
 
@@ -369,7 +341,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn paused(mut self) -> Self {
-        self.paused = true;
+        self.settings.paused = true;
         self
     }
 
@@ -380,7 +352,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// assert!(format!("{queue:?}").contains("mails"));
     /// ```
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.name = Some(name.into());
+        self.settings.name = Some(name.into());
         self
     }
 
@@ -393,19 +365,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         Builder {
             order: order(self.order),
             proof,
-            capacity: self.capacity,
-            max_attempts: self.max_attempts,
-            max_dead_letters: self.max_dead_letters,
-            on_dead_overflow: self.on_dead_overflow,
-            backoff: self.backoff,
-            clock: self.clock,
-            timestamps: self.timestamps,
-            lease: self.lease,
-            pace: self.pace,
-            max_held: self.max_held,
-            paused: self.paused,
-            name: self.name,
-            stickiness: self.stickiness,
+            settings: self.settings,
         }
     }
 
@@ -420,21 +380,9 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// assert_eq!(queue.capacity(), None);
     /// ```
     pub fn build(self) -> Queue<T, O> {
-        let time = self.clock.map_or_else(Time::system, Time::of);
-        let letters = Letters::new(self.max_dead_letters, self.on_dead_overflow);
-        let settings = Settings {
-            capacity: self.capacity,
-            failures: Failures::new(self.max_attempts, self.backoff, letters),
-            time,
-            timed: self.timestamps,
-            lease: self.lease,
-            pace: self.pace,
-            max_held: self.max_held,
-            name: self.name,
-            stickiness: self.stickiness,
-        };
-        let queue = Queue::with(settings, self.order, self.proof);
-        if self.paused {
+        let paused = self.settings.paused;
+        let queue = Queue::with(self.settings, self.order, self.proof);
+        if paused {
             queue.pause();
         }
         queue
@@ -446,19 +394,7 @@ impl<T, O: Order<T>> Clone for Builder<T, O> {
         Self {
             order: self.order.clone(),
             proof: self.proof,
-            capacity: self.capacity,
-            max_attempts: self.max_attempts,
-            max_dead_letters: self.max_dead_letters,
-            on_dead_overflow: self.on_dead_overflow.clone(),
-            backoff: self.backoff,
-            clock: self.clock.clone(),
-            timestamps: self.timestamps,
-            lease: self.lease,
-            pace: self.pace.clone(),
-            max_held: self.max_held,
-            paused: self.paused,
-            name: self.name.clone(),
-            stickiness: self.stickiness,
+            settings: self.settings.clone(),
         }
     }
 }
@@ -466,16 +402,16 @@ impl<T, O: Order<T>> Clone for Builder<T, O> {
 impl<T, O: Order<T>> fmt::Debug for Builder<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("name", &self.name)
-            .field("capacity", &self.capacity)
-            .field("max_attempts", &self.max_attempts)
-            .field("max_dead_letters", &self.max_dead_letters)
-            .field("backoff", &self.backoff)
-            .field("timestamps", &self.timestamps)
-            .field("lease", &self.lease)
-            .field("pace", &self.pace)
-            .field("max_held", &self.max_held)
-            .field("stickiness", &self.stickiness)
+            .field("name", &self.settings.name)
+            .field("capacity", &self.settings.capacity)
+            .field("max_attempts", &self.settings.max_attempts)
+            .field("max_dead_letters", &self.settings.max_dead_letters)
+            .field("backoff", &self.settings.backoff)
+            .field("timestamps", &self.settings.timestamps)
+            .field("lease", &self.settings.lease)
+            .field("pace", &self.settings.pace)
+            .field("max_held", &self.settings.max_held)
+            .field("stickiness", &self.settings.stickiness)
             .finish_non_exhaustive()
     }
 }
@@ -523,7 +459,7 @@ impl<T> Builder<T> {
     #[track_caller]
     pub fn stickiness(mut self, items: u32) -> Self {
         assert!(items > 0, "stickiness is 0: a consumer could take no item");
-        self.stickiness = items;
+        self.settings.stickiness = items;
         self
     }
 }

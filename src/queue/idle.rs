@@ -4,6 +4,7 @@ use super::Queue;
 use crate::future::WaitIdle;
 use crate::order::Order;
 use crate::sync::defer_with;
+use crate::time::Wait;
 use crate::wait::{block, Deadline, Waiter};
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     #[doc(alias = "join")]
     pub fn wait_idle(&self) {
-        self.wait_until_idle(None);
+        self.wait_until_idle(Wait::Forever);
     }
 
     /// Waits until the queue is idle, as [`Queue::wait_idle`] does, but no longer than `timeout`. Returns `true` if
@@ -59,12 +60,12 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     #[must_use = "the result tells whether the queue was idle"]
     pub fn wait_idle_timeout(&self, timeout: Duration) -> bool {
-        self.wait_until_idle(Some(timeout))
+        self.wait_until_idle(Wait::For(timeout))
     }
 
-    fn wait_until_idle(&self, timeout: Option<Duration>) -> bool {
+    fn wait_until_idle(&self, wait: Wait) -> bool {
         let shared = self.shared();
-        if timeout == Some(Duration::ZERO) {
+        if wait.is_over() {
             shared.release_due();
             return shared.is_idle();
         }
@@ -72,7 +73,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         let mut waiter = defer_with(Waiter::default(), |waiter| {
             waiter.release(shared.idle_waiters());
         });
-        let deadline = Deadline::after(&shared.time, timeout);
+        let deadline = Deadline::of(wait, &shared.time);
         let idle = block(deadline, |wake_target| {
             shared.poll_idle(&mut waiter, wake_target)
         });

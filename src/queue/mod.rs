@@ -30,6 +30,7 @@ use crate::core::settings::Settings;
 use crate::core::shared::Shared;
 use crate::core::CellOf;
 use crate::order::Order;
+use crate::policy::dead::Overflow;
 use crate::raw::Shareable;
 use crate::{Fifo, Handle};
 use std::fmt;
@@ -97,7 +98,7 @@ pub struct Queue<T, O: Order<T> = Fifo> {
 
 impl<T, O: Order<T>> Queue<T, O> {
     pub(crate) fn with(
-        settings: Settings<T, O::Meta>,
+        settings: Settings<Overflow<T>>,
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {

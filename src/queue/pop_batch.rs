@@ -4,6 +4,7 @@ use super::Queue;
 use crate::core::pop_batch::Batch;
 use crate::future::{AnyCell, TakeBatchAsync};
 use crate::order::Order;
+use crate::time::Wait;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Queue<T, O> {
@@ -38,7 +39,10 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     pub fn pop_batch_blocking(&self, min: usize, max: usize, items: &mut Vec<T>) -> usize {
         let batch = Batch::new(min, max);
-        self.call(|cell| cell.settled().pop_batch_waiting(batch, None, items))
+        self.call(|cell| {
+            cell.settled()
+                .pop_batch_waiting(batch, Wait::Forever, items)
+        })
     }
 
     /// As [`Queue::pop_batch_blocking`], but waits no longer than `timeout`, after which there may be fewer than
@@ -61,7 +65,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         timeout: Duration,
     ) -> usize {
         let batch = Batch::new(min, max);
-        let timeout = Some(timeout);
+        let timeout = Wait::For(timeout);
         self.call(|cell| cell.settled().pop_batch_waiting(batch, timeout, items))
     }
 

@@ -6,6 +6,7 @@ use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};
 use crate::order::Order;
+use crate::time::Wait;
 use crate::{PopError, PushError};
 use std::time::Duration;
 
@@ -84,7 +85,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PushError::Closed`] with the item, if the queue is closed; [`PushError::Full`] at once, if its key is at its
     /// [limit](crate::Builder::key_capacity).
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        self.push_waiting(item, None)
+        self.push_waiting(item, Wait::Forever)
     }
 
     /// Pushes an item, and waits up to `timeout` for room. Zero tries once; [`Duration::MAX`] waits forever.
@@ -104,13 +105,13 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
     /// the queue is closed.
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Some(timeout))
+        self.push_waiting(item, Wait::For(timeout))
     }
 
-    fn push_waiting(&self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
+    fn push_waiting(&self, item: T, wait: Wait) -> Result<(), PushError<T>> {
         self.call(|cell| {
             let mut local = cell.settled();
-            Local::put_waiting(&mut local, item, Put::Publish, timeout, Shared::register)
+            Local::put_waiting(&mut local, item, Put::Publish, wait, Shared::register)
         })
     }
 
@@ -177,7 +178,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let items = items.into_iter().collect();
-        self.call(|cell| cell.push_batch(items, None, Shared::register_nth))
+        self.call(|cell| cell.push_batch(items, Wait::Forever, Shared::register_nth))
     }
 
     /// Pushes all items in one transaction, and waits up to `timeout` until there is room for all of them. Order as
@@ -202,7 +203,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         timeout: Duration,
     ) -> Result<usize, PushError<Vec<T>>> {
         let items = items.into_iter().collect();
-        let timeout = Some(timeout);
+        let timeout = Wait::For(timeout);
         self.call(|cell| cell.push_batch(items, timeout, Shared::register_nth))
     }
 
@@ -238,7 +239,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop_blocking(&self) -> Result<T, PopError> {
-        self.pop_waiting(None)
+        self.pop_waiting(Wait::Forever)
     }
 
     /// Pops an item, and waits up to `timeout` for one. Zero tries once; [`Duration::MAX`] waits forever.
@@ -255,11 +256,11 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop_timeout(&self, timeout: Duration) -> Result<T, PopError> {
-        self.pop_waiting(Some(timeout))
+        self.pop_waiting(Wait::For(timeout))
     }
 
-    fn pop_waiting(&self, timeout: Option<Duration>) -> Result<T, PopError> {
-        self.call(|cell| cell.settled().pop_waiting(timeout))
+    fn pop_waiting(&self, wait: Wait) -> Result<T, PopError> {
+        self.call(|cell| cell.settled().pop_waiting(wait))
     }
 
     /// A future that pops an item when there is one. It borrows nothing, so it can be spawned. Its output is that of

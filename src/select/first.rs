@@ -4,13 +4,12 @@ use super::sealed::Borrowed;
 use crate::core::CellOf;
 use crate::future::Borrowing;
 use crate::order::Order;
-use crate::time::Time;
+use crate::time::{Time, Wait};
 use crate::wait::{block, spin, Deadline, WakeTarget};
 use crate::{Handle, Item, PopError};
 use std::borrow::BorrowMut;
 use std::future::{poll_fn, Future};
 use std::task::Poll;
-use std::time::Duration;
 
 /// One of several queues that are polled for the first item.
 pub(super) trait Pollable {
@@ -103,15 +102,15 @@ impl<'t, T, O: Order<T>> Pollable for Holding<'t, T, O> {
 /// Blocks the thread until the first item; without a timeout, forever.
 pub(super) fn wait_for_first<S: Pollable>(
     sources: &mut [S],
-    timeout: Option<Duration>,
+    wait: Wait,
 ) -> Result<(usize, S::Item), PopError> {
     let time = sources.first_mut().map(S::time);
     let deadline = match &time {
-        Some(time) => Deadline::after(time, timeout),
+        Some(time) => Deadline::of(wait, time),
         None => Deadline::NEVER,
     };
     let mut found = None;
-    if timeout != Some(Duration::ZERO) {
+    if !wait.is_over() {
         found = spin(sources, |_| true, |all| first(all, None)).or_else(|| {
             block(deadline, |wake_target| {
                 first(sources, Some(wake_target)).map_or(Poll::Pending, Poll::Ready)

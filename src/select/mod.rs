@@ -4,6 +4,7 @@ mod first;
 
 use crate::core::CellOf;
 use crate::order::Order;
+use crate::time::Wait;
 use crate::{Handle, Item, PopError};
 use first::{future_of, holding, popping, wait_for_first};
 use std::borrow::BorrowMut;
@@ -36,7 +37,10 @@ use std::time::Duration;
 pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
-    wait_for_first(&mut popping(handles, |cell| _ = cell.settled()), None)
+    wait_for_first(
+        &mut popping(handles, |cell| _ = cell.settled()),
+        Wait::Forever,
+    )
 }
 
 /// As [`pop_any`], but waits no longer than `timeout`, by the clock of the first queue.
@@ -59,7 +63,7 @@ pub fn pop_any_timeout<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
 ) -> Result<(usize, T), PopError> {
     wait_for_first(
         &mut popping(handles, |cell| _ = cell.settled()),
-        Some(timeout),
+        Wait::For(timeout),
     )
 }
 
@@ -126,7 +130,7 @@ pub fn pop_any_async<'h, T: 'h, O: Order<T> + 'h, H: BorrowMut<Handle<T, O>>>(
 pub fn hold_any<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
     transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
 ) -> Result<(usize, Item<'t, T>), PopError> {
-    wait_for_first(&mut holding(transactions), None)
+    wait_for_first(&mut holding(transactions), Wait::Forever)
 }
 
 /// As [`hold_any`], but waits no longer than `timeout`, by the clock of the first queue.
@@ -154,7 +158,7 @@ pub fn hold_any_timeout<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
     transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
     timeout: Duration,
 ) -> Result<(usize, Item<'t, T>), PopError> {
-    wait_for_first(&mut holding(transactions), Some(timeout))
+    wait_for_first(&mut holding(transactions), Wait::For(timeout))
 }
 
 /// A future that pops from the first of several queues that has an item, and holds it; see [`hold_any`]. It borrows

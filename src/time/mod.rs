@@ -11,10 +11,12 @@ mod manual;
 #[cfg(not(any(loom, shuttle)))]
 mod timer;
 mod timer_queue;
+mod wait;
 
 pub use backoff::Backoff;
 pub use clock::{Clock, SystemClock};
 pub use manual::ManualClock;
+pub(crate) use wait::Wait;
 
 use std::sync::Arc;
 use std::task::Waker;

@@ -5,13 +5,13 @@ use crate::core::Local;
 use crate::order::Order;
 use crate::raw::{Borrow, Peeked};
 use crate::sync::step;
+use crate::time::Wait;
 use crate::wait::WakeTarget;
 use crate::{Fifo, Item, PopError};
 use std::fmt;
 use std::future::{poll_fn, Future};
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The item that a pop would return, from [`Transaction::peek`](crate::Transaction::peek). Dropping it puts the item
 /// back in its place.
@@ -48,9 +48,9 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     /// Peeks when there is an item; without a timeout, waits forever.
     pub(super) fn waiting(
         mut local: Borrow<'t, Local<T, O>>,
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<Self, PopError> {
-        local.peek_waiting(timeout)?;
+        local.peek_waiting(wait)?;
         Ok(Self::of(local))
     }
 

@@ -3,6 +3,7 @@
 use super::Transaction;
 use crate::future::PopAsync;
 use crate::order::Order;
+use crate::time::Wait;
 use crate::{DeliveryId, Item, Peek, PopError};
 use std::future::Future;
 use std::time::Duration;
@@ -70,7 +71,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_blocking(&self) -> Result<Item<'_, T>, PopError> {
-        self.local().pop_waiting(None).map(Item::new)
+        self.local().pop_waiting(Wait::Forever).map(Item::new)
     }
 
     /// Pops an item and holds it, and waits up to `timeout` for one.
@@ -92,7 +93,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_timeout(&self, timeout: Duration) -> Result<Item<'_, T>, PopError> {
-        self.local().pop_waiting(Some(timeout)).map(Item::new)
+        self.local().pop_waiting(Wait::For(timeout)).map(Item::new)
     }
 
     /// A future that pops an item when there is one, and holds it. It borrows the transaction until it is ready or
@@ -154,7 +155,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn peek(&self) -> Result<Peek<'_, T, O>, PopError> {
-        Peek::waiting(self.local(), Some(Duration::ZERO))
+        Peek::waiting(self.local(), Wait::Never)
     }
 
     /// Peeks at the item that a pop would return, and waits for one if there is none.
@@ -178,7 +179,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn peek_blocking(&self) -> Result<Peek<'_, T, O>, PopError> {
-        Peek::waiting(self.local(), None)
+        Peek::waiting(self.local(), Wait::Forever)
     }
 
     /// Peeks at the item that a pop would return, and waits up to `timeout` for one.
@@ -200,7 +201,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn peek_timeout(&self, timeout: Duration) -> Result<Peek<'_, T, O>, PopError> {
-        Peek::waiting(self.local(), Some(timeout))
+        Peek::waiting(self.local(), Wait::For(timeout))
     }
 
     /// A future that peeks at the item that a pop would return, when there is one. It borrows the transaction, and

@@ -5,6 +5,7 @@ use crate::core::pop_batch::Batch;
 use crate::future::PopBatchAsync;
 use crate::item::Items;
 use crate::order::Order;
+use crate::time::Wait;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
@@ -48,7 +49,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_batch_blocking(&self, min: usize, max: usize) -> Items<'_, T, O> {
-        self.pop_batch_waiting(Batch::new(min, max), None)
+        self.pop_batch_waiting(Batch::new(min, max), Wait::Forever)
     }
 
     /// As [`Transaction::pop_batch_blocking`], but waits no longer than `timeout`, after which there may be fewer
@@ -70,13 +71,13 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_batch_timeout(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T, O> {
-        self.pop_batch_waiting(Batch::new(min, max), Some(timeout))
+        self.pop_batch_waiting(Batch::new(min, max), Wait::For(timeout))
     }
 
     #[track_caller]
-    fn pop_batch_waiting(&self, batch: Batch, timeout: Option<Duration>) -> Items<'_, T, O> {
+    fn pop_batch_waiting(&self, batch: Batch, wait: Wait) -> Items<'_, T, O> {
         let gathering = self.local().gather();
-        Items::new(gathering.pop_batch_waiting(batch, timeout))
+        Items::new(gathering.pop_batch_waiting(batch, wait))
     }
 
     /// A future that pops up to `max` items, and is ready when there are at least `min` of them. It borrows the

@@ -6,6 +6,7 @@ use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{StageAsync, StageBatchAsync};
 use crate::order::Order;
+use crate::time::Wait;
 use crate::PushError;
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        self.push_waiting(item, None)
+        self.push_waiting(item, Wait::Forever)
     }
 
     /// Stages a push, and waits up to `timeout` for room.
@@ -93,13 +94,13 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Some(timeout))
+        self.push_waiting(item, Wait::For(timeout))
     }
 
     #[track_caller]
-    fn push_waiting(&self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
+    fn push_waiting(&self, item: T, wait: Wait) -> Result<(), PushError<T>> {
         let mut local = self.local();
-        Local::put_waiting(&mut local, item, Put::Stage, timeout, Shared::register)
+        Local::put_waiting(&mut local, item, Put::Stage, wait, Shared::register)
     }
 
     /// A future that stages a push when there is room. It borrows the transaction until it is ready or dropped.
@@ -180,7 +181,12 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let items = items.into_iter().collect();
-        Local::stage_batch(&mut self.local(), items, None, Shared::register_nth)
+        Local::stage_batch(
+            &mut self.local(),
+            items,
+            Wait::Forever,
+            Shared::register_nth,
+        )
     }
 
     /// Stages all items, and waits up to `timeout` until there is room for all of them.
@@ -209,7 +215,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         items: impl IntoIterator<Item = T>,
         timeout: Duration,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let (items, timeout) = (items.into_iter().collect(), Some(timeout));
+        let (items, timeout) = (items.into_iter().collect(), Wait::For(timeout));
         Local::stage_batch(&mut self.local(), items, timeout, Shared::register_nth)
     }
 

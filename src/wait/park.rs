@@ -1,7 +1,7 @@
 //! Waiting threads: a waker that unparks its thread.
 
 use crate::sync::{is_single_cpu, spin_hint, thread, thread_locals, weak, AtomicBool, SMALL};
-use crate::time::Time;
+use crate::time::{Time, Wait};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
@@ -22,9 +22,13 @@ pub(crate) struct Deadline<'t>(Option<(&'t Time, u64)>);
 impl<'t> Deadline<'t> {
     pub(crate) const NEVER: Self = Self(None);
 
-    /// The deadline after a timeout; without one, never.
-    pub(crate) fn after(time: &'t Time, timeout: Option<Duration>) -> Self {
-        Self(timeout.map(|timeout| (time, time.after(timeout))))
+    /// The deadline of a wait that begins now.
+    pub(crate) fn of(wait: Wait, time: &'t Time) -> Self {
+        Self(match wait {
+            Wait::Never => Some((time, 0)),
+            Wait::For(timeout) => Some((time, time.after(timeout))),
+            Wait::Forever => None,
+        })
     }
 
     fn is_over(self) -> bool {

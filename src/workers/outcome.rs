@@ -2,7 +2,7 @@
 
 use super::JobError;
 use crate::sync::{lock, swallow_panic, Mutex};
-use crate::time::Time;
+use crate::time::{Time, Wait};
 use crate::wait::{block, Deadline};
 use std::fmt;
 use std::future::Future;
@@ -84,7 +84,7 @@ impl<R> Outcome<R> {
     /// Returns `self`, to wait again, if the timeout elapses. The inner result is that of [`wait`](Self::wait).
     pub fn wait_timeout(self, timeout: Duration) -> Result<Result<R, JobError>, Self> {
         let time = Time::system();
-        let deadline = Deadline::after(&time, Some(timeout));
+        let deadline = Deadline::of(Wait::For(timeout), &time);
         block(deadline, |wake_target| self.poll_ended(wake_target.waker)).ok_or(self)
     }
 

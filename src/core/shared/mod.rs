@@ -12,6 +12,7 @@ use crate::bound::Capacity;
 use crate::core::admit::{Refusal, Unpushed};
 use crate::core::settings::Settings;
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf, StoredOf};
+use crate::policy::dead::Overflow;
 use crate::policy::lease::LeaseRules;
 use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};
@@ -94,11 +95,12 @@ impl WaitRoom for Room {
 
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(
-        settings: Settings<T, O::Meta>,
+        settings: Settings<Overflow<T>>,
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {
-        let timed = settings.timed || O::is_timed(&order);
+        let timed = settings.timestamps || O::is_timed(&order);
+        let (time, failures) = (settings.time(), settings.failures());
         // An order that sorts takes all that is there.
         let stickiness = if Self::SORTS {
             u32::MAX
@@ -111,7 +113,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let ready = Arc::new(WaitQueue::new(word, false));
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
         let due_timer = DueTimer::new(
-            settings.time.clone(),
+            time.clone(),
             Arc::clone(&ready),
             // An item whose lease expires may become a dead letter.
             room.clone().filter(|_| Self::LEASES).map(|room| room as _),
@@ -128,9 +130,9 @@ impl<T, O: Order<T>> Shared<T, O> {
             room,
             idle: WaitQueue::new(ModeWord::standing(false, false), false),
             gate: Gate::new(settings.pace, settings.max_held),
-            time: settings.time,
+            time,
             due_timer,
-            failures: settings.failures,
+            failures,
             watches: WatchTable::new(),
             lease: settings.lease,
             timed,

@@ -8,8 +8,8 @@ use crate::future::{
     OwnedPush, OwnedPushBatch, PushAsync, PushBatchAsync, StageAsync, StageBatchAsync,
 };
 use crate::order::priority::{Prioritized, Ticket};
+use crate::time::Wait;
 use crate::{Handle, PushError, Queue, Transaction};
-use std::time::Duration;
 
 /// The target of a [`PushWith`](super::PushWith) view: a queue, a handle or a transaction. Sealed.
 ///
@@ -78,36 +78,27 @@ pub(crate) trait PushTarget: sealed::Types + Sized {
     #[track_caller]
     fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<Self::Item, Self::Order>) -> R) -> R;
 
-    /// Pushes an item with this ticket.
+    /// Pushes an item with this ticket, when there is room.
     #[track_caller]
     fn push(
         self,
         item: Self::Item,
         options: PushOptions,
         ticket: Ticket,
-    ) -> Result<(), PushError<Self::Item>>;
-
-    /// As [`PushTarget::push`], when there is room; without a timeout, waits forever.
-    #[track_caller]
-    fn push_waiting(
-        self,
-        item: Self::Item,
-        options: PushOptions,
-        ticket: Ticket,
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<(), PushError<Self::Item>>;
 
     #[track_caller]
     fn push_async(self, item: Self::Item) -> Self::Push;
 
-    /// Pushes all items, each with its ticket, when there is room; without a timeout, waits forever.
+    /// Pushes all items, each with its ticket, when there is room.
     #[track_caller]
     fn push_batch(
         self,
         items: Vec<Self::Item>,
         options: PushOptions,
         tickets: &[Ticket],
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<usize, PushError<Vec<Self::Item>>>;
 
     #[track_caller]
@@ -121,21 +112,16 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
     }
 
     #[inline]
-    fn push(self, item: T, options: PushOptions, ticket: Ticket) -> Result<(), PushError<T>> {
-        let register = options.register(ticket);
-        self.call(|cell| cell.settled().put(item, Put::Publish, register))
-    }
-
-    fn push_waiting(
+    fn push(
         self,
         item: T,
         options: PushOptions,
         ticket: Ticket,
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<(), PushError<T>> {
         self.call(|cell| {
             let (mut local, register) = (cell.settled(), options.register(ticket));
-            Local::put_waiting(&mut local, item, Put::Publish, timeout, register)
+            Local::put_waiting(&mut local, item, Put::Publish, wait, register)
         })
     }
 
@@ -148,10 +134,10 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
         items: Vec<T>,
         options: PushOptions,
         tickets: &[Ticket],
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
         let register = options.register_nth(tickets);
-        self.call(|cell| cell.push_batch(items, timeout, register))
+        self.call(|cell| cell.push_batch(items, wait, register))
     }
 
     fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
@@ -166,20 +152,15 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &mut Handle<T, O> {
     }
 
     #[inline]
-    fn push(self, item: T, options: PushOptions, ticket: Ticket) -> Result<(), PushError<T>> {
-        self.local()
-            .put(item, Put::Publish, options.register(ticket))
-    }
-
-    fn push_waiting(
+    fn push(
         self,
         item: T,
         options: PushOptions,
         ticket: Ticket,
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<(), PushError<T>> {
         let (mut local, register) = (self.local(), options.register(ticket));
-        Local::put_waiting(&mut local, item, Put::Publish, timeout, register)
+        Local::put_waiting(&mut local, item, Put::Publish, wait, register)
     }
 
     fn push_async(self, item: T) -> Self::Push {
@@ -191,10 +172,10 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &mut Handle<T, O> {
         items: Vec<T>,
         options: PushOptions,
         tickets: &[Ticket],
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
         self.cell()
-            .push_batch(items, timeout, options.register_nth(tickets))
+            .push_batch(items, wait, options.register_nth(tickets))
     }
 
     fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
@@ -209,19 +190,15 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Transaction<'_, T, O> {
     }
 
     #[inline]
-    fn push(self, item: T, options: PushOptions, ticket: Ticket) -> Result<(), PushError<T>> {
-        self.local().put(item, Put::Stage, options.register(ticket))
-    }
-
-    fn push_waiting(
+    fn push(
         self,
         item: T,
         options: PushOptions,
         ticket: Ticket,
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<(), PushError<T>> {
         let (mut local, register) = (self.local(), options.register(ticket));
-        Local::put_waiting(&mut local, item, Put::Stage, timeout, register)
+        Local::put_waiting(&mut local, item, Put::Stage, wait, register)
     }
 
     fn push_async(self, item: T) -> Self::Push {
@@ -233,10 +210,10 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Transaction<'_, T, O> {
         items: Vec<T>,
         options: PushOptions,
         tickets: &[Ticket],
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
         let register = options.register_nth(tickets);
-        Local::stage_batch(&mut self.local(), items, timeout, register)
+        Local::stage_batch(&mut self.local(), items, wait, register)
     }
 
     fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {

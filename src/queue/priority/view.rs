@@ -5,6 +5,7 @@ use super::options::PushOptions;
 use super::target::PushTo;
 use super::PriorityError;
 use crate::order::priority::{Priority, Ticket};
+use crate::time::Wait;
 use crate::PushError;
 use std::iter;
 use std::time::{Duration, Instant};
@@ -168,11 +169,8 @@ impl<P: PushTo> PushWith<P> {
     /// As [for the view](PushWith#panics).
     #[inline]
     #[track_caller]
-    pub fn push(mut self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
-        match self.options() {
-            Some(options) => Ok(self.push_with_options(item, options)?),
-            None => Err(PriorityError::OutOfRange(item)),
-        }
+    pub fn push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
+        self.push_waiting(item, Wait::Never)
     }
 
     /// Pushes an item that has the default priority.
@@ -182,7 +180,7 @@ impl<P: PushTo> PushWith<P> {
         item: P::Item,
     ) -> Result<Ticket, PushError<P::Item>> {
         match self.options() {
-            Some(options) => self.push_with_options(item, options),
+            Some(options) => self.push_with_options(item, options, Wait::Never),
             None => unreachable!("the default priority is in range"),
         }
     }
@@ -193,9 +191,10 @@ impl<P: PushTo> PushWith<P> {
         self,
         item: P::Item,
         options: PushOptions,
+        wait: Wait,
     ) -> Result<Ticket, PushError<P::Item>> {
         let ticket = Ticket::new();
-        self.target.push(item, options, ticket)?;
+        self.target.push(item, options, ticket, wait)?;
         Ok(ticket)
     }
 
@@ -222,7 +221,7 @@ impl<P: PushTo> PushWith<P> {
     /// As [for the view](PushWith#panics).
     #[track_caller]
     pub fn push_blocking(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
-        self.push_waiting(item, None)
+        self.push_waiting(item, Wait::Forever)
     }
 
     /// Pushes an item, and waits up to `timeout` for room.
@@ -250,21 +249,16 @@ impl<P: PushTo> PushWith<P> {
         item: P::Item,
         timeout: Duration,
     ) -> Result<Ticket, PriorityError<P::Item>> {
-        self.push_waiting(item, Some(timeout))
+        self.push_waiting(item, Wait::For(timeout))
     }
 
+    #[inline]
     #[track_caller]
-    fn push_waiting(
-        mut self,
-        item: P::Item,
-        timeout: Option<Duration>,
-    ) -> Result<Ticket, PriorityError<P::Item>> {
-        let Some(options) = self.options() else {
-            return Err(PriorityError::OutOfRange(item));
-        };
-        let ticket = Ticket::new();
-        self.target.push_waiting(item, options, ticket, timeout)?;
-        Ok(ticket)
+    fn push_waiting(mut self, item: P::Item, wait: Wait) -> Result<Ticket, PriorityError<P::Item>> {
+        match self.options() {
+            Some(options) => Ok(self.push_with_options(item, options, wait)?),
+            None => Err(PriorityError::OutOfRange(item)),
+        }
     }
 
     /// A future that pushes the item when there is room. Its output is that of [`PushWith::push_blocking`].
@@ -317,7 +311,7 @@ impl<P: PushTo> PushWith<P> {
         self,
         items: impl IntoIterator<Item = P::Item>,
     ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
-        self.push_batch_waiting(items.into_iter().collect(), Some(Duration::ZERO))
+        self.push_batch_waiting(items.into_iter().collect(), Wait::Never)
     }
 
     /// As [`PushWith::push_batch`], but waits until there is room for all items.
@@ -342,7 +336,7 @@ impl<P: PushTo> PushWith<P> {
         self,
         items: impl IntoIterator<Item = P::Item>,
     ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
-        self.push_batch_waiting(items.into_iter().collect(), None)
+        self.push_batch_waiting(items.into_iter().collect(), Wait::Forever)
     }
 
     /// As [`PushWith::push_batch`], but waits up to `timeout` for room.
@@ -370,20 +364,20 @@ impl<P: PushTo> PushWith<P> {
         items: impl IntoIterator<Item = P::Item>,
         timeout: Duration,
     ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
-        self.push_batch_waiting(items.into_iter().collect(), Some(timeout))
+        self.push_batch_waiting(items.into_iter().collect(), Wait::For(timeout))
     }
 
     #[track_caller]
     fn push_batch_waiting(
         mut self,
         items: Vec<P::Item>,
-        timeout: Option<Duration>,
+        wait: Wait,
     ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
         let Some(options) = self.options() else {
             return Err(PriorityError::OutOfRange(items));
         };
         let tickets = tickets(items.len());
-        self.target.push_batch(items, options, &tickets, timeout)?;
+        self.target.push_batch(items, options, &tickets, wait)?;
         Ok(tickets)
     }
 
