@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// A transaction that was leaked by [`std::mem::forget`] keeps its items until the process ends.
 pub struct Handle<T: Send + 'static, O: Order<T> = Fifo> {
     pub(crate) queue: DurableQueue<T, O>,
-    pub(crate) handle_state: HandleState<T, O>,
+    pub(crate) state: HandleState<T, O>,
     name: Option<Arc<str>>,
 }
 
@@ -53,7 +53,7 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
     pub(crate) fn new(queue: DurableQueue<T, O>, name: Option<Arc<str>>) -> Self {
         Self {
             queue,
-            handle_state: HandleState::Vacant,
+            state: HandleState::Vacant,
             name,
         }
     }
@@ -71,19 +71,15 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
     /// Begins a transaction. Waits for an asynchronous commit of this handle that has not ended.
     #[inline]
     pub fn begin(&mut self) -> Transaction<'_, T, O> {
-        let Self {
-            queue,
-            handle_state,
-            name,
-        } = self;
-        let core = handle_state.take(|| Core::new(queue, name.clone()));
-        Transaction::of(core, handle_state)
+        let Self { queue, state, name } = self;
+        let core = state.take(|| Core::new(queue, name.clone()));
+        Transaction::of(core, state)
     }
 
     /// Begins a transaction that owns this handle.
     pub fn begin_owned(mut self) -> Transaction<'static, T, O> {
         let core = self
-            .handle_state
+            .state
             .take(|| Core::new(&self.queue, self.name.clone()));
         Transaction::without_home(core)
     }

@@ -88,10 +88,10 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     }
 
     /// Runs `call` with the handle of the current thread; with a new one if that is in use.
-    fn with_seat<R>(&self, call: impl FnOnce(&mut HandleState<T, O>) -> R) -> R {
+    fn with_state<R>(&self, call: impl FnOnce(&mut HandleState<T, O>) -> R) -> R {
         let own = self.threads.get_or_default();
         match own.try_borrow_mut() {
-            Ok(mut handle_state) => call(&mut handle_state),
+            Ok(mut state) => call(&mut state),
             Err(_) => call(&mut HandleState::default()),
         }
     }

@@ -46,9 +46,9 @@ impl<T: Send + 'static, O: Order<T>> Begin<T, O> for &DurableQueue<T, O> {
         work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
         end: impl FnOnce(R, Taken<'_, T, O>) -> S,
     ) -> Result<S, E> {
-        self.with_seat(|handle_state: &mut HandleState<T, O>| {
-            let core = handle_state.take(|| Core::new(self, None));
-            run(Transaction::of(core, handle_state), work, end)
+        self.with_state(|state: &mut HandleState<T, O>| {
+            let core = state.take(|| Core::new(self, None));
+            run(Transaction::of(core, state), work, end)
         })
     }
 }

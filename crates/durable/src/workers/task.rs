@@ -85,13 +85,13 @@ where
         }
     };
     guard.begin_run();
-    let handle_state = Arc::new(Mutex::new(None));
+    let kept = Arc::new(Mutex::new(None));
     let running = RunTransaction {
         tx: Some(tx),
-        handle_state: Arc::clone(&handle_state),
+        kept: Arc::clone(&kept),
     };
     let ran = watch(|| run(item, running)).await;
-    let Some(tx) = handle_state.lock().take() else {
+    let Some(tx) = kept.lock().take() else {
         let error = "the transaction of the run is kept after its end";
         return guard.fail_async(Failed::lost(error)).await;
     };
@@ -144,7 +144,7 @@ async fn watch<R: Future>(start: impl FnOnce() -> R) -> thread::Result<R::Output
 pub struct RunTransaction<T: Send + 'static, O: Order<T> = Fifo> {
     /// `None` only while it is dropped.
     tx: Option<OwnedTransaction<T, O>>,
-    handle_state: Arc<Mutex<Option<OwnedTransaction<T, O>>>>,
+    kept: Arc<Mutex<Option<OwnedTransaction<T, O>>>>,
 }
 
 const OPEN: &str = "the transaction is there until it is dropped";
@@ -165,7 +165,7 @@ impl<T: Send + 'static, O: Order<T>> DerefMut for RunTransaction<T, O> {
 
 impl<T: Send + 'static, O: Order<T>> Drop for RunTransaction<T, O> {
     fn drop(&mut self) {
-        *self.handle_state.lock() = self.tx.take();
+        *self.kept.lock() = self.tx.take();
     }
 }
 
