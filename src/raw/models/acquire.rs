@@ -116,7 +116,7 @@ fn a_lent_cell_is_borrowed_by_one_thread_at_a_time() {
     });
 }
 
-/// The borrow is used on another thread than the transaction.
+/// The transaction is used on another thread than the borrow.
 #[test]
 fn who_finds_a_borrow_ended_uses_the_cell() {
     model(|| {
@@ -126,11 +126,14 @@ fn who_finds_a_borrow_ended_uses_the_cell() {
         // SAFETY: freed at the end.
         let shared: &'static LocalCell<CellOwner> = unsafe { &*cell };
         let mut borrow = shared.borrow();
-        let borrower = thread::spawn(move || borrow.endpoint().stage_one(1));
-        if let Some(mut borrow) = shared.try_borrow() {
-            assert_eq!(borrow.endpoint().staged(), 1);
-        }
-        borrower.join().unwrap();
+        let user = thread::spawn(move || {
+            if let Some(mut borrow) = shared.try_borrow() {
+                assert_eq!(borrow.endpoint().staged(), 1);
+            }
+        });
+        borrow.endpoint().stage_one(1);
+        drop(borrow);
+        user.join().unwrap();
         // SAFETY: created by `Box::into_raw`, and no longer in use elsewhere.
         drop(unsafe { Box::from_raw(cell) });
     });

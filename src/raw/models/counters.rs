@@ -44,6 +44,17 @@ fn never_drained_while_an_item_is_put_back() {
         let shards = Arc::new(Shards::new(false));
         let mut endpoint = Endpoint::new(Arc::clone(&shards));
         endpoint.push(1);
+        assert!(endpoint.peek());
+        never_drained(&shards, || assert!(endpoint.put_back()));
+    });
+}
+
+#[test]
+fn never_drained_while_a_visit_ends() {
+    model(|| {
+        let shards = Arc::new(Shards::new(false));
+        let mut endpoint = Endpoint::new(Arc::clone(&shards));
+        endpoint.push(1);
         let mut visit = endpoint.visit_shard(&mut 0).unwrap();
         visit.next_part();
         never_drained(&shards, || visit.end());
