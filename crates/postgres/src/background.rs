@@ -13,7 +13,7 @@ use tokio::time::{timeout, Instant};
 /// How long the promoter waits if nothing is due: other processes may have pushed delayed items.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long it waits for what is due and cannot be moved.
+/// The pause before due items that could not be moved are tried again.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// The interval at which a process forgets what dead processes have left.

@@ -163,7 +163,7 @@ impl Options {
     }
 }
 
-/// A pool of so many connections.
+/// A pool of `size` connections.
 fn pool(config: &Config, size: usize) -> Result<Pool, Error> {
     let recycling_method = RecyclingMethod::Fast;
     let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method });
