@@ -167,6 +167,14 @@ pub enum TransactionError<T> {
     Push(PushError<T>),
     /// The commit failed, and the transaction was aborted: an item that it held was taken back.
     Commit(Expired),
+    /// There was no room to treat an item apart from the others.
+    NoRoom,
+}
+
+impl<T> From<PushError<()>> for TransactionError<T> {
+    fn from(_: PushError<()>) -> Self {
+        Self::NoRoom
+    }
 }
 
 impl<T> fmt::Debug for TransactionError<T> {
@@ -174,6 +182,7 @@ impl<T> fmt::Debug for TransactionError<T> {
         match self {
             Self::Push(refused) => fmt::Debug::fmt(refused, f),
             Self::Commit(expired) => fmt::Debug::fmt(expired, f),
+            Self::NoRoom => f.write_str("NoRoom"),
         }
     }
 }
@@ -183,6 +192,7 @@ impl<T> fmt::Display for TransactionError<T> {
         match self {
             Self::Push(refused) => fmt::Display::fmt(refused, f),
             Self::Commit(expired) => fmt::Display::fmt(expired, f),
+            Self::NoRoom => f.write_str("no room to treat an item apart from the others"),
         }
     }
 }

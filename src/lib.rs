@@ -142,6 +142,8 @@ compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit 
 mod handle;
 mod transaction;
 
+#[cfg(not(any(loom, shuttle)))]
+pub mod backend;
 mod bound;
 pub mod channel;
 mod core;
@@ -226,16 +228,19 @@ pub use select::{
 };
 pub use stats::{DeliveryId, Held, Imbalance, Stats};
 #[doc(inline)]
-pub use time::{Backoff, Clock, ManualClock, SystemClock};
+pub use time::{Backoff, Clock, ManualClock, SystemClock, Wait};
 pub use transaction::{
     commit_all, try_commit_all, OwnedTaken, OwnedTransaction, Peek, Taken, Transaction,
     Transactions,
 };
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+#[doc(inline)]
+pub use workers::Tasks;
 #[cfg(not(any(loom, shuttle)))]
 #[doc(inline)]
 pub use workers::{
     Failure, Job, JobError, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
 };
-#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+#[cfg(not(any(loom, shuttle)))]
 #[doc(inline)]
-pub use workers::{TaskItem, TaskTransaction, Tasks};
+pub use workers::{TaskItem, TaskTransaction};

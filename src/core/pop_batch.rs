@@ -18,8 +18,6 @@ pub(crate) struct Batch {
     taken: usize,
     /// Without one, a task waits indefinitely.
     until: Option<u64>,
-    /// How long a task that has its minimum waits for the rest, if it does.
-    linger: Option<Duration>,
 }
 
 impl Batch {
@@ -29,15 +27,7 @@ impl Batch {
             max,
             taken: 0,
             until: None,
-            linger: None,
         }
-    }
-
-    /// A task that has its minimum waits for the rest, for at most `linger`.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn lingering(self, linger: Duration) -> Self {
-        let linger = Some(linger).filter(|linger| !linger.is_zero());
-        Self { linger, ..self }
     }
 
     /// A task waits no longer than `timeout` from now on.
@@ -52,17 +42,6 @@ impl Batch {
 
     fn has_enough(&self) -> bool {
         self.taken >= self.min
-    }
-
-    /// Whether a task that has its minimum waits for the rest from now on.
-    fn begins_to_linger(&mut self, time: &Time) -> bool {
-        let may_linger = 0 < self.taken && self.taken < self.max;
-        let Some(linger) = self.linger.filter(|_| may_linger) else {
-            return false;
-        };
-        let until = Some(time.after(linger));
-        (self.min, self.until, self.linger) = (self.max, until, None);
-        true
     }
 
     /// Whether the time of a task that found too few items is over. Otherwise it is woken then.
@@ -165,9 +144,6 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         let poll = wait::poll_item(self, wake_target, |user| user.hold_for(batch));
         let time = &self.shared.time;
         match poll {
-            Poll::Ready(()) if batch.begins_to_linger(time) => {
-                self.poll_pop_batch(wake_target, batch)
-            }
             Poll::Pending if batch.is_over(time, wake_target) => Poll::Ready(()),
             poll => poll,
         }

@@ -93,15 +93,9 @@ impl<'t, T, O: Order<T>> PopBatchAsync<'t, T, O> {
         Self { gathering, batch }
     }
 
-    /// Whether the transaction holds some of the batch.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn has_items(&self) -> bool {
-        self.batch.taken() > 0
-    }
-
     /// Leaves the wait queue, gives the transaction back, and gives out what it holds of the batch.
     #[track_caller]
-    pub(crate) fn end(&mut self) -> Items<'t, T, O> {
+    fn end(&mut self) -> Items<'t, T, O> {
         let mut gathering = self.gathering.take().expect(DONE);
         gathering.stop_waiting();
         Items::new(gathering.give_out())

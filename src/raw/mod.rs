@@ -31,8 +31,10 @@ pub(crate) use handle::cell::{Borrow, Fresh, LocalCell, Session, Unborrowed};
 pub(crate) use handle::endpoint::{Endpoint, Purpose, Stager};
 pub(crate) use handle::gathering::Gathering;
 pub(crate) use handle::items::HeldItems;
-#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-pub(crate) use handle::kept::{Finding, Kept, KeptRef, Lend, User};
+#[cfg(not(any(loom, shuttle)))]
+pub use handle::kept::{Delivered, Holds};
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use handle::kept::{Finding, Keeper, KeptRef, Lend, User};
 pub(crate) use handle::open::{Open, Owner};
 pub(crate) use handle::peek::Peeked;
 pub(crate) use handle::sharing::{ByProof, Shareable};

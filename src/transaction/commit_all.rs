@@ -151,6 +151,12 @@ pub(super) mod sealed {
 
 use sealed::{CommitAll, Committed, Member};
 
+/// Commits transactions whose lease tables were closed.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn commit_closed<C: Transactions>(transactions: C) -> C::Taken {
+    transactions.commit_all()
+}
+
 impl<X: Unleased> Unleased for Vec<X> {}
 
 #[allow(private_bounds)] // sealed

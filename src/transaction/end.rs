@@ -5,11 +5,7 @@ use super::Transaction;
 use crate::core::end::CommitCounts;
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::{Copies, Lost};
-#[cfg(not(any(loom, shuttle)))]
-use crate::policy::retry::Cause;
 use crate::raw::Party;
-#[cfg(not(any(loom, shuttle)))]
-use crate::sync::swallow_panic;
 use crate::{Expired, Taken, Unleased};
 
 impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
@@ -150,16 +146,6 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     #[doc(alias("nack", "rollback", "reject"))]
     pub fn abort(self) {
         drop(self);
-    }
-
-    /// Aborts for this cause, and returns the number of held items and the largest number of deliveries of one of
-    /// them. User code runs last, and its panics are caught.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn abort_for(self, cause: &Cause) -> (usize, u32) {
-        let cell = self.open.close();
-        let deliveries = cell.deliveries();
-        swallow_panic(|| cell.abort_for(cause));
-        deliveries
     }
 }
 

@@ -14,22 +14,22 @@ mod owned;
 mod peek;
 mod taken;
 
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use commit_all::commit_closed;
 pub use commit_all::{commit_all, try_commit_all, Transactions};
 pub use owned::OwnedTransaction;
 pub use peek::Peek;
 pub use taken::{OwnedTaken, Taken};
 
-#[cfg(not(any(loom, shuttle)))]
-use crate::core::pop_batch::Batch;
 use crate::core::Local;
 use crate::order::Order;
 use crate::raw::{Borrow, Open};
 use crate::Fifo;
 #[cfg(not(any(loom, shuttle)))]
-use crate::{future::PopBatchAsync, policy::telemetry::RunSpan, DeliveryId, Item, PopError};
+use crate::{policy::telemetry::RunSpan, DeliveryId};
 use std::fmt;
 #[cfg(not(any(loom, shuttle)))]
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 /// A transaction of one [`Handle`](crate::Handle).
 ///
@@ -136,25 +136,10 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         self.open.borrow()
     }
 
-    /// As [`Transaction::pop`], for the first item of a transaction of a watched handle, whose pops are slow; with the
-    /// time stamp.
+    /// Whether it has retried or failed an item itself.
     #[cfg(not(any(loom, shuttle)))]
-    #[inline]
-    pub(crate) fn pop_watched(&self) -> Result<(Item<'_, T>, u64), PopError> {
-        let mut local = self.local();
-        let item = local.pop()?;
-        Ok((Item::new(item), local.since()))
-    }
-
-    /// The future of a pool's batch: up to `max` items, for the first of which it waits indefinitely, and for the others at
-    /// most for `linger`. Without items if the queue is closed and drained.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn pop_batch_lingering(
-        &self,
-        max: usize,
-        linger: Duration,
-    ) -> PopBatchAsync<'_, T, O> {
-        PopBatchAsync::new(self.local(), Batch::new(1, max).lingering(linger))
+    pub(crate) fn has_given_up(&mut self) -> bool {
+        self.open.cell_mut().get_mut().has_given_up()
     }
 
     /// The span of a worker's run, whose first item is at the given attempt.
@@ -174,19 +159,6 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         telemetry.map_or_else(RunSpan::none, |telemetry| {
             telemetry.run_span(worker, id, attempt)
         })
-    }
-
-    /// Whether it has retried or failed an item itself.
-    #[cfg(not(any(loom, shuttle)))]
-    #[inline]
-    pub(crate) fn has_given_up(&mut self) -> bool {
-        self.open.cell_mut().get_mut().has_given_up()
-    }
-
-    /// The time stamp of when it took its first item; 0 if the handle is not watched.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn since(&self) -> u64 {
-        self.local().since()
     }
 }
 

@@ -11,9 +11,9 @@ use crate::item::Items;
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::Copies;
 use crate::policy::retry::Cause;
-#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-use crate::raw::{Lend, Open};
 use crate::raw::{Owner, Party};
+#[cfg(not(any(loom, shuttle)))]
+use crate::{sync::swallow_panic, Taken};
 use crate::{Backoff, Expired, Fifo, PushError, Reason, Unleased};
 use std::fmt;
 use std::ops::Deref;
@@ -69,13 +69,6 @@ struct Opened<T, O: Order<T>> {
     pool: Home<T, O>,
 }
 
-#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-impl<T, O: Order<T>> Lend for OwnedTransaction<T, O> {
-    fn lend(&mut self, lent: bool) {
-        self.cell().lend(lent);
-    }
-}
-
 const OPEN: &str = "the transaction is open until its end";
 
 impl<T, O: Order<T>> OwnedTransaction<T, O> {
@@ -93,19 +86,54 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         CheckedOut::new(owner.close(tx.open), pool)
     }
 
-    /// Ends it as `end` does, and gives the handle back.
-    #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-    pub(crate) fn end_by<R>(
-        mut self,
-        end: impl FnOnce(Transaction<'_, T, O>) -> R,
-    ) -> (R, CheckedOut<T, O>) {
-        let mut cell = self.close();
-        let ended = end(Transaction::new(Open::resume(&mut cell)));
-        (ended, cell)
+    pub(crate) fn cell(&mut self) -> &mut CellOf<T, O> {
+        self.opened.as_mut().expect(OPEN).tx.open.cell_mut()
     }
 
-    fn cell(&mut self) -> &mut CellOf<T, O> {
-        self.opened.as_mut().expect(OPEN).tx.open.cell_mut()
+    /// Commits without the items, and begins the next transaction. If a lease is over, the transaction stays open.
+    ///
+    /// Once it is committed, nothing panics: what wakers and destructors do is caught.
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline]
+    pub(crate) fn commit_in_place(&mut self) -> Result<bool, Expired> {
+        self.close_leases()?;
+        let cell = self.cell();
+        let (given_up, is_guarded) = {
+            let local = cell.get_mut();
+            (local.has_given_up(), local.is_guarded())
+        };
+        let outcome = cell.commit();
+        swallow_panic(|| {
+            let mut taken = Taken::new(cell, outcome);
+            taken.wake_for(outcome);
+            if is_guarded {
+                drop(taken.end_guard());
+            }
+        });
+        Ok(given_up)
+    }
+
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn has_given_up(&mut self) -> bool {
+        self.cell().get_mut().has_given_up()
+    }
+
+    /// Commits by a function that cannot fail, together with others, and begins the next transaction. The lease tables were
+    /// closed.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn commit_by(&mut self, commit: impl FnOnce(Self) -> OwnedTaken<T, O>) {
+        let mut taken = commit(Self {
+            opened: self.opened.take(),
+        });
+        swallow_panic(|| taken.by_ref().for_each(drop));
+        *self = taken.begin_owned();
+    }
+
+    /// Aborts for a cause, and begins the next transaction.
+    #[cfg(not(any(loom, shuttle)))]
+    #[cold]
+    pub(crate) fn abort_in_place(&mut self, cause: &Cause) {
+        swallow_panic(|| self.cell().abort_for(cause));
     }
 
     /// All items that the transaction holds, in the order of the pops: see [`Transaction::items`].

@@ -1,10 +1,11 @@
 //! The settings of a pool.
 
-use super::pool::{Hooks, WorkerGuard, WorkerPool};
-use super::work::Batches;
-use super::Failure;
-use crate::order::Order;
-use crate::{Fifo, Handle, Queue};
+use super::failure::Hooks;
+use super::pool::{WorkerGuard, WorkerPool};
+use super::step::{Batches, QueueWorker, BACKOFF};
+use super::{AnyQueue, Failure};
+use crate::backend::Backend;
+use crate::Backoff;
 use std::any::Any;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -30,21 +31,23 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a builder does nothing until the workers run"]
-pub struct WorkersBuilder<T, O: Order<T> = Fifo> {
-    queue: Queue<T, O>,
+pub struct Builder<B> {
+    queue: B,
     count: Option<NonZeroUsize>,
     name: String,
     linger: Duration,
+    backoff: Backoff,
     hooks: Hooks,
 }
 
-impl<T, O: Order<T>> WorkersBuilder<T, O> {
-    pub(super) fn new(queue: Queue<T, O>) -> Self {
+impl<B: Backend> Builder<B> {
+    pub(super) fn new(queue: B) -> Self {
         Self {
             queue,
             count: None,
             name: "worker".to_owned(),
             linger: Duration::ZERO,
+            backoff: BACKOFF,
             hooks: Hooks::default(),
         }
     }
@@ -175,11 +178,38 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         self
     }
 
-    pub(super) fn pool(&self) -> Arc<WorkerPool> {
+    /// Sets when the items of a failed run are delivered again, if the queue has no backoff of its own. The default is
+    /// after 10 milliseconds, doubled each time, up to a second.
+    ///
+    /// ```
+    /// use requeue::{Backoff, Queue, Workers};
+    /// use std::time::Duration;
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push(1)?;
+    /// queue.close();
+    /// let builder = Workers::builder(&queue).backoff(Backoff::fixed(Duration::ZERO)); // at once
+    /// let workers = builder.run(|item, _tx| if item.attempts() < 3 { Err("busy") } else { Ok(()) });
+    /// assert_eq!(workers.join().failed, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// The workers of a new pool.
+    pub(super) fn workers(&self) -> (Arc<WorkerPool>, Vec<QueueWorker<B>>) {
         let count = self.count.or_else(|| thread::available_parallelism().ok());
         let count = count.map_or(1, NonZeroUsize::get);
-        let time = self.queue.shared().time.clone();
-        WorkerPool::new(&self.name, count, self.hooks.clone(), time)
+        let pool = WorkerPool::new(&self.name, count, self.hooks.clone());
+        let worker = |index| QueueWorker {
+            queue: self.queue.clone(),
+            guard: WorkerGuard::new(&pool, index),
+            backoff: self.backoff,
+        };
+        let workers = (0..count).map(worker).collect();
+        (pool, workers)
     }
 
     /// The settings of batches of up to `max` items.
@@ -194,16 +224,15 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         Batches { max, linger }
     }
 
-    pub(super) fn queue(&self) -> &Queue<T, O> {
-        &self.queue
-    }
-
-    pub(super) fn handle(&self, guard: &WorkerGuard) -> Handle<T, O> {
-        self.queue.named_handle(Arc::clone(guard.worker().name()))
+    pub(super) fn any_queue<'q>(&self) -> AnyQueue<'q>
+    where
+        B: 'q,
+    {
+        AnyQueue::of(&self.queue)
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for WorkersBuilder<T, O> {
+impl<B> fmt::Debug for Builder<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkersBuilder")
             .field("name", &self.name)

@@ -2,6 +2,7 @@
 
 use super::worker::{Ran, Worker};
 use crate::sync::swallow_panic;
+use crate::Reason;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -46,33 +47,56 @@ pub struct Failure {
     pub panicked: bool,
 }
 
-/// A failed run, with its panic payload.
-pub(super) struct Trouble {
-    pub(super) failure: Failure,
+/// Why a run failed.
+pub(super) struct RunError {
+    pub(super) reason: Reason,
+    pub(super) text: Arc<str>,
     /// The payload of the panic.
     pub(super) payload: Option<Payload>,
 }
 
-impl Trouble {
-    /// A panic of a worker outside of a run.
-    pub(super) fn of_panic(worker: &Worker, payload: Payload) -> Self {
-        Self::new(worker, (0, 0), text_of_panic(&*payload), Some(payload))
+impl RunError {
+    pub(super) fn of(error: impl Debug) -> Self {
+        Self::with(text_of(error))
     }
 
+    pub(super) fn with(text: Arc<str>) -> Self {
+        Self {
+            reason: Reason::Failed,
+            text,
+            payload: None,
+        }
+    }
+
+    pub(super) fn of_panic(payload: Payload) -> Self {
+        Self {
+            reason: Reason::Panicked,
+            text: text_of_panic(&*payload).into(),
+            payload: Some(payload),
+        }
+    }
+}
+
+/// A failed run, with its panic payload.
+pub(super) struct Trouble {
+    pub(super) failure: Failure,
+    payload: Option<Payload>,
+}
+
+impl Trouble {
     pub(super) fn new(
         worker: &Worker,
         (items, attempts): (usize, u32),
-        error: Arc<str>,
-        payload: Option<Payload>,
-    ) -> Self {
+        RunError { text, payload, .. }: RunError,
+    ) -> Box<Self> {
         let failure = Failure {
             worker: Arc::clone(worker.name()),
             items,
             attempts,
-            error,
+            error: text,
             panicked: payload.is_some(),
         };
-        Self { failure, payload }
+        Box::new(Self { failure, payload })
     }
 
     pub(super) fn ran(&self) -> Ran {
@@ -82,10 +106,34 @@ impl Trouble {
             Ran::Failed
         }
     }
+
+    /// Calls the hooks. Panics of the hooks, or of the payload's destructor, are caught and ignored.
+    pub(super) fn report(self, hooks: &Hooks) {
+        let Self { failure, payload } = self;
+        if let Some(hook) = &hooks.on_error {
+            swallow_panic(|| hook(&failure));
+        }
+        if let (Some(hook), Some(payload)) = (&hooks.on_panic, &payload) {
+            swallow_panic(|| hook(&failure.worker, &**payload));
+        }
+        swallow_panic(|| drop(payload));
+    }
+}
+
+/// Is called with the name of a worker and the payload of the panic of its run.
+type PanicHook = Arc<dyn Fn(&str, &(dyn Any + Send)) + Send + Sync>;
+/// Is called with each failed run.
+type ErrorHook = Arc<dyn Fn(&Failure) + Send + Sync>;
+
+/// What is called after failed runs.
+#[derive(Clone, Default)]
+pub(super) struct Hooks {
+    pub(super) on_error: Option<ErrorHook>,
+    pub(super) on_panic: Option<PanicHook>,
 }
 
 /// The text of an error. User code; its panics are caught.
-pub(super) fn text_of(error: impl Debug) -> Arc<str> {
+fn text_of(error: impl Debug) -> Arc<str> {
     let mut text = Arc::from("an error whose `Debug` panics");
     swallow_panic(|| text = format!("{error:?}").into());
     swallow_panic(|| drop(error));
@@ -93,8 +141,8 @@ pub(super) fn text_of(error: impl Debug) -> Arc<str> {
 }
 
 /// The text of a panic payload.
-pub(super) fn text_of_panic(payload: &(dyn Any + Send)) -> Arc<str> {
+pub(super) fn text_of_panic(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref().map(String::as_str));
-    text.unwrap_or("a panic without a text").into()
+    text.unwrap_or("a panic without a text")
 }

@@ -1,16 +1,15 @@
 //! Closures and futures as items of a queue.
 
+use super::block::block_on;
 use super::caught::Caught;
 use super::outcome::Reply;
 use super::{JobError, Outcome};
 use crate::sync::swallow_panic;
-use crate::wait::{block, Deadline};
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
-use std::task::Context;
 use std::thread;
 
 /// A closure or a future that runs once, as an item of a queue.
@@ -156,14 +155,7 @@ impl Job {
     pub fn run(&mut self) -> bool {
         match self.begin() {
             Begun::Ended(returned) => returned,
-            Begun::Running(mut running) => {
-                let ended = block(Deadline::NEVER, |wake_target| {
-                    running
-                        .as_mut()
-                        .poll(&mut Context::from_waker(wake_target.waker))
-                });
-                ended == Some(true)
-            }
+            Begun::Running(running) => block_on(running),
         }
     }
 

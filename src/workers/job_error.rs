@@ -87,7 +87,8 @@ impl fmt::Debug for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.payload {
             Some(payload) => {
-                let text = text_of_panic(&**lock(payload));
+                let payload = lock(payload);
+                let text = text_of_panic(&**payload);
                 f.debug_tuple("Panicked").field(&text).finish()
             }
             None => f.write_str("Dropped"),

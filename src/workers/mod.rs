@@ -9,10 +9,11 @@
 // | `pool` | the workers of a pool, and the wait for their end |
 // | `builder` | the settings of a pool |
 // | `any_queue` | the queue of a pool, without its types |
+// | `step` | the steps of a run, by threads or tasks |
 // | `run`, `work`, `threads` | starts threads, their loop, and their pool |
-// | `transaction` | the trait of transactions of any queue |
 // | `others` | other queues that a run commits to |
-// | `spawn`, `task`, `tasks` | the same for tasks, with feature `tokio` |
+// | `spawn`, `task`, `tasks` | the same for tasks |
+// | `block` | drives futures on a thread |
 // | `status`, `failure` | the status of workers, and failed runs |
 // | `job`, `submit` | closures and futures as items |
 // | `outcome`, `job_error` | their results |
@@ -23,6 +24,7 @@
 // wake-up on. So a command disturbs no other waiter, and takes no wake-up away from one.
 
 mod any_queue;
+mod block;
 mod builder;
 mod caught;
 mod failure;
@@ -33,33 +35,31 @@ mod outcome;
 mod pool;
 mod progress;
 mod run;
-#[cfg(feature = "tokio")]
 mod spawn;
 mod status;
 mod step;
 mod submit;
-#[cfg(feature = "tokio")]
 mod task;
 #[cfg(feature = "tokio")]
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod transaction;
 mod work;
 mod worker;
 
 pub use any_queue::AnyQueue;
-pub use builder::WorkersBuilder;
+pub use builder::Builder;
 pub use failure::Failure;
 pub use job::Job;
 pub use job_error::JobError;
-pub use others::Others;
+pub use others::{CommitWith, Others};
 pub use outcome::Outcome;
 pub use status::{Report, WorkerState, WorkerStatus};
-#[cfg(feature = "tokio")]
-pub use task::{TaskItem, TaskTransaction};
+pub use task::{KeptItem, KeptTransaction, TaskItem, TaskTransaction};
 #[cfg(feature = "tokio")]
 pub use tasks::Tasks;
 pub use threads::Workers;
-pub use transaction::AsyncTransaction;
+
+/// Settings of a new pool of workers of a [`Queue`](crate::Queue).
+pub type WorkersBuilder<T, O = crate::Fifo> = Builder<crate::Queue<T, O>>;

@@ -1,10 +1,13 @@
-//! Other queues that the workers of a pool commit to.
+//! Other queues that the runs of a pool commit to.
 
+use crate::backend::Backend;
+use crate::error::TransactionError;
 use crate::order::Order;
-use crate::{Expired, Handle, Queue, Transaction};
+use crate::transaction::commit_closed;
+use crate::{Handle, Queue, Transaction};
 use std::sync::Arc;
 
-/// The other queues of [`run_with`](crate::WorkersBuilder::run_with): a reference to one, or a tuple of up to four. Sealed.
+/// The other queues of [`run_with`](crate::WorkersBuilder::run_with): a reference to one, or a tuple of up to four.
 ///
 /// ```
 /// use requeue::workers::Others;
@@ -15,95 +18,89 @@ use std::sync::Arc;
 /// takes(&texts);
 /// takes((&texts, &numbers));
 /// ```
-pub trait Others: sealed::Others {}
+pub trait Others {
+    /// A worker's handles of these queues.
+    type Handles: Send + 'static;
+    /// A run's transactions of these queues.
+    type Transactions<'h>;
 
-pub(super) mod sealed {
-    use super::{Arc, Expired, Order, Transaction};
+    /// Makes the handles of a worker.
+    fn handles(&self, worker: &Arc<str>) -> Self::Handles;
 
-    pub trait Others {
-        /// A worker's handles of these queues.
-        type Handles: Send + 'static;
-        /// A run's transactions of these queues.
-        type Transactions<'h>;
-
-        fn handles(&self, name: &Arc<str>) -> Self::Handles;
-        fn begin(handles: &mut Self::Handles) -> Self::Transactions<'_>;
-        /// Closes their lease tables: no item can be reclaimed any more. Returns whether the run has retried or failed an item
-        /// of one of them.
-        fn close_leases(others: &mut Self::Transactions<'_>) -> Result<bool, Expired>;
-        /// Commits them together with another transaction, whose lease table is closed too.
-        fn commit_with<T, O: Order<T>>(
-            tx: Transaction<'_, T, O>,
-            others: Self::Transactions<'_>,
-        ) -> Result<(), Expired>;
-    }
+    /// Begins the transactions of a run.
+    fn begin(handles: &mut Self::Handles) -> Self::Transactions<'_>;
 }
 
-impl<U: Send + 'static, P: Order<U> + 'static> sealed::Others for &Queue<U, P> {
+/// [`Others`] whose transactions can be committed together with those of a queue.
+pub trait CommitWith<B: Backend>: Others {
+    /// Commits all of them or none, and begins the next transaction in `tx`. Returns whether one of them has given up an
+    /// item.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be committed. Then `tx` still holds its items.
+    fn commit_with(tx: &mut B::Tx, others: Self::Transactions<'_>) -> Result<bool, B::Error>;
+}
+
+impl<U: Send + 'static, P: Order<U> + 'static> Others for &Queue<U, P> {
     type Handles = Handle<U, P>;
     type Transactions<'h> = Transaction<'h, U, P>;
 
-    fn handles(&self, name: &Arc<str>) -> Self::Handles {
-        self.named_handle(Arc::clone(name))
+    fn handles(&self, worker: &Arc<str>) -> Self::Handles {
+        self.named_handle(Arc::clone(worker))
     }
 
     fn begin(handle: &mut Self::Handles) -> Self::Transactions<'_> {
         handle.begin()
     }
+}
 
-    fn close_leases(other: &mut Self::Transactions<'_>) -> Result<bool, Expired> {
-        other.close_leases()?;
-        Ok(other.has_given_up())
-    }
-
-    fn commit_with<T, O: Order<T>>(
-        tx: Transaction<'_, T, O>,
+impl<T: Send, O: Order<T>, U: Send + 'static, P: Order<U> + 'static> CommitWith<Queue<T, O>>
+    for &Queue<U, P>
+{
+    fn commit_with(
+        tx: &mut <Queue<T, O> as Backend>::Tx,
         other: Self::Transactions<'_>,
-    ) -> Result<(), Expired> {
-        crate::try_commit_all((tx, other)).map(drop)
+    ) -> Result<bool, TransactionError<T>> {
+        <(Self,)>::commit_with(tx, (other,))
     }
 }
 
-impl<U: Send + 'static, P: Order<U> + 'static> Others for &Queue<U, P> {}
-
 macro_rules! tuples {
-    ($($item:ident $order:ident $queue:ident),+) => {
-        impl<$($item: Send + 'static, $order: Order<$item> + 'static),+> sealed::Others
-            for ($(&Queue<$item, $order>,)+)
-        {
-            type Handles = ($(Handle<$item, $order>,)+);
-            type Transactions<'h> = ($(Transaction<'h, $item, $order>,)+);
+    ($($others:ident $item:ident $order:ident $queue:ident),+) => {
+        impl<$($others: Others),+> Others for ($($others,)+) {
+            type Handles = ($($others::Handles,)+);
+            type Transactions<'h> = ($($others::Transactions<'h>,)+);
 
-            fn handles(&self, name: &Arc<str>) -> Self::Handles {
+            fn handles(&self, worker: &Arc<str>) -> Self::Handles {
                 let ($($queue,)+) = self;
-                ($($queue.named_handle(Arc::clone(name)),)+)
+                ($($queue.handles(worker),)+)
             }
 
             fn begin(($($queue,)+): &mut Self::Handles) -> Self::Transactions<'_> {
-                ($($queue.begin(),)+)
-            }
-
-            fn close_leases(($($queue,)+): &mut Self::Transactions<'_>) -> Result<bool, Expired> {
-                $($queue.close_leases()?;)+
-                Ok(false $(| $queue.has_given_up())+)
-            }
-
-            fn commit_with<T, O: Order<T>>(
-                tx: Transaction<'_, T, O>,
-                ($($queue,)+): Self::Transactions<'_>,
-            ) -> Result<(), Expired> {
-                crate::try_commit_all((tx, $($queue,)+)).map(drop)
+                ($($others::begin($queue),)+)
             }
         }
 
-        impl<$($item: Send + 'static, $order: Order<$item> + 'static),+> Others
-            for ($(&Queue<$item, $order>,)+)
+        impl<T: Send, O: Order<T>, $($item: Send + 'static, $order: Order<$item> + 'static),+>
+            CommitWith<Queue<T, O>> for ($(&Queue<$item, $order>,)+)
         {
+            fn commit_with(
+                tx: &mut <Queue<T, O> as Backend>::Tx,
+                others: Self::Transactions<'_>,
+            ) -> Result<bool, TransactionError<T>> {
+                let ($(mut $queue,)+) = others;
+                tx.prepare()$(.and_then(|()| $queue.close_leases()))+
+                    .map_err(TransactionError::Commit)?;
+                let given_up = tx.has_given_up() $(| $queue.has_given_up())+;
+                tx.commit_by(|tx| commit_closed((tx, $($queue,)+)).0);
+                Ok(given_up)
+            }
         }
     };
 }
 
-tuples!(A AO a);
-tuples!(A AO a, B BO b);
-tuples!(A AO a, B BO b, C CO c);
-tuples!(A AO a, B BO b, C CO c, D DO d);
+tuples!(A X AO a);
+tuples!(A X AO a, B Y BO b);
+tuples!(A X AO a, B Y BO b, C Z CO c);
+tuples!(A X AO a, B Y BO b, C Z CO c, D W DO d);

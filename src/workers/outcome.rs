@@ -1,16 +1,15 @@
 //! The outcome of a job.
 
+use super::block::{block_on, Driver};
 use super::JobError;
 use crate::sync::{lock, swallow_panic, Mutex};
-use crate::time::{Time, Wait};
-use crate::wait::{block, Deadline};
 use std::fmt;
-use std::future::Future;
+use std::future::{poll_fn, Future};
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The outcome of a [`Job`](crate::Job): wait for it on a thread, or await it as a future in a task. The
 /// future needs no particular runtime. Dropping it does not affect the job.
@@ -58,19 +57,13 @@ impl<R> Outcome<R> {
     ///
     /// [`JobError`] if it panicked, or was dropped before it ended.
     pub fn wait(self) -> Result<R, JobError> {
-        loop {
-            if let Some(ended) = block(Deadline::NEVER, |wake_target| {
-                self.poll_ended(wake_target.waker)
-            }) {
-                return ended;
-            }
-        }
+        block_on(self)
     }
 
     /// Waits until the job has ended, for at most `timeout`.
     ///
     /// ```
-    /// use std::time::Duration;
+    /// use std::time::{Duration, Instant};
     ///
     /// let (mut job, outcome) = requeue::Job::new(|| 7);
     /// let outcome = outcome.wait_timeout(Duration::ZERO).unwrap_err();
@@ -83,9 +76,9 @@ impl<R> Outcome<R> {
     ///
     /// Returns `self`, to wait again, if the timeout elapses. The inner result is that of [`wait`](Self::wait).
     pub fn wait_timeout(self, timeout: Duration) -> Result<Result<R, JobError>, Self> {
-        let time = Time::system();
-        let deadline = Deadline::of(Wait::For(timeout), &time);
-        block(deadline, |wake_target| self.poll_ended(wake_target.waker)).ok_or(self)
+        let deadline = Instant::now().checked_add(timeout);
+        let ended = poll_fn(|context| self.poll_ended(context.waker()));
+        Driver::new().drive_until(ended, deadline).ok_or(self)
     }
 
     /// Whether the job has ended.

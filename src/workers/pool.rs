@@ -1,26 +1,11 @@
 //! The workers of a pool, and the wait for their end.
 
-use super::failure::Trouble;
+use super::failure::{Hooks, Trouble};
 use super::worker::{Command, Worker};
-use super::{AnyQueue, Failure, Report, WorkerStatus};
+use super::{AnyQueue, Report, WorkerStatus};
 use crate::sync::{lock, swallow_panic, Condvar, Mutex};
-use crate::time::Time;
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Called for each panic with the worker's name and the payload.
-pub(super) type PanicHook = Arc<dyn Fn(&str, &(dyn Any + Send)) + Send + Sync>;
-
-/// Called for each run that failed or panicked.
-pub(super) type ErrorHook = Arc<dyn Fn(&Failure) + Send + Sync>;
-
-/// The hooks for failures and panics.
-#[derive(Clone, Default)]
-pub(super) struct Hooks {
-    pub(super) on_error: Option<ErrorHook>,
-    pub(super) on_panic: Option<PanicHook>,
-}
 
 /// The pause between two checks whether stopped workers are idle.
 pub(super) const IDLE_CHECK_PAUSE: Duration = Duration::from_millis(1);
@@ -47,8 +32,8 @@ pub(super) fn report_wait(what: &str) {
 pub(super) struct WorkerPool {
     workers: Vec<Worker>,
     hooks: Hooks,
-    /// The time of the queue.
-    time: Time,
+    /// The error of the queue that has ended the pool.
+    error: Mutex<Option<Arc<str>>>,
     /// Workers that have not ended.
     present: Mutex<usize>,
     /// Notified when one has ended.
@@ -56,12 +41,12 @@ pub(super) struct WorkerPool {
 }
 
 impl WorkerPool {
-    pub(super) fn new(prefix: &str, count: usize, hooks: Hooks, time: Time) -> Arc<Self> {
+    pub(super) fn new(prefix: &str, count: usize, hooks: Hooks) -> Arc<Self> {
         let name = |index| format!("{prefix}-{index}").into();
         Arc::new(Self {
             workers: (0..count).map(name).map(Worker::new).collect(),
             hooks,
-            time,
+            error: Mutex::default(),
             present: Mutex::new(0),
             gone: Condvar::new(),
         })
@@ -89,16 +74,29 @@ impl WorkerPool {
             .for_each(|worker| worker.command(command));
     }
 
-    pub(super) fn status(&self) -> Vec<WorkerStatus> {
-        self.statuses().collect()
+    pub(super) fn status(&self, queue: &AnyQueue<'_>) -> Vec<WorkerStatus> {
+        self.statuses(queue).collect()
     }
 
-    fn statuses(&self) -> impl Iterator<Item = WorkerStatus> + '_ {
-        self.workers.iter().map(|worker| worker.status(&self.time))
+    fn statuses<'s>(&'s self, queue: &'s AnyQueue<'_>) -> impl Iterator<Item = WorkerStatus> + 's {
+        let instant = |since| queue.instant(since);
+        self.workers
+            .iter()
+            .map(move |worker| worker.status(&instant))
     }
 
-    pub(super) fn report(&self) -> Report {
-        Report::of(self.statuses())
+    pub(super) fn report(&self, queue: &AnyQueue<'_>) -> Report {
+        let error = lock(&self.error).clone();
+        Report {
+            error,
+            ..Report::of(self.statuses(queue))
+        }
+    }
+
+    /// Stops all workers because of an error of the queue.
+    pub(super) fn end_by(&self, error: &Arc<str>) {
+        lock(&self.error).get_or_insert_with(|| Arc::clone(error));
+        self.command_all(Command::Stop);
     }
 
     /// Waits until all workers have ended, or the timeout elapses. Returns whether they have ended.
@@ -139,15 +137,9 @@ impl WorkerPool {
         ))
     }
 
-    /// Calls the hooks for a failed run. Panics of the hooks, or of the payload's destructor, are caught and ignored.
-    pub(super) fn report_failure(&self, Trouble { failure, payload }: Trouble) {
-        if let Some(hook) = &self.hooks.on_error {
-            swallow_panic(|| hook(&failure));
-        }
-        if let (Some(hook), Some(payload)) = (&self.hooks.on_panic, &payload) {
-            swallow_panic(|| hook(&failure.worker, &**payload));
-        }
-        swallow_panic(|| drop(payload));
+    /// Calls the hooks for a failed run.
+    pub(super) fn report_failure(&self, trouble: Trouble) {
+        trouble.report(&self.hooks);
     }
 }
 
@@ -170,6 +162,14 @@ impl WorkerGuard {
 
     pub(super) fn worker(&self) -> &Worker {
         self.pool.worker(self.index)
+    }
+
+    /// Counts and reports a failed run.
+    #[cold]
+    pub(super) fn record_failure(&self, trouble: Trouble) {
+        self.worker().count(trouble.ran());
+        self.pool.report_failure(trouble);
+        self.worker().rest(); // after the hooks, which may block
     }
 }
 

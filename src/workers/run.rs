@@ -1,18 +1,16 @@
-//! Starts a pool of threads.
+//! Starts the threads of a pool.
 
 use super::step::RunStep;
-use super::work::{batch, each, each_with, job, work};
-use super::worker::Worker;
-use super::{AnyQueue, Job, Others, Workers, WorkersBuilder};
-use crate::order::Order;
-use crate::{Item, Transaction};
+use super::work::{work, HeldOf, ViewOf, WorkerThread};
+use super::{AnyQueue, Builder, CommitWith, Job, Workers};
+use crate::backend::Backend;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::thread::{Builder, Scope};
+use std::thread::{self, Scope};
 
 const REFUSED: &str = "the system refused to start a thread";
 
-impl<T, O: Order<T>> WorkersBuilder<T, O> {
+impl<B: Backend + 'static> Builder<B> {
     /// Starts threads that run `run` on one item at a time, each in a transaction of its own: `Ok`
     /// commits, `Err` and a panic give the item back and undo the pushes of the transaction.
     ///
@@ -56,13 +54,11 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     #[track_caller]
     pub fn run<E, F>(self, run: F) -> Workers
     where
-        T: Send + 'static,
-        O: 'static,
         E: Debug,
-        F: for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
+        F: for<'t> Fn(HeldOf<'t, B>, &'t ViewOf<B>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
-        self.start_shared(move |tx, worker| each(tx, worker, &run))
+        self.start_shared(move |thread, tx| thread.each(tx, &run))
     }
 
     /// Like [`run`](Self::run), with transactions of other queues that are committed [atomically](crate::commit_all())
@@ -94,22 +90,16 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     #[allow(clippy::needless_pass_by_value)] // references, and tuples of them
     pub fn run_with<Q, E, F>(self, others: Q, run: F) -> Workers
     where
-        T: Send + 'static,
-        O: 'static,
-        Q: Others,
+        Q: CommitWith<B>,
         E: Debug,
-        F: for<'t, 'h> Fn(
-            Item<'t, T>,
-            &'t Transaction<'t, T, O>,
-            &'t Q::Transactions<'h>,
-        ) -> Result<(), E>,
+        F: for<'t, 'h> Fn(HeldOf<'t, B>, &'t ViewOf<B>, &'t Q::Transactions<'h>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
         let run = Arc::new(run);
-        self.start(|worker| {
-            let (mut handles, run) = (others.handles(worker.name()), Arc::clone(&run));
-            move |tx: Transaction<'_, T, O>, worker: &Worker| {
-                each_with::<Q, _, _, _>(tx, &mut handles, worker, &*run)
+        self.start(|name| {
+            let (mut handles, run) = (others.handles(name), Arc::clone(&run));
+            move |thread: &WorkerThread<B>, tx: &mut B::Tx| {
+                thread.each_with::<Q, _>(tx, &mut handles, &*run)
             }
         })
     }
@@ -138,16 +128,46 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     #[track_caller]
     pub fn run_batches<E, F>(self, max: usize, run: F) -> Workers
     where
-        T: Send + 'static,
-        O: 'static,
         E: Debug,
-        F: for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
+        F: for<'t> Fn(Vec<HeldOf<'t, B>>, &'t ViewOf<B>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
         let batches = self.batches(max);
-        self.start_shared(move |tx, worker| batch(tx, worker, batches, &run))
+        self.start_shared(move |thread, tx| thread.batch(tx, batches, &run))
     }
 
+    /// Starts threads that share one step function.
+    #[track_caller]
+    fn start_shared<S>(self, step: S) -> Workers
+    where
+        S: Fn(&WorkerThread<B>, &mut B::Tx) -> RunStep + Send + Sync + 'static,
+    {
+        let step = Arc::new(step);
+        self.start(|_| {
+            let step = Arc::clone(&step);
+            move |thread: &WorkerThread<B>, tx: &mut B::Tx| step(thread, tx)
+        })
+    }
+
+    /// Starts threads, each with a step function made by `prepare`.
+    #[track_caller]
+    fn start<S>(self, prepare: impl Fn(&Arc<str>) -> S) -> Workers
+    where
+        S: FnMut(&WorkerThread<B>, &mut B::Tx) -> RunStep + Send + 'static,
+    {
+        let (pool, workers) = self.workers();
+        let mut started = Workers::new(pool, self.any_queue());
+        for worker in workers {
+            let step = prepare(worker.worker().name());
+            let thread = thread::Builder::new().name(worker.worker().name().to_string());
+            let thread = thread.spawn(move || work(worker, step));
+            started.add(thread.expect(REFUSED));
+        }
+        started
+    }
+}
+
+impl<B: Backend> Builder<B> {
     /// Like [`run`](Self::run), with a function that may borrow data that outlives `scope`. The scope joins the
     /// threads at its end, which blocks until the workers are stopped or dropped, or the queue is closed and drained.
     ///
@@ -180,63 +200,26 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         run: F,
     ) -> Workers<AnyQueue<'scope>>
     where
-        T: Send + 'scope,
-        O: 'scope,
+        B: 'scope,
         E: Debug,
-        F: for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
+        F: for<'t> Fn(HeldOf<'t, B>, &'t ViewOf<B>) -> Result<(), E>,
         F: Send + Sync + 'scope,
     {
+        let (pool, workers) = self.workers();
         let run = Arc::new(run);
-        let workers = Workers::new(self.pool(), AnyQueue::of(self.queue()));
-        for guard in workers.shifts() {
-            let (handle, run) = (self.handle(&guard), Arc::clone(&run));
-            let step = move |tx: Transaction<'_, T, O>, worker: &Worker| each(tx, worker, &*run);
-            let thread = Builder::new().name(guard.worker().name().to_string());
+        let started = Workers::new(pool, self.any_queue());
+        for worker in workers {
+            let run = Arc::clone(&run);
+            let thread = thread::Builder::new().name(worker.worker().name().to_string());
+            let work = move || work(worker, |thread, tx| thread.each(tx, &*run));
             // The scope joins it.
-            drop(
-                thread
-                    .spawn_scoped(scope, move || work(&guard, handle, step))
-                    .expect(REFUSED),
-            );
+            drop(thread.spawn_scoped(scope, work).expect(REFUSED));
         }
-        workers
-    }
-
-    /// Starts threads that share one step function.
-    #[track_caller]
-    fn start_shared<S>(self, step: S) -> Workers
-    where
-        T: Send + 'static,
-        O: 'static,
-        S: Fn(Transaction<'_, T, O>, &Worker) -> RunStep + Send + Sync + 'static,
-    {
-        let step = Arc::new(step);
-        self.start(|_| {
-            let step = Arc::clone(&step);
-            move |tx: Transaction<'_, T, O>, worker: &Worker| step(tx, worker)
-        })
-    }
-
-    /// Starts threads, each with a step function made by `prepare`.
-    #[track_caller]
-    fn start<S>(self, prepare: impl Fn(&Worker) -> S) -> Workers
-    where
-        T: Send + 'static,
-        O: 'static,
-        S: FnMut(Transaction<'_, T, O>, &Worker) -> RunStep + Send + 'static,
-    {
-        let mut workers = Workers::new(self.pool(), AnyQueue::of(self.queue()));
-        for guard in workers.shifts() {
-            let (handle, step) = (self.handle(&guard), prepare(guard.worker()));
-            let thread = Builder::new().name(guard.worker().name().to_string());
-            let thread = thread.spawn(move || work(&guard, handle, step));
-            workers.add(thread.expect(REFUSED));
-        }
-        workers
+        started
     }
 }
 
-impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
+impl<B: Backend<Item = Job> + 'static> Builder<B> {
     /// Starts threads that run the jobs of the queue. A job that has run is committed, even if it
     /// panicked: its [`Outcome`](crate::Outcome) reports the panic.
     ///
@@ -255,6 +238,6 @@ impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
     /// If the system refuses to start a thread.
     #[track_caller]
     pub fn run_jobs(self) -> Workers {
-        self.start_shared(job)
+        self.start_shared(WorkerThread::job)
     }
 }

@@ -1,27 +1,34 @@
-//! Starts a pool of tasks; the loop of a task.
+//! Starts the tasks of a pool, and their loop.
 
 use super::caught::Caught;
-use super::pool::WorkerGuard;
-use super::step::{give_back_after_panic, kept, RunStep};
-use super::work::{poll_batch, poll_pop, settle, Batches, OpenRun};
-use super::worker::{Ran, Worker};
-use super::{AnyQueue, Job, TaskItem, TaskTransaction, Tasks, WorkersBuilder};
-use crate::core::pool::CheckedOut;
-use crate::order::Order;
+use super::failure::RunError;
+use super::step::{Batches, Ended, QueueWorker, RunStep};
+use super::worker::Ran;
+#[cfg(feature = "tokio")]
+use super::Tasks;
+use super::{Builder, Job, KeptItem, KeptTransaction, Workers};
+use crate::backend::{Backend, Tx};
 use crate::policy::telemetry::RunSpan;
-use crate::raw::{Finding, Kept};
-use crate::{OwnedTransaction, Queue, Transaction};
+use crate::raw::{Finding, Keeper};
+use crate::Wait;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
-use std::iter;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::{pin, Pin};
 use std::sync::Arc;
-use std::task::{Poll, Waker};
-use tokio::task::{consume_budget, JoinSet};
+use std::time::Duration;
 
-impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
+/// An item of a run by a task.
+type ItemOf<B> = KeptItem<<B as Backend>::Tx>;
+/// Its transaction.
+type TransactionOf<B> = KeptTransaction<<B as Backend>::Tx>;
+
+#[cfg(feature = "tokio")]
+impl<B: Backend + 'static> Builder<B>
+where
+    B::Tx: 'static,
+{
     /// Sets the number of tasks that [`run_async`](Self::run_async) spawns: an alias of
     /// [`threads`](Self::threads). Feature `tokio`.
     ///
@@ -73,10 +80,10 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
     pub fn run_async<E, F, R>(self, run: F) -> Tasks
     where
         E: Debug + 'static,
-        F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R + Send + Sync + 'static,
+        F: Fn(ItemOf<B>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.spawn(None, move |item, _, tx| run(item, tx))
+        self.spawn(SINGLE, each(run))
     }
 
     /// Spawns tasks that run `run` on up to `max` items at a time, all of them in one transaction, like
@@ -112,40 +119,35 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
     pub fn run_batches_async<E, F, R>(self, max: usize, run: F) -> Tasks
     where
         E: Debug + 'static,
-        F: Fn(Vec<TaskItem<T, O>>, TaskTransaction<T, O>) -> R + Send + Sync + 'static,
+        F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let batches = Some(self.batches(max));
-        self.spawn(batches, move |first, more, tx| {
-            run(iter::once(first).chain(more).collect(), tx)
-        })
+        let batches = self.batches(max);
+        self.spawn(batches, run)
     }
 
-    /// Spawns tasks that run `run` on batches or, without them, on single items.
     #[track_caller]
-    fn spawn<Y, E, F, R>(self, batches: Option<Batches>, run: F) -> Tasks
+    fn spawn<Y, E, F, R>(self, batches: Batches, run: F) -> Tasks
     where
         Y: Into<Ran> + 'static,
         E: Debug + 'static,
-        F: Run<T, O, R> + Send + Sync + 'static,
+        F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
-        let (pool, run) = (self.pool(), Arc::new(run));
-        let mut spawned = JoinSet::new();
-        for index in 0..pool.len() {
-            let task = WorkingTask {
-                queue: self.queue().clone(),
-                guard: Arc::new(WorkerGuard::new(&pool, index)),
-                idle: None,
-                batches,
-            };
-            spawned.spawn(work(task, Arc::clone(&run)));
+        let (queue, (pool, workers)) = (self.any_queue(), self.workers());
+        let (mut spawned, run) = (tokio::task::JoinSet::new(), Arc::new(run));
+        for worker in workers {
+            spawned.spawn(work(worker, batches, Arc::clone(&run)));
         }
-        Tasks::new(pool, spawned, AnyQueue::of(self.queue()))
+        Tasks::new(pool, spawned, queue)
     }
 }
 
-impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
+#[cfg(feature = "tokio")]
+impl<B: Backend<Item = Job> + 'static> Builder<B>
+where
+    B::Tx: 'static,
+{
     /// Spawns tasks that run the jobs of the queue: they await futures and call closures. A job that has run is
     /// committed, even if it panicked: its [`Outcome`](crate::Outcome) reports the panic. Feature `tokio`.
     ///
@@ -166,107 +168,156 @@ impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
     /// Outside of a tokio runtime.
     #[track_caller]
     pub fn run_jobs_async(self) -> Tasks {
-        self.spawn(None, |mut job: TaskItem<_, _>, _, _| async move {
-            Ok::<_, Infallible>(Ran::of_job(job.run_async().await))
-        })
+        self.spawn(
+            SINGLE,
+            each(|mut job: ItemOf<B>, _| async move {
+                Ok::<_, Infallible>(Ran::of_job(job.run_async().await))
+            }),
+        )
     }
 }
 
-/// The function of a pool: its first item, the rest of the batch, its transaction.
-trait Run<T, O: Order<T>, R>:
-    Fn(TaskItem<T, O>, Vec<TaskItem<T, O>>, TaskTransaction<T, O>) -> R
-{
-}
-
-impl<T, O, R, F> Run<T, O, R> for F
+impl<B: Backend + 'static> Builder<B>
 where
-    O: Order<T>,
-    F: Fn(TaskItem<T, O>, Vec<TaskItem<T, O>>, TaskTransaction<T, O>) -> R,
+    B::Tx: 'static,
 {
-}
-
-/// The state of a worker task.
-struct WorkingTask<T, O: Order<T>> {
-    queue: Queue<T, O>,
-    guard: Arc<WorkerGuard>,
-    /// The handle, while no transaction owns it.
-    idle: Option<CheckedOut<T, O>>,
-    batches: Option<Batches>,
-}
-
-impl<T, O: Order<T>> WorkingTask<T, O> {
-    /// Begins a transaction. Replaces the handle if its last transaction still owns it.
-    fn begin(&mut self) -> OwnedTransaction<T, O> {
-        let make = || {
-            self.queue
-                .named_handle(Arc::clone(self.guard.worker().name()))
-        };
-        let cell = self.idle.take().unwrap_or_else(|| make().check_out());
-        OwnedTransaction::begin(cell)
+    /// Like `run_async` (feature `tokio`) on any executor: `spawn` gets the future of each worker. What is returned is used
+    /// by threads.
+    ///
+    /// ```
+    /// use futures::executor::ThreadPool;
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push(7)?;
+    /// queue.close();
+    /// let executor = ThreadPool::new()?;
+    /// let builder = Workers::builder(&queue).threads(2);
+    /// let workers = builder.run_on(|worker| executor.spawn_ok(worker), |number, _tx| async move {
+    ///     if *number == 7 { Ok(()) } else { Err("another number") }
+    /// });
+    /// assert_eq!(workers.join().done, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn run_on<E, F, R>(
+        self,
+        spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>),
+        run: F,
+    ) -> Workers
+    where
+        E: Debug + 'static,
+        F: Fn(ItemOf<B>, TransactionOf<B>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let (queue, (pool, workers)) = (self.any_queue(), self.workers());
+        let run = Arc::new(each(run));
+        for worker in workers {
+            spawn(Box::pin(work(worker, SINGLE, Arc::clone(&run))));
+        }
+        Workers::new(pool, queue)
     }
+}
+
+/// One item at a time.
+const SINGLE: Batches = Batches {
+    max: 1,
+    linger: Duration::ZERO,
+};
+
+/// A run on batches of one item.
+fn each<I, X, R>(run: impl Fn(I, X) -> R) -> impl Fn(Vec<I>, X) -> R {
+    move |mut items, tx| run(items.pop().expect("a run has an item"), tx)
 }
 
 /// Works until it is stopped, or the queue is closed and drained.
-async fn work<T, O, Y: Into<Ran>, E: Debug, F, R>(mut task: WorkingTask<T, O>, run: Arc<F>)
-where
-    T: Send + 'static,
-    O: Order<T> + 'static,
-    F: Run<T, O, R>,
+async fn work<B, Y: Into<Ran>, E: Debug, F, R>(
+    worker: QueueWorker<B>,
+    batches: Batches,
+    run: Arc<F>,
+) where
+    B: Backend,
+    B::Tx: 'static,
+    F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R,
     R: Future<Output = Result<Y, E>> + Send,
 {
-    let guard = Arc::clone(&task.guard);
-    while poll_fn(|context| guard.worker().poll_go_on(context.waker())).await {
-        let step = pin!(step(&mut task, &*run));
-        if !settle(&guard, Caught::new(step).await) {
+    let (mut tx, mut errors) = (None, 0);
+    while poll_fn(|context| worker.worker().poll_go_on(context.waker())).await {
+        let begun = tx.take().unwrap_or_else(|| worker.begin());
+        let step = pin!(step(&worker, begun, batches, &*run));
+        let stepped = Caught::new(step).await;
+        let (step, idle) = stepped
+            .unwrap_or_else(|payload| (worker.fail_without(RunError::of_panic(payload)), None));
+        tx = idle;
+        if !worker.settle(step, &mut errors).await {
             break;
         }
-        consume_budget().await;
+        #[cfg(feature = "tokio")]
+        tokio::task::consume_budget().await;
     }
 }
 
-async fn step<T, O, Y: Into<Ran>, E: Debug, F, R>(task: &mut WorkingTask<T, O>, run: &F) -> RunStep
+/// Takes items, runs, and commits or aborts. Returns the transaction, unless the run keeps it.
+async fn step<B, Y: Into<Ran>, E: Debug, F, R>(
+    worker: &QueueWorker<B>,
+    tx: B::Tx,
+    batches: Batches,
+    run: &F,
+) -> (RunStep, Option<B::Tx>)
 where
-    T: Send + 'static,
-    O: Order<T> + 'static,
-    F: Run<T, O, R>,
+    B: Backend,
+    B::Tx: 'static,
+    F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R,
     R: Future<Output = Result<Y, E>> + Send,
 {
-    let guard = Arc::clone(&task.guard);
-    let Kept {
-        keeper,
-        user,
-        first,
-        more,
-    } = match Kept::find(task.begin(), pop_for(&guard, task.batches)).await {
-        Ok(kept) => kept,
-        Err((nothing, tx)) => {
-            task.idle = Some(tx.end_by(|tx| drop(tx)).1);
-            return nothing;
+    let keeper = Keeper::new(tx);
+    let found = worker
+        .take_batch(batches, |max, wait| keeper.find(pop::<B>(max, wait)))
+        .await;
+    let items = match found {
+        Ok(items) => items,
+        Err(missing) => {
+            let mut tx = keeper.into_value();
+            let tx_mut = tx.as_mut().expect("the transaction is not shared yet");
+            return (worker.end_without(tx_mut, missing).await, tx);
         }
     };
-    let worker = guard.worker();
-    worker.begin_run(user.since());
-    let (first, tx) = (TaskItem::new(first), TaskTransaction::new(user));
-    let more = more.into_iter().map(TaskItem::new).collect();
-    let span = tx.run_span(worker.name(), first.attempts());
-    let begin = || span.in_scope(|| Box::pin(run(first, more, tx)));
-    let ended = match catch_unwind(AssertUnwindSafe(begin)) {
-        Ok(running) => Caught::new(within(&span, running)).await,
-        Err(payload) => Err(payload),
+    let user = keeper.user();
+    worker.worker().begin_run(user.since());
+    let span = user.run_span(worker.worker().name(), items[0].attempts());
+    let (items, tx) = (
+        items.into_iter().map(KeptItem::new).collect(),
+        KeptTransaction::new(user),
+    );
+    let ended = call(&span, || Box::pin(run(items, tx))).await;
+    let Some(mut tx) = keeper.into_value() else {
+        let kept = || RunError::with("the run's item or transaction is kept after its end".into());
+        return (worker.fail_without(ended.err().unwrap_or_else(kept)), None);
     };
-    let Some(tx) = keeper.into_value() else {
-        return kept(worker, ended.map(|ended| ended.map(drop)));
+    let step = {
+        let end = pin!(worker.end(&mut tx, ended));
+        within(&span, end).await
     };
-    let end = |tx: Transaction<'_, T, O>| match ended {
-        Ok(ended) => OpenRun::of(tx, worker, |run| run.end(ended)),
-        Err(payload) => give_back_after_panic(tx, worker, payload),
-    };
-    let (step, idle) = tx.end_by(|tx| span.in_scope(|| end(tx)));
-    task.idle = Some(idle);
-    step
+    (step, Some(tx))
 }
 
-/// Polls a future inside the span.
+/// Does a run, inside the span.
+async fn call<Y: Into<Ran>, E: Debug, R>(span: &RunSpan, begin: impl FnOnce() -> R) -> Ended
+where
+    R: Future<Output = Result<Y, E>> + Unpin,
+{
+    let ended = match catch_unwind(AssertUnwindSafe(|| span.in_scope(begin))) {
+        Ok(running) => Caught::new(within(span, running)).await,
+        Err(payload) => Err(payload),
+    };
+    match ended {
+        Ok(Ok(ran)) => Ok(ran.into()),
+        Ok(Err(error)) => Err(RunError::of(error)),
+        Err(payload) => Err(RunError::of_panic(payload)),
+    }
+}
+
+/// Polls the future inside the span.
 fn within<'s, F: Future + Unpin + 's>(
     span: &'s RunSpan,
     mut future: F,
@@ -274,49 +325,9 @@ fn within<'s, F: Future + Unpin + 's>(
     poll_fn(move |context| span.in_scope(|| Pin::new(&mut future).poll(context)))
 }
 
-/// Waits for an item, or a batch of them, until the worker is interrupted.
-fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
-    guard: &Arc<WorkerGuard>,
-    batches: Option<Batches>,
-) -> impl for<'t> FnOnce(&'t OwnedTransaction<T, O>) -> Finding<'t, T, RunStep> {
-    let guard = Arc::clone(guard);
-    move |tx| {
-        if let Some(Batches { max, linger }) = batches {
-            let mut pop = tx.pop_batch_lingering(max, linger);
-            return Box::pin(wait(guard, move |worker, waker| {
-                let popped = poll_batch(&mut pop, worker, waker);
-                popped.map(|items| {
-                    let mut items = items
-                        .ok_or(RunStep::Interrupted)?
-                        .map(|item| item.reference);
-                    let first = items.next().ok_or(RunStep::Closed)?;
-                    Ok((first, items.collect()))
-                })
-            }));
-        }
-        let mut pop = tx.pop_async();
-        Box::pin(wait(guard, move |worker, waker| {
-            poll_pop(&mut pop, worker, waker).map(|popped| match popped {
-                Some(Ok(item)) => Ok((item.reference, Vec::new())),
-                Some(Err(_)) => Err(RunStep::Closed),
-                None => Err(RunStep::Interrupted),
-            })
-        }))
-    }
-}
-
-/// Waits as a worker, which leaves its waker for commands.
-fn wait<R>(
-    guard: Arc<WorkerGuard>,
-    mut poll: impl FnMut(&Worker, &Waker) -> Poll<R>,
-) -> impl Future<Output = R> {
-    let mut waits = false;
-    poll_fn(move |context| {
-        let polled = poll(guard.worker(), context.waker());
-        if polled.is_ready() && waits {
-            guard.worker().end_wait();
-        }
-        waits = polled.is_pending();
-        polled
-    })
+fn pop<B: Backend>(
+    max: usize,
+    wait: Wait,
+) -> impl for<'t> FnOnce(&'t B::Tx) -> Finding<'t, B::Tx, B::Error> {
+    move |tx| Box::pin(tx.pop_batch(max, wait))
 }

@@ -96,6 +96,9 @@ pub struct Report {
     /// Items that were left in the queue: ready, delayed, or held by workers that are stuck and by others. So 0 if all
     /// accepted work is done.
     pub left: u64,
+    /// The error of the queue that has ended the workers, or because of which [`left`](Self::left) is not known. Queues in
+    /// memory have none.
+    pub error: Option<Arc<str>>,
 }
 
 impl Report {

@@ -1,77 +1,213 @@
-//! The outcome of one transaction of a worker, and how one ends that was not committed.
+//! The steps of a run, which threads and tasks have in common: it takes items, and commits or aborts.
 
-use super::failure::{text_of, text_of_panic, Payload, Trouble};
+use super::failure::{RunError, Trouble};
+use super::pool::WorkerGuard;
 use super::worker::{Ran, Worker};
-use crate::order::Order;
-use crate::policy::retry::Cause;
-use crate::{Backoff, Reason, Transaction};
-use std::fmt::Debug;
+use crate::backend::{Backend, Cause, Committed, Tx};
+use crate::{Backoff, Clock, SystemClock, Wait};
+use std::future::{poll_fn, Future};
+use std::pin::pin;
 use std::sync::Arc;
-#[cfg(feature = "tokio")]
-use std::thread;
+use std::task::Poll;
 use std::time::Duration;
 
-/// The delay of an item after a failed run, unless its queue has a backoff.
-const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1));
+/// When the items of a failed run are delivered again, if neither the pool nor the queue says otherwise. Also the pauses
+/// after errors of the queue.
+pub(super) const BACKOFF: Backoff =
+    Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1));
 
-/// The outcome of one transaction.
+/// The size of the batches of a pool, and how long a worker that holds an item waits for the others.
+#[derive(Clone, Copy)]
+pub(super) struct Batches {
+    pub(super) max: usize,
+    pub(super) linger: Duration,
+}
+
+/// What a worker did.
 pub(super) enum RunStep {
     Ran(Ran),
-    /// The items were given back.
     Failed(Box<Trouble>),
-    /// No item was taken: the worker was interrupted by a command.
+    /// Nothing could be taken, because of an error of the queue.
+    Unreachable(Box<Trouble>),
+    /// By a command.
     Interrupted,
-    /// No item was taken: the queue is closed and drained.
+    /// The queue is closed and drained.
     Closed,
 }
 
-/// Aborts the transaction of a run that returned an error.
-#[cold]
-pub(super) fn give_back<T, O: Order<T>>(
-    tx: Transaction<'_, T, O>,
-    worker: &Worker,
-    error: impl Debug,
-) -> RunStep {
-    end(tx, worker, Reason::Failed, text_of(error), None)
+/// How the function of a run ended.
+pub(super) type Ended = Result<Ran, RunError>;
+
+/// Why a worker takes nothing.
+pub(super) enum Missing<E> {
+    Interrupted,
+    Closed,
+    Error(E),
 }
 
-/// Aborts the transaction of a run that panicked.
-#[cold]
-pub(super) fn give_back_after_panic<T, O: Order<T>>(
-    tx: Transaction<'_, T, O>,
-    worker: &Worker,
-    payload: Payload,
-) -> RunStep {
-    let error = text_of_panic(&*payload);
-    end(tx, worker, Reason::Panicked, error, Some(payload))
+/// A worker of a queue.
+pub(super) struct QueueWorker<B> {
+    pub(super) queue: B,
+    pub(super) guard: WorkerGuard,
+    pub(super) backoff: Backoff,
 }
 
-/// The failure of a run whose item or transaction is still kept somewhere, so that it cannot be ended yet.
-#[cfg(feature = "tokio")]
-#[cold]
-pub(super) fn kept<E: Debug>(worker: &Worker, ended: thread::Result<Result<(), E>>) -> RunStep {
-    let (error, payload) = match ended {
-        Ok(Ok(())) => (
-            "the run's item or transaction is kept after its end".into(),
-            None,
-        ),
-        Ok(Err(error)) => (text_of(error), None),
-        Err(payload) => (text_of_panic(&*payload), Some(payload)),
-    };
-    RunStep::Failed(Box::new(Trouble::new(worker, (0, 0), error, payload)))
+impl<B: Backend> QueueWorker<B> {
+    #[inline]
+    pub(super) fn worker(&self) -> &Worker {
+        self.guard.worker()
+    }
+
+    pub(super) fn begin(&self) -> B::Tx {
+        self.queue.begin(Some(Arc::clone(self.worker().name())))
+    }
+
+    /// Waits for an item.
+    pub(super) async fn take<I>(
+        &self,
+        popping: impl Future<Output = Result<Option<I>, B::Error>>,
+    ) -> Result<I, Missing<B::Error>> {
+        let popped = self.unless_interrupted(popping).await;
+        popped
+            .ok_or(Missing::Interrupted)?
+            .map_err(Missing::Error)?
+            .ok_or(Missing::Closed)
+    }
+
+    /// Waits for the first item of a batch, and then for the others as long as it lingers. A worker that is interrupted
+    /// goes on with the items that it has, if any.
+    pub(super) async fn take_batch<I, F>(
+        &self,
+        Batches { max, linger }: Batches,
+        pop: impl Fn(usize, Wait) -> F,
+    ) -> Result<Vec<I>, Missing<B::Error>>
+    where
+        F: Future<Output = Result<Vec<I>, B::Error>>,
+    {
+        let first = pop(max, Wait::Forever);
+        let first = async {
+            first
+                .await
+                .map(|items| Some(items).filter(|items| !items.is_empty()))
+        };
+        let mut items = self.take(first).await?;
+        let until = self.queue.now().checked_add(linger);
+        let until = until.map_or(Wait::Forever, Wait::Until);
+        while items.len() < max && !linger.is_zero() {
+            // An error is met again by the next run.
+            match self.unless_interrupted(pop(max - items.len(), until)).await {
+                Some(Ok(more)) if !more.is_empty() => items.extend(more),
+                _ => break,
+            }
+        }
+        Ok(items)
+    }
+
+    /// Waits for the future; `None` if the worker is interrupted first.
+    async fn unless_interrupted<F: Future>(&self, future: F) -> Option<F::Output> {
+        let (mut future, worker) = (pin!(future), self.worker());
+        let mut waits = false;
+        poll_fn(|context| {
+            let mut polled = Poll::Ready(None);
+            if !worker.is_interrupted() {
+                polled = future.as_mut().poll(context).map(Some);
+                if polled.is_pending() && worker.poll_interrupted(context.waker()).is_ready() {
+                    polled = Poll::Ready(None);
+                }
+            }
+            if polled.is_ready() && waits {
+                worker.end_wait();
+            }
+            waits = polled.is_pending();
+            polled
+        })
+        .await
+    }
+
+    /// Commits, or aborts if the run failed.
+    #[inline]
+    pub(super) async fn end(&self, tx: &mut B::Tx, ended: Ended) -> RunStep {
+        match ended {
+            Ok(ran) => match tx.commit().await {
+                Ok(Committed { given_up: false }) => RunStep::Ran(ran),
+                Ok(_) => RunStep::Ran(ran.given_up()),
+                Err(error) => self.fail_by(tx, error).await,
+            },
+            Err(error) => self.fail(tx, error).await,
+        }
+    }
+
+    /// Aborts after an error of the queue.
+    #[cold]
+    pub(super) async fn fail_by(&self, tx: &mut B::Tx, error: B::Error) -> RunStep {
+        let text: Arc<str> = error.to_string().into();
+        if B::is_fatal(&error) {
+            self.guard.pool().end_by(&text);
+        }
+        drop(error);
+        match self.fail(tx, RunError::with(text)).await {
+            RunStep::Failed(trouble) if trouble.failure.items == 0 => RunStep::Unreachable(trouble),
+            failed => failed,
+        }
+    }
+
+    /// Aborts.
+    #[cold]
+    pub(super) async fn fail(&self, tx: &mut B::Tx, error: RunError) -> RunStep {
+        let deliveries = tx.deliveries();
+        let cause = Cause::new(error.reason, Arc::clone(&error.text), self.backoff);
+        // A queue that cannot be reached gives the items back when it notices.
+        let _ = tx.abort(cause).await;
+        RunStep::Failed(Trouble::new(self.worker(), deliveries, error))
+    }
+
+    /// Reports a run whose transaction cannot be ended.
+    pub(super) fn fail_without(&self, error: RunError) -> RunStep {
+        RunStep::Failed(Trouble::new(self.worker(), (0, 0), error))
+    }
+
+    /// Ends a run that has taken nothing.
+    pub(super) async fn end_without(&self, tx: &mut B::Tx, missing: Missing<B::Error>) -> RunStep {
+        match missing {
+            Missing::Interrupted => RunStep::Interrupted,
+            Missing::Closed => RunStep::Closed,
+            Missing::Error(error) => self.fail_by(tx, error).await,
+        }
+    }
+
+    /// Records what the worker did. Returns whether it goes on: after `errors` of the queue in a row, not at once.
+    pub(super) async fn settle(&self, step: RunStep, errors: &mut u32) -> bool {
+        let before = std::mem::take(errors);
+        match step {
+            RunStep::Ran(ran) => self.worker().end_run(ran),
+            RunStep::Interrupted => {}
+            RunStep::Closed => return false,
+            RunStep::Failed(trouble) => self.guard.record_failure(*trouble),
+            RunStep::Unreachable(trouble) => {
+                *errors = before.saturating_add(1);
+                self.guard.pool().report_failure(*trouble);
+                self.pause(*errors).await;
+            }
+        }
+        true
+    }
+
+    /// Pauses after the given number of errors of the queue in a row.
+    async fn pause(&self, errors: u32) {
+        let paused = sleep(BACKOFF.delay(errors));
+        let _ = self.unless_interrupted(paused).await;
+    }
 }
 
-fn end<T, O: Order<T>>(
-    tx: Transaction<'_, T, O>,
-    worker: &Worker,
-    reason: Reason,
-    error: Arc<str>,
-    payload: Option<Payload>,
-) -> RunStep {
-    let deliveries = tx.abort_for(&Cause {
-        reason,
-        error: Some(Arc::clone(&error)),
-        backoff: Some(BACKOFF),
-    });
-    RunStep::Failed(Box::new(Trouble::new(worker, deliveries, error, payload)))
+/// Sleeps for a time.
+pub(super) async fn sleep(pause: Duration) {
+    let until = SystemClock.now() + pause;
+    poll_fn(|context| {
+        if SystemClock.now() >= until {
+            return Poll::Ready(());
+        }
+        SystemClock.wake_at(until, context.waker());
+        Poll::Pending
+    })
+    .await;
 }

@@ -1,11 +1,17 @@
-//! The item and the transaction that the future of a run owns.
+//! What the run of a task owns.
 
-use crate::order::Order;
+use crate::backend::{Holds, Settlement, Tx};
 use crate::raw::{KeptRef, User};
-use crate::{Fifo, Item, OwnedTransaction, PushError, Transaction};
+use crate::{Fifo, OwnedTransaction};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
+
+/// The item of a task's run of a [`Queue`](crate::Queue).
+pub type TaskItem<T, O = Fifo> = KeptItem<OwnedTransaction<T, O>>;
+
+/// The transaction of a task's run of a [`Queue`](crate::Queue).
+pub type TaskTransaction<T, O = Fifo> = KeptTransaction<OwnedTransaction<T, O>>;
 
 /// The item of a run of [`WorkersBuilder::run_async`](crate::WorkersBuilder::run_async): an [`Item`] that is owned by
 /// the run's future. Feature `tokio`.
@@ -31,12 +37,12 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
-pub struct TaskItem<T, O: Order<T> = Fifo> {
-    reference: KeptRef<OwnedTransaction<T, O>, T>,
+pub struct KeptItem<X: Holds + 'static> {
+    reference: KeptRef<X>,
 }
 
-impl<T, O: Order<T>> TaskItem<T, O> {
-    pub(super) fn new(reference: KeptRef<OwnedTransaction<T, O>, T>) -> Self {
+impl<X: Holds + 'static> KeptItem<X> {
+    pub(super) fn new(reference: KeptRef<X>) -> Self {
         Self { reference }
     }
 
@@ -46,29 +52,35 @@ impl<T, O: Order<T>> TaskItem<T, O> {
     }
 }
 
-impl<T, O: Order<T>> Deref for TaskItem<T, O> {
-    type Target = T;
+impl<X: Holds + 'static> Deref for KeptItem<X> {
+    type Target = X::Item;
 
-    fn deref(&self) -> &T {
+    fn deref(&self) -> &X::Item {
         &self.reference
     }
 }
 
-impl<T, O: Order<T>> DerefMut for TaskItem<T, O> {
-    fn deref_mut(&mut self) -> &mut T {
+impl<X: Holds + 'static> DerefMut for KeptItem<X> {
+    fn deref_mut(&mut self) -> &mut X::Item {
         &mut self.reference
     }
 }
 
 /// Delegates to the item.
-impl<T: fmt::Debug, O: Order<T>> fmt::Debug for TaskItem<T, O> {
+impl<X: Holds + 'static> fmt::Debug for KeptItem<X>
+where
+    X::Item: fmt::Debug,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
     }
 }
 
 /// Delegates to the item.
-impl<T: fmt::Display, O: Order<T>> fmt::Display for TaskItem<T, O> {
+impl<X: Holds + 'static> fmt::Display for KeptItem<X>
+where
+    X::Item: fmt::Display,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&**self, f)
     }
@@ -127,12 +139,12 @@ impl<T: fmt::Display, O: Order<T>> fmt::Display for TaskItem<T, O> {
 ///
 /// Several threads may use it at once, too. But their calls must not coincide: a call panics that finds another one
 /// under way, as on a transaction that is [borrowed](Transaction#borrowing).
-pub struct TaskTransaction<T, O: Order<T> = Fifo> {
-    user: User<OwnedTransaction<T, O>>,
+pub struct KeptTransaction<X> {
+    user: User<X>,
 }
 
-impl<T, O: Order<T>> TaskTransaction<T, O> {
-    pub(super) fn new(user: User<OwnedTransaction<T, O>>) -> Self {
+impl<X: Tx + 'static> KeptTransaction<X> {
+    pub(super) fn new(user: User<X>) -> Self {
         Self { user }
     }
 
@@ -147,14 +159,8 @@ impl<T, O: Order<T>> TaskTransaction<T, O> {
     ///
     /// As for [`Transaction::retry`].
     #[track_caller]
-    pub fn retry(&self, item: TaskItem<T, O>) -> Result<(), PushError<()>> {
-        let mut last = item.reference.into_last();
-        Transaction::retry(
-            self,
-            Item {
-                reference: last.take(),
-            },
-        )
+    pub fn retry(&self, item: KeptItem<X>) -> Result<(), X::Refused> {
+        self.settle(item, Settlement::Retry)
     }
 
     /// Gives the item of the run back, to be delivered again after `delay`; see
@@ -188,15 +194,8 @@ impl<T, O: Order<T>> TaskTransaction<T, O> {
     ///
     /// As for [`Transaction::retry_after`].
     #[track_caller]
-    pub fn retry_after(&self, item: TaskItem<T, O>, delay: Duration) -> Result<(), PushError<()>> {
-        let mut last = item.reference.into_last();
-        Transaction::retry_after(
-            self,
-            Item {
-                reference: last.take(),
-            },
-            delay,
-        )
+    pub fn retry_after(&self, item: KeptItem<X>, delay: Duration) -> Result<(), X::Refused> {
+        self.settle(item, Settlement::RetryAfter(delay))
     }
 
     /// Moves the item of the run to the [dead-letter queue](crate::Queue::dead_letters), with this error;
@@ -226,32 +225,37 @@ impl<T, O: Order<T>> TaskTransaction<T, O> {
     ///
     /// As for [`Transaction::fail`].
     #[track_caller]
-    pub fn fail(
-        &self,
-        item: TaskItem<T, O>,
-        error: impl fmt::Display,
-    ) -> Result<(), PushError<()>> {
-        let mut last = item.reference.into_last();
-        Transaction::fail(
-            self,
-            Item {
-                reference: last.take(),
-            },
-            error,
-        )
+    pub fn fail(&self, item: KeptItem<X>, error: impl fmt::Display) -> Result<(), X::Refused> {
+        self.settle(item, Settlement::Fail(error.to_string().into()))
+    }
+
+    #[track_caller]
+    fn settle(&self, item: KeptItem<X>, settlement: Settlement) -> Result<(), X::Refused> {
+        let settle = settle_by::<X>(settlement);
+        item.reference.settle(&self.user, settle)
     }
 }
 
-impl<T, O: Order<T>> Deref for TaskTransaction<T, O> {
-    type Target = Transaction<'static, T, O>;
+impl<X: Holds> Deref for KeptTransaction<X> {
+    type Target = X::View;
 
-    fn deref(&self) -> &Self::Target {
-        &self.user
+    fn deref(&self) -> &X::View {
+        self.user.view()
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for TaskTransaction<T, O> {
+impl<X: Holds> fmt::Debug for KeptTransaction<X>
+where
+    X::View: fmt::Debug,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TaskTransaction").field(&**self).finish()
+        f.debug_tuple("KeptTransaction").field(&**self).finish()
     }
+}
+
+/// As a function for any lifetime.
+fn settle_by<X: Tx>(
+    settlement: Settlement,
+) -> impl for<'t> FnOnce(&'t X, X::Held<'t>) -> Result<(), X::Refused> {
+    move |tx, held| tx.settle(held, settlement)
 }

@@ -69,7 +69,7 @@ impl Tasks {
     /// # });
     /// ```
     pub fn status(&self) -> Vec<WorkerStatus> {
-        self.pool.status()
+        self.pool.status(&self.queue)
     }
 
     /// Pauses a task: it finishes its run and takes no more items until it is resumed, as with
@@ -205,7 +205,7 @@ impl Tasks {
             }
         }
         self.all_ended().await;
-        self.report()
+        self.report().await
     }
 
     /// Closes the queue, and works until nothing is left in it, for at most `limit`, like
@@ -230,10 +230,21 @@ impl Tasks {
     ///
     /// In a tokio runtime without a timer.
     pub async fn finish(mut self, limit: Duration) -> Report {
-        self.queue.close();
+        let closed = self.queue.close().await;
         // After the close: a task that is not paused notices it.
         self.pool.command_all(Command::Work);
-        if timeout(limit, self.all_ended()).await.is_err() {
+        let is_over = match closed {
+            Ok(true) => timeout(limit, self.all_ended()).await.is_err(),
+            Ok(false) => {
+                let _ = timeout(limit, self.queue.nothing_left()).await;
+                true
+            }
+            Err(error) => {
+                self.pool.end_by(&error);
+                true
+            }
+        };
+        if is_over {
             self.pool.command_all(Command::Stop);
             for _ in 0..MAX_IDLE_CHECKS {
                 if !self.pool.has_idle() {
@@ -296,21 +307,18 @@ impl Tasks {
 
     /// Aborts the tasks that are left.
     async fn abort(&mut self) -> Report {
-        let stuck = self.pool.report().stuck;
+        let stuck = self.pool.report(&self.queue).stuck;
         self.spawned.abort_all();
         self.all_ended().await;
         Report {
             stuck,
-            ..self.report()
+            ..self.report().await
         }
     }
 
-    fn report(&self) -> Report {
-        let left = self.queue.left();
-        Report {
-            left,
-            ..self.pool.report()
-        }
+    async fn report(&self) -> Report {
+        self.queue.pool_ended().await;
+        self.queue.report(&self.pool).await
     }
 
     async fn all_ended(&mut self) {
@@ -334,10 +342,16 @@ impl Tasks {
     }
 }
 
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        drop(self.queue.pool_ended()); // begins at the call
+    }
+}
+
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tasks")
-            .field("status", &self.status())
-            .finish()
+            .field("tasks", &self.pool.len())
+            .finish_non_exhaustive()
     }
 }

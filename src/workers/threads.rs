@@ -1,15 +1,15 @@
 //! A pool of worker threads.
 
-use super::pool::{report_wait, WorkerGuard, WorkerPool, JOIN_REPORT_DELAY};
+use super::block::{block_on, Driver};
+use super::pool::{report_wait, WorkerPool, JOIN_REPORT_DELAY};
 use super::worker::Command;
-use super::{AnyQueue, Report, WorkerStatus, WorkersBuilder};
-use crate::order::Order;
-use crate::Queue;
+use super::{AnyQueue, Builder, Report, WorkerStatus};
+use crate::backend::Backend;
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Threads that wait for the items of a queue, run a function on each, and commit if it succeeds.
 ///
@@ -71,8 +71,8 @@ impl Workers {
     /// let builder = requeue::Workers::builder(&queue).threads(2);
     /// assert!(format!("{builder:?}").contains("worker"));
     /// ```
-    pub fn builder<T, O: Order<T>>(queue: &Queue<T, O>) -> WorkersBuilder<T, O> {
-        WorkersBuilder::new(queue.clone())
+    pub fn builder<B: Backend>(queue: &B) -> Builder<B> {
+        Builder::new(queue.clone())
     }
 }
 
@@ -84,11 +84,6 @@ impl<'q> Workers<AnyQueue<'q>> {
             threads: Vec::new(),
             ended: false,
         }
-    }
-
-    pub(super) fn shifts(&self) -> impl Iterator<Item = WorkerGuard> {
-        let pool = Arc::clone(&self.pool);
-        (0..pool.len()).map(move |index| WorkerGuard::new(&pool, index))
     }
 
     pub(super) fn add(&mut self, thread: JoinHandle<()>) {
@@ -103,7 +98,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// assert_eq!(workers.status()[1].done, 0);
     /// ```
     pub fn status(&self) -> Vec<WorkerStatus> {
-        self.pool.status()
+        self.pool.status(&self.queue)
     }
 
     /// Pauses a worker: it finishes its run and takes no more items until it is resumed. A worker that is about to
@@ -203,7 +198,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     ///
     /// ```
     /// use requeue::{Queue, Workers};
-    /// use std::time::Duration;
+    /// use std::time::{Duration, Instant};
     ///
     /// let queue = Queue::unbounded();
     /// let workers = Workers::builder(&queue).threads(2).run(|number, tx| {
@@ -219,10 +214,15 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(mut self, limit: Duration) -> Report {
-        self.queue.close();
+        let deadline = Instant::now().checked_add(limit);
+        let closed = block_on(self.queue.close());
         // After the close: a worker that is not paused notices it.
         self.pool.command_all(Command::Work);
-        self.pool.wait(limit);
+        match closed {
+            Ok(true) => drop(self.pool.wait(limit)),
+            Ok(false) => drop(Driver::new().drive_until(self.queue.nothing_left(), deadline)),
+            Err(error) => self.pool.end_by(&error),
+        }
         self.pool.command_all(Command::Stop);
         self.pool.wait_for_idle();
         self.end(Duration::ZERO)
@@ -251,7 +251,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// ```
     /// use requeue::{Queue, Workers};
     /// use std::sync::mpsc::channel;
-    /// use std::time::Duration;
+    /// use std::time::{Duration, Instant};
     ///
     /// let queue = Queue::unbounded();
     /// let (send, begun) = channel();
@@ -273,24 +273,21 @@ impl<'q> Workers<AnyQueue<'q>> {
 
     /// Waits for the workers, and detaches those that are still running after `timeout`.
     fn end(&mut self, timeout: Duration) -> Report {
-        let report = self.wait(timeout);
-        let left = self.queue.left();
-        Report { left, ..report }
+        self.wait(timeout);
+        block_on(self.queue.report(&self.pool))
     }
 }
 
 impl<Q> Workers<Q> {
-    fn wait(&mut self, timeout: Duration) -> Report {
+    fn wait(&mut self, timeout: Duration) {
         self.ended = true;
         self.pool.wait(timeout);
-        let report = self.pool.report();
         for (index, thread) in mem::take(&mut self.threads).into_iter().enumerate() {
             if self.pool.worker(index).has_ended() {
                 // Panics of runs were caught; a panicking destructor of the function ends only this thread.
                 let _ = thread.join();
             }
         }
-        report
     }
 }
 
@@ -306,7 +303,7 @@ impl<Q> Drop for Workers<Q> {
 impl<Q> fmt::Debug for Workers<Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workers")
-            .field("status", &self.pool.status())
+            .field("workers", &self.pool.len())
             .finish_non_exhaustive()
     }
 }

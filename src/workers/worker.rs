@@ -1,14 +1,15 @@
 //! One worker: its command, and what it shows of itself.
 
+use super::block::Driver;
 use super::progress::{Phase, Seen, WorkerProgress};
 use super::{WorkerState, WorkerStatus};
 use crate::sync::{lock, swallow_panic, AtomicU8, Mutex, Ordering};
-use crate::time::Time;
-use crate::wait::{block, Deadline};
 use crossbeam_utils::CachePadded;
+use std::future::poll_fn;
 use std::mem;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
+use std::time::Instant;
 
 /// A command to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,25 @@ impl Ran {
 }
 
 /// A run that returned `()` is done.
+impl Ran {
+    /// A run whose transaction has given an item up instead of doing it, or not.
+    pub(super) fn of(given_up: bool) -> Self {
+        if given_up {
+            Self::GivenUp
+        } else {
+            Self::Done
+        }
+    }
+
+    pub(super) fn given_up(self) -> Self {
+        if self == Self::Done {
+            Self::GivenUp
+        } else {
+            self
+        }
+    }
+}
+
 impl From<()> for Ran {
     fn from((): ()) -> Self {
         Self::Done
@@ -81,7 +101,7 @@ impl Worker {
     }
 
     /// The status; `time` is that of the queue.
-    pub(super) fn status(&self, time: &Time) -> WorkerStatus {
+    pub(super) fn status(&self, instant: &dyn Fn(u64) -> Instant) -> WorkerStatus {
         let record = lock(&self.record);
         let Seen { phase, done, since } = self.progress.read();
         WorkerStatus {
@@ -89,7 +109,7 @@ impl Worker {
             state: match phase {
                 Phase::Idle => WorkerState::Idle,
                 Phase::Busy => WorkerState::Busy {
-                    since: time.happened(since),
+                    since: instant(since),
                 },
                 Phase::Paused => WorkerState::Paused,
                 Phase::Stopped => WorkerState::Stopped,
@@ -158,15 +178,11 @@ impl Worker {
     }
 
     /// Waits while the worker is paused. Returns whether it goes on.
-    pub(super) fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self, driver: &Driver) -> bool {
         match self.current() {
             Command::Work => true,
             Command::Stop => false,
-            Command::Pause => {
-                block(Deadline::NEVER, |wake_target| {
-                    self.poll_go_on(wake_target.waker)
-                }) == Some(true)
-            }
+            Command::Pause => driver.drive(poll_fn(|context| self.poll_go_on(context.waker()))),
         }
     }
 
@@ -246,7 +262,7 @@ mod tests {
         for command in [Command::Stop, Command::Pause, Command::Work] {
             worker.command(command);
             assert!(worker.is_interrupted());
-            assert!(!worker.goes_on());
+            assert!(!worker.goes_on(&Driver::new()));
         }
     }
 

@@ -11,7 +11,7 @@ mod span;
 mod tracing;
 
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use span::RunSpan;
+pub use span::RunSpan;
 
 #[allow(unused_imports)] // where nothing is emitted
 use crate::sync::swallow_panic;

@@ -2,15 +2,16 @@
 
 use crate::DeliveryId;
 
-/// The span of a run: nothing without the feature `tracing`, or if the queue has no name.
-#[derive(Clone)]
-pub(crate) struct RunSpan {
+/// The span of a worker's run: nothing without the feature `tracing`, or if the queue has no name.
+#[derive(Clone, Debug)]
+pub struct RunSpan {
     #[cfg(feature = "tracing")]
     span: tracing::Span,
 }
 
 impl RunSpan {
-    pub(crate) fn none() -> Self {
+    /// No span.
+    pub fn none() -> Self {
         Self {
             #[cfg(feature = "tracing")]
             span: tracing::Span::none(),

@@ -1,89 +1,85 @@
-//! A value with one user that others keep alive, for held items that were found by a reference to it.
+//! A value in an [`Arc`], and references into it that keep it alive.
 //!
-//! Only the future that finds the items waits.
+//! The items of a task's run are such references: the future of the run owns them, and is `'static`.
 
-use crate::raw::hold::item_ref::ItemRef;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
-use std::ptr::NonNull;
+use std::ptr;
 use std::sync::Arc;
 
-/// The value, at an address that does not change.
+/// A transaction as the owner of the items that it holds.
+pub trait Holds: Send {
+    /// The type of the items.
+    type Item: Send;
+    /// An item that the transaction holds.
+    type Held<'t>: DerefMut<Target = Self::Item> + Delivered + Send
+    where
+        Self: 't;
+    /// What the functions of a [worker pool](crate::Workers) get beside the item, by reference.
+    type View;
+
+    /// The transaction as the functions of a worker pool get it.
+    fn view(&self) -> &Self::View;
+
+    /// Begins or ends the use by several threads at a time, by shared reference. For queues in memory.
+    #[doc(hidden)]
+    fn lend(&mut self, lent: bool) {
+        let _ = lent;
+    }
+}
+
+/// An item that a transaction holds.
+pub trait Delivered {
+    /// How often the item was delivered, including this time.
+    fn attempts(&self) -> u32;
+}
+
+/// A transaction whose [`lend`](Holds::lend) lends the [cell](super::cell::LocalCell) that is all it has.
+pub(crate) trait Lend: Holds {}
+
 struct Inner<X>(X);
 
-// SAFETY: only its one `User` has references to it, and says where it is `Sync`. The others only drop it, or take it
-// out, as the last owner.
+// SAFETY: only its one `User`, or before that the one future that looks for items, has references to it; the `User` says
+// where it is `Sync`. The others only drop it, or take it out, as the last owner.
 unsafe impl<X: Send> Sync for Inner<X> {}
 
-/// A held item, and the others that were found with it.
-pub(crate) type Found<'t, T> = (ItemRef<'t, T>, Vec<ItemRef<'t, T>>);
+/// Looks for items of a transaction.
+pub(crate) type Finding<'t, X, E> =
+    Pin<Box<dyn Future<Output = Result<Vec<<X as Holds>::Held<'t>>, E>> + Send + 't>>;
 
-/// A value that may be used by several threads at the same time, by shared reference, while it is [lent](Lend::lend):
-/// such a use begins with a borrow of the cell of the transaction in it, which is lent.
-pub(crate) trait Lend {
-    /// Lends the cell, or ends that.
-    fn lend(&mut self, lent: bool);
-}
-
-/// A future that finds held items by a reference to what holds them.
-pub(crate) type Finding<'t, T, E> =
-    Pin<Box<dyn Future<Output = Result<Found<'t, T>, E>> + Send + 't>>;
-
-/// A value that is kept alive, with its user and items in it.
-pub(crate) struct Kept<X, T> {
-    pub(crate) keeper: Keeper<X>,
-    pub(crate) user: User<X>,
-    pub(crate) first: KeptRef<X, T>,
-    pub(crate) more: Vec<KeptRef<X, T>>,
-}
-
-impl<X: Send + Lend, T> Kept<X, T> {
-    /// Keeps the value alive for the items that `find` finds in it; returns the value on an error.
-    pub(crate) async fn find<E>(
-        mut value: X,
-        find: impl for<'t> FnOnce(&'t X) -> Finding<'t, T, E>,
-    ) -> Result<Self, (E, X)> {
-        value.lend(true);
-        let value = Arc::new(Inner(value));
-        let found = find(&value.0).await;
-        // The items are valid as long as the value is used by shared reference only: `find` has nothing else, since it
-        // must work for any lifetime. The references end here, and from now on keepers replace them.
-        match found {
-            Ok((first, more)) => {
-                let keep = |reference: ItemRef<'_, T>| KeptRef::new(reference.into_parts(), &value);
-                let (first, more) = (keep(first), more.into_iter().map(keep).collect());
-                Ok(Self::new(value, first, more))
-            }
-            Err(error) => {
-                let keeper = Keeper(value);
-                Err((
-                    error,
-                    keeper.into_value().expect("the value is not shared yet"),
-                ))
-            }
-        }
-    }
-
-    fn new(value: Arc<Inner<X>>, first: KeptRef<X, T>, more: Vec<KeptRef<X, T>>) -> Self {
-        Self {
-            first,
-            more,
-            keeper: Keeper(Arc::clone(&value)),
-            user: User {
-                value,
-                used: PhantomData,
-            },
-        }
-    }
-}
-
-/// Keeps the value alive. The last owner can take it out.
+/// Keeps the value alive.
 pub(crate) struct Keeper<X>(Arc<Inner<X>>);
 
-impl<X: Lend> Keeper<X> {
-    /// Returns the value if this is its last owner. Otherwise the last one drops it.
+impl<X: Holds + Send + 'static> Keeper<X> {
+    pub(crate) fn new(mut value: X) -> Self {
+        value.lend(true);
+        Self(Arc::new(Inner(value)))
+    }
+
+    /// Finds items. `find` has nothing else than a reference to the value, since it must work for any lifetime.
+    ///
+    /// Only before the value has a [user](Self::user).
+    pub(crate) async fn find<E>(
+        &self,
+        find: impl for<'t> FnOnce(&'t X) -> Finding<'t, X, E>,
+    ) -> Result<Vec<KeptRef<X>>, E> {
+        let found = find(&self.0 .0).await?;
+        let keep = |held| KeptRef::new(held, &self.0);
+        Ok(found.into_iter().map(keep).collect())
+    }
+
+    /// The only user of the value.
+    pub(crate) fn user(&self) -> User<X> {
+        User {
+            value: Arc::clone(&self.0),
+            used: PhantomData,
+        }
+    }
+
+    /// Returns the value, if nobody else keeps it.
     pub(crate) fn into_value(self) -> Option<X> {
         let Inner(mut value) = Arc::into_inner(self.0)?;
         value.lend(false);
@@ -91,7 +87,7 @@ impl<X: Lend> Keeper<X> {
     }
 }
 
-/// The one user of the value, by shared reference. Several threads may have references to it.
+/// The only user of the value.
 pub(crate) struct User<X> {
     value: Arc<Inner<X>>,
     used: PhantomData<X>,
@@ -110,73 +106,78 @@ impl<X> Deref for User<X> {
     }
 }
 
-/// A reference to an item in the value, which it keeps alive.
-pub(crate) struct KeptRef<X, T> {
-    item: NonNull<T>,
-    attempts: u32,
-    keeper: Keeper<X>,
+/// An item of the value, which it keeps alive.
+pub(crate) struct KeptRef<X: Holds + 'static> {
+    /// Initialized until the drop. Not a plain field, since the references in it are shorter than their type says.
+    held: MaybeUninit<X::Held<'static>>,
+    keeper: Arc<Inner<X>>,
 }
 
-// SAFETY: an exclusive reference to the item, and a keeper.
-unsafe impl<X: Send, T: Send> Send for KeptRef<X, T> {}
-// SAFETY: as above; a shared reference to it reaches the item alone.
-unsafe impl<X: Send, T: Sync> Sync for KeptRef<X, T> {}
+impl<X: Holds + 'static> KeptRef<X> {
+    fn new<'t>(held: X::Held<'t>, keeper: &'t Arc<Inner<X>>) -> Self {
+        // SAFETY: the lifetime is that of a reference to the value, which is alive as long as `keeper`, does not move, and
+        // is used by shared reference only. All that is borrowed from `held` borrows `self`, so that nobody gets hold of
+        // the longer lifetime.
+        let held = MaybeUninit::new(unsafe { with_lifetime(held) });
+        let keeper = Arc::clone(keeper);
+        Self { held, keeper }
+    }
 
-impl<X, T> KeptRef<X, T> {
-    fn new((item, attempts): (NonNull<T>, u32), value: &Arc<Inner<X>>) -> Self {
-        let keeper = Keeper(Arc::clone(value));
-        Self {
-            item,
-            attempts,
-            keeper,
-        }
+    fn held(&self) -> &X::Held<'static> {
+        // SAFETY: initialized until the drop.
+        unsafe { self.held.assume_init_ref() }
     }
 
     pub(crate) fn attempts(&self) -> u32 {
-        self.attempts
+        self.held().attempts()
     }
 
-    /// Converts to a reference that can be taken once.
-    pub(crate) fn into_last(self) -> LastRef<X, T> {
-        LastRef {
-            item: Some(self.item),
-            attempts: self.attempts,
-            _keeper: self.keeper,
-        }
-    }
-}
-
-impl<X, T> Deref for KeptRef<X, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: found by a reference to the value, which is alive, does not move, and has been used by shared
-        // reference only since. So the reference that was found, of which this one is made, would still be valid.
-        unsafe { self.item.as_ref() }
+    /// Gives the item to `settle`, with the transaction, and keeps the value alive until that returns.
+    #[track_caller]
+    pub(crate) fn settle<R>(
+        self,
+        user: &User<X>,
+        settle: impl for<'t> FnOnce(&'t X, X::Held<'t>) -> R,
+    ) -> R {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: each field is moved out once, since `this` is not used any more. `keeper` is alive until the end.
+        let (held, _keeper) = unsafe {
+            let held = with_lifetime(this.held.assume_init_read());
+            (held, ptr::read(&this.keeper))
+        };
+        settle(user, held)
     }
 }
 
-impl<X, T> DerefMut for KeptRef<X, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`; it is the only reference.
-        unsafe { self.item.as_mut() }
+/// The same value, with another lifetime in its type.
+///
+/// # Safety
+///
+/// The types differ in lifetimes alone, and what they refer to is valid as long as the result is used.
+unsafe fn with_lifetime<A, B>(value: A) -> B {
+    let value = ManuallyDrop::new(value);
+    // SAFETY: as above.
+    unsafe { mem::transmute_copy(&*value) }
+}
+
+impl<X: Holds + 'static> Drop for KeptRef<X> {
+    fn drop(&mut self) {
+        // SAFETY: it is not used any more. The value is dropped after it, if at all.
+        unsafe { self.held.assume_init_drop() }
     }
 }
 
-/// A kept reference that can be taken once.
-pub(crate) struct LastRef<X, T> {
-    item: Option<NonNull<T>>,
-    attempts: u32,
-    _keeper: Keeper<X>,
+impl<X: Holds + 'static> Deref for KeptRef<X> {
+    type Target = X::Item;
+
+    fn deref(&self) -> &X::Item {
+        self.held()
+    }
 }
 
-impl<X, T> LastRef<X, T> {
-    /// # Panics
-    ///
-    /// If it was taken before.
-    pub(crate) fn take(&mut self) -> ItemRef<'_, T> {
-        let item = self.item.take().expect("the reference was taken before");
-        // SAFETY: as in `KeptRef::deref`, while the keeper is borrowed; it is the only reference, since it was taken.
-        unsafe { ItemRef::new(item.as_ptr(), self.attempts) }
+impl<X: Holds + 'static> DerefMut for KeptRef<X> {
+    fn deref_mut(&mut self) -> &mut X::Item {
+        // SAFETY: as in `held`.
+        unsafe { self.held.assume_init_mut() }
     }
 }

@@ -28,15 +28,6 @@ impl<'h, L: Session> Open<'h, L> {
         }
     }
 
-    /// Resumes the transaction that was left open, if any.
-    #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-    pub(crate) fn resume(cell: &'h mut LocalCell<L>) -> Self {
-        Self {
-            cell: NonNull::from(cell),
-            borrow: PhantomData,
-        }
-    }
-
     #[inline]
     pub(crate) fn cell(&self) -> &LocalCell<L> {
         // SAFETY: borrowed for `'h`, or kept alive for its `Owner` while `self` lives.

@@ -48,12 +48,6 @@ impl<T> ItemRef<'_, T> {
     pub(crate) fn address(&self) -> usize {
         self.item.as_ptr() as usize
     }
-
-    /// The address of the item, and the number of its deliveries.
-    #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-    pub(in crate::raw) fn into_parts(self) -> (NonNull<T>, u32) {
-        (self.item, self.attempts)
-    }
 }
 
 impl<'t, T, M> ItemRef<'t, Stored<T, M>> {

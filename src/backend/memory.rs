@@ -1,0 +1,181 @@
+//! The queues in memory as backends.
+
+use super::{Backend, Cause, Committed, Delivered, Holds, Settlement, Tx};
+use crate::error::TransactionError;
+use crate::order::Order;
+use crate::policy::retry;
+use crate::policy::telemetry::RunSpan;
+use crate::raw::Lend;
+use crate::{Item, OwnedTransaction, PushError, Queue, Transaction, Wait};
+use std::future::{ready, Future};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+impl<T: Send, O: Order<T>> Backend for Queue<T, O> {
+    type Item = T;
+    type Error = TransactionError<T>;
+    type Tx = OwnedTransaction<T, O>;
+
+    fn begin(&self, worker: Option<Arc<str>>) -> OwnedTransaction<T, O> {
+        match worker {
+            Some(name) => self.named_handle(name).begin_owned(),
+            None => self.begin_owned(),
+        }
+    }
+
+    fn close(&self) -> impl Future<Output = Result<bool, Self::Error>> + Send {
+        self.shared().close();
+        ready(Ok(true))
+    }
+
+    fn is_closed(&self) -> bool {
+        self.shared().word().is_closed()
+    }
+
+    fn left(&self) -> impl Future<Output = Result<u64, Self::Error>> + Send {
+        ready(Ok(self.shared().left()))
+    }
+
+    fn now(&self) -> Instant {
+        self.shared().time.clock_now()
+    }
+
+    fn instant(&self, since: u64) -> Instant {
+        self.shared().time.happened(since)
+    }
+}
+
+impl<T: Send, O: Order<T>> Holds for OwnedTransaction<T, O> {
+    type Item = T;
+    type Held<'t>
+        = Item<'t, T>
+    where
+        Self: 't;
+    type View = Transaction<'static, T, O>;
+
+    #[inline]
+    fn view(&self) -> &Self::View {
+        self
+    }
+
+    fn lend(&mut self, lent: bool) {
+        self.cell().lend(lent);
+    }
+}
+
+impl<T: Send, O: Order<T>> Lend for OwnedTransaction<T, O> {}
+
+impl<T> Delivered for Item<'_, T> {
+    #[inline]
+    fn attempts(&self) -> u32 {
+        Item::attempts(self)
+    }
+}
+
+impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
+    type Error = TransactionError<T>;
+    type Refused = PushError<()>;
+
+    fn pop(
+        &self,
+        wait: Wait,
+    ) -> impl Future<Output = Result<Option<Item<'_, T>>, Self::Error>> + Send {
+        let popping = match wait {
+            Wait::Forever => Ok(self.pop_async()),
+            timed => Err(self.pop_batch(1, timed)),
+        };
+        async move {
+            match popping {
+                Ok(popping) => Ok(popping.await.ok()),
+                Err(popping) => Ok(popping.await?.pop()),
+            }
+        }
+    }
+
+    fn pop_batch(
+        &self,
+        max: usize,
+        wait: Wait,
+    ) -> impl Future<Output = Result<Vec<Item<'_, T>>, Self::Error>> + Send {
+        let popping = match wait {
+            Wait::Never => self.pop_batch_timeout_async(1, max, Duration::ZERO),
+            Wait::For(timeout) => self.pop_batch_timeout_async(1, max, timeout),
+            Wait::Until(deadline) => {
+                let now = self.local().shared().time.clock_now();
+                self.pop_batch_timeout_async(1, max, deadline.saturating_duration_since(now))
+            }
+            Wait::Forever => self.pop_batch_async(1, max),
+        };
+        async move { Ok(popping.await.collect()) }
+    }
+
+    #[inline]
+    fn try_pop(&self) -> Option<Item<'_, T>> {
+        // Not by the shortcut of `pop`, which the transactions of workers do not take: they are watched.
+        self.local().pop().ok().map(Item::new)
+    }
+
+    fn push(&self, item: T, wait: Wait) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        let pushing = match wait {
+            Wait::Forever => Ok(self.push_async(item)),
+            _ => Err(Transaction::push(self, item)),
+        };
+        async move {
+            let pushed = match pushing {
+                Ok(pushing) => pushing.await,
+                Err(pushed) => pushed,
+            };
+            pushed.map_err(TransactionError::Push)
+        }
+    }
+
+    fn settle<'t>(
+        &'t self,
+        item: Item<'t, T>,
+        settlement: Settlement,
+    ) -> Result<(), PushError<()>> {
+        match settlement {
+            Settlement::Retry => self.retry(item),
+            Settlement::RetryAfter(delay) => self.retry_after(item, delay),
+            Settlement::Fail(error) => self.fail(item, error),
+        }
+    }
+
+    #[inline]
+    fn commit(&mut self) -> impl Future<Output = Result<Committed, Self::Error>> + Send {
+        let committed = self.commit_in_place();
+        ready(
+            committed
+                .map(Committed::new)
+                .map_err(TransactionError::Commit),
+        )
+    }
+
+    fn abort(&mut self, cause: Cause) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        let Cause {
+            reason,
+            error,
+            backoff,
+        } = cause;
+        self.abort_in_place(&retry::Cause {
+            reason,
+            error: Some(error),
+            backoff: Some(backoff),
+        });
+        ready(Ok(()))
+    }
+
+    fn deliveries(&mut self) -> (usize, u32) {
+        self.cell().deliveries()
+    }
+
+    #[inline]
+    fn since(&self) -> u64 {
+        self.local().since()
+    }
+
+    #[inline]
+    fn run_span(&self, worker: &str, attempts: u32) -> RunSpan {
+        Transaction::run_span(self, worker, attempts)
+    }
+}

@@ -1,0 +1,96 @@
+//! A thread that drives futures.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Instant;
+
+/// The current thread, as a driver of futures, one after the other.
+pub(super) struct Driver {
+    signal: Arc<Signal>,
+    waker: Waker,
+}
+
+struct Signal {
+    thread: Thread,
+    is_woken: AtomicBool,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // ORDERING: Release; pairs with the swap of `sleep`, so that the next poll sees what happened before.
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl Driver {
+    pub(super) fn new() -> Self {
+        let signal = Arc::new(Signal {
+            thread: thread::current(),
+            is_woken: AtomicBool::new(false),
+        });
+        let waker = Waker::from(Arc::clone(&signal));
+        Self { signal, waker }
+    }
+
+    /// Waits for the future.
+    #[inline]
+    pub(super) fn drive<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        let mut context = Context::from_waker(&self.waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            self.sleep(None);
+        }
+    }
+
+    /// Waits for the future, until the deadline.
+    pub(super) fn drive_until<F: Future>(
+        &self,
+        future: F,
+        deadline: Option<Instant>,
+    ) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let mut context = Context::from_waker(&self.waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return Some(output);
+            }
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return None;
+            }
+            self.sleep(deadline);
+        }
+    }
+
+    /// Sleeps until it is woken, or until the deadline. User code may park the thread too: the flag decides.
+    fn sleep(&self, deadline: Option<Instant>) {
+        // ORDERING: Acquire; pairs with `wake_by_ref`.
+        while !self.signal.is_woken.swap(false, Ordering::Acquire) {
+            let Some(deadline) = deadline else {
+                thread::park();
+                continue;
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::park_timeout(left);
+        }
+    }
+}
+
+/// Waits for a future on the current thread.
+pub(super) fn block_on<F: Future>(future: F) -> F::Output {
+    Driver::new().drive(future)
+}
