@@ -124,9 +124,10 @@ pub trait Tx: Holds {
         wait: Wait,
     ) -> impl Future<Output = Result<Vec<Self::Held<'_>>, Self::Error>> + Send;
 
-    /// Takes an item that is ready, if that needs no waiting of any kind. The default takes none.
+    /// Takes an item that is ready, if that needs no waiting of any kind. Returns it with [when](Self::since). The default
+    /// takes none.
     #[inline]
-    fn try_pop(&self) -> Option<Self::Held<'_>> {
+    fn try_pop(&self) -> Option<(Self::Held<'_>, u64)> {
         None
     }
 

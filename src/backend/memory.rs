@@ -109,10 +109,12 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
         async move { Ok(popping.await.collect()) }
     }
 
-    #[inline]
-    fn try_pop(&self) -> Option<Item<'_, T>> {
+    #[inline(always)] // the pop of a worker
+    fn try_pop(&self) -> Option<(Item<'_, T>, u64)> {
         // Not by the shortcut of `pop`, which the transactions of workers do not take: they are watched.
-        self.local().pop().ok().map(Item::new)
+        let mut local = self.local();
+        let item = local.pop().ok()?;
+        Some((Item::new(item), local.since()))
     }
 
     fn push(&self, item: T, wait: Wait) -> impl Future<Output = Result<(), Self::Error>> + Send {
@@ -141,7 +143,7 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
         }
     }
 
-    #[inline]
+    #[inline(always)] // the commit of a worker
     fn commit(&mut self) -> impl Future<Output = Result<Committed, Self::Error>> + Send {
         let committed = self.commit_in_place();
         ready(

@@ -94,7 +94,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     ///
     /// Once it is committed, nothing panics: what wakers and destructors do is caught.
     #[cfg(not(any(loom, shuttle)))]
-    #[inline]
+    #[inline(always)] // the commit of a worker
     pub(crate) fn commit_in_place(&mut self) -> Result<bool, Expired> {
         self.close_leases()?;
         let cell = self.cell();

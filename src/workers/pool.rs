@@ -30,7 +30,7 @@ pub(super) fn report_wait(what: &str) {
 
 /// The workers of a pool.
 pub(super) struct WorkerPool {
-    workers: Vec<Worker>,
+    workers: Vec<Arc<Worker>>,
     hooks: Hooks,
     /// The error of the queue that has ended the pool.
     error: Mutex<Option<Arc<str>>>,
@@ -44,7 +44,11 @@ impl WorkerPool {
     pub(super) fn new(prefix: &str, count: usize, hooks: Hooks) -> Arc<Self> {
         let name = |index| format!("{prefix}-{index}").into();
         Arc::new(Self {
-            workers: (0..count).map(name).map(Worker::new).collect(),
+            workers: (0..count)
+                .map(name)
+                .map(Worker::new)
+                .map(Arc::new)
+                .collect(),
             hooks,
             error: Mutex::default(),
             present: Mutex::new(0),
@@ -60,7 +64,7 @@ impl WorkerPool {
     ///
     /// If there is no such worker.
     #[track_caller]
-    pub(super) fn worker(&self, index: usize) -> &Worker {
+    pub(super) fn worker(&self, index: usize) -> &Arc<Worker> {
         let Some(worker) = self.workers.get(index) else {
             let (count, last) = (self.len(), self.len() - 1);
             panic!("no worker {index}: the pool has {count}, numbered 0 to {last}");
@@ -122,12 +126,12 @@ impl WorkerPool {
 
     /// Whether a worker neither runs nor has ended.
     pub(super) fn has_idle(&self) -> bool {
-        self.workers.iter().any(Worker::is_idle)
+        self.workers.iter().any(|worker| worker.is_idle())
     }
 
     /// What a `join` waits for, if that is the close of the queue: all workers of an open queue are idle.
     pub(super) fn what_it_waits_for(&self, queue: &AnyQueue<'_>) -> Option<String> {
-        if queue.is_closed() || !self.workers.iter().all(Worker::is_idle) {
+        if queue.is_closed() || !self.workers.iter().all(|worker| worker.is_idle()) {
             return None;
         }
         let (count, first) = (self.len(), self.workers.first()?.name());
@@ -146,14 +150,15 @@ impl WorkerPool {
 /// Marks a worker as present: it has ended when this is dropped.
 pub(super) struct WorkerGuard {
     pool: Arc<WorkerPool>,
-    index: usize,
+    worker: Arc<Worker>,
 }
 
 impl WorkerGuard {
     pub(super) fn new(pool: &Arc<WorkerPool>, index: usize) -> Self {
         *lock(&pool.present) += 1;
+        let worker = Arc::clone(pool.worker(index));
         let pool = Arc::clone(pool);
-        Self { pool, index }
+        Self { pool, worker }
     }
 
     pub(super) fn pool(&self) -> &WorkerPool {
@@ -161,7 +166,7 @@ impl WorkerGuard {
     }
 
     pub(super) fn worker(&self) -> &Worker {
-        self.pool.worker(self.index)
+        &self.worker
     }
 
     /// Counts and reports a failed run.

@@ -125,15 +125,20 @@ impl<B: Backend> QueueWorker<B> {
     }
 
     /// Commits, or aborts if the run failed.
-    #[inline]
     pub(super) async fn end(&self, tx: &mut B::Tx, ended: Ended) -> RunStep {
         match ended {
-            Ok(ran) => match tx.commit().await {
-                Ok(Committed { given_up: false }) => RunStep::Ran(ran),
-                Ok(_) => RunStep::Ran(ran.given_up()),
-                Err(error) => self.fail_by(tx, error).await,
-            },
+            Ok(ran) => self.commit(tx, ran).await,
             Err(error) => self.fail(tx, error).await,
+        }
+    }
+
+    /// Commits, or aborts if that is impossible.
+    #[inline]
+    pub(super) async fn commit(&self, tx: &mut B::Tx, ran: Ran) -> RunStep {
+        match tx.commit().await {
+            Ok(Committed { given_up: false }) => RunStep::Ran(ran),
+            Ok(_) => RunStep::Ran(ran.given_up()),
+            Err(error) => self.fail_by(tx, error).await,
         }
     }
 

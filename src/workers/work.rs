@@ -129,25 +129,26 @@ impl<B: Backend> WorkerThread<B> {
     /// Takes an item, waiting for one until the worker is interrupted, and begins a run.
     #[inline]
     fn take<'t>(&self, tx: &'t B::Tx) -> Result<HeldOf<'t, B>, Missing<B::Error>> {
-        let item = match tx.try_pop() {
-            Some(item) => item,
+        let (item, since) = match tx.try_pop() {
+            Some(found) => found,
             None => self.wait(tx)?,
         };
-        self.of.worker().begin_run(tx.since());
+        self.of.worker().begin_run(since);
         Ok(item)
     }
 
     /// Waits for an item: it looks for a while, and then sleeps.
     #[cold]
-    fn wait<'t>(&self, tx: &'t B::Tx) -> Result<HeldOf<'t, B>, Missing<B::Error>> {
+    fn wait<'t>(&self, tx: &'t B::Tx) -> Result<(HeldOf<'t, B>, u64), Missing<B::Error>> {
         let backoff = Backoff::new();
         while !backoff.is_completed() && !self.of.worker().is_interrupted() {
             backoff.snooze();
-            if let Some(item) = tx.try_pop() {
-                return Ok(item);
+            if let Some(found) = tx.try_pop() {
+                return Ok(found);
             }
         }
-        self.driver.drive(self.of.take(tx.pop(Wait::Forever)))
+        let item = self.driver.drive(self.of.take(tx.pop(Wait::Forever)))?;
+        Ok((item, tx.since()))
     }
 
     /// Takes the items of a batch, and begins a run.
@@ -178,7 +179,7 @@ impl<B: Backend> WorkerThread<B> {
         ran: Result<Result<R, E>, Missing<B::Error>>,
     ) -> RunStep {
         match ran {
-            Ok(Ok(ran)) => self.driver.drive(self.of.end(tx, Ok(ran.into()))),
+            Ok(Ok(ran)) => self.driver.drive(self.of.commit(tx, ran.into())),
             Ok(Err(error)) => self.fail(tx, RunError::of(error)),
             Err(missing) => self.end_without(tx, missing),
         }
