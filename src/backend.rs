@@ -32,7 +32,7 @@ mod memory;
 
 #[doc(hidden)]
 pub use crate::policy::telemetry::RunSpan;
-pub use crate::raw::{Delivered, Holds};
+pub use crate::raw::Holds;
 
 use crate::{Backoff, Reason, Wait};
 use std::error::Error;
@@ -45,7 +45,7 @@ pub trait Backend: Clone + Send + Sync {
     /// The type of the items.
     type Item: Send;
     /// The error of its transactions.
-    type Error: Error + Send;
+    type Error: Error + Send + From<<Self::Tx as Tx>::Refused>;
     /// Its transactions.
     type Tx: Tx<Item = Self::Item, Error = Self::Error>;
 

@@ -145,19 +145,18 @@ impl fmt::Display for PopError {
 
 impl Error for PopError {}
 
-/// The error of an [async transaction](crate::workers::AsyncTransaction) of a queue of this crate.
+/// The error of a transaction of a queue in memory, as one of a [`Backend`](crate::backend::Backend).
 ///
 /// ```
 /// # futures::executor::block_on(async {
+/// use requeue::backend::Tx;
 /// use requeue::error::TransactionError;
-/// use requeue::workers::AsyncTransaction;
-/// use requeue::PushError;
+/// use requeue::{PushError, Wait};
 ///
 /// let queue = requeue::Queue::bounded(1);
-/// let mut handle = queue.handle();
-/// let mut tx = handle.begin();
-/// AsyncTransaction::push(&mut tx, 1).await.unwrap();
-/// let refused = AsyncTransaction::push(&mut tx, 2).await;
+/// let tx = queue.begin_owned();
+/// Tx::push(&tx, 1, Wait::Never).await.unwrap();
+/// let refused = Tx::push(&tx, 2, Wait::Never).await;
 /// assert_eq!(refused, Err(TransactionError::Push(PushError::Full(2))));
 /// # });
 /// ```

@@ -94,7 +94,7 @@
 //! | retry with backoff, dead letters, visibility timeout | [`Builder::backoff`], [`Builder::max_attempts`], [`Builder::leased`] |
 //! | at most N items started per second, at most N in flight | [`Pace`], [`Builder::max_held`], [`Queue::pause`] |
 //! | two ends, closed by the last drop | [`channel`] |
-//! | one function for queues in memory, on disk and in `PostgreSQL` | [`workers::AsyncTransaction`] |
+//! | one function for queues in memory, on disk and in `PostgreSQL` | [`backend`] |
 //! | counts, holders, consistency | [`Queue::stats`], [`Queue::held`]; features `metrics` and `tracing` |
 //!
 //! # Guide

@@ -1,6 +1,6 @@
 //! The queues in memory as backends.
 
-use super::{Backend, Cause, Committed, Delivered, Holds, Settlement, Tx};
+use super::{Backend, Cause, Committed, Holds, Settlement, Tx};
 use crate::error::TransactionError;
 use crate::order::Order;
 use crate::policy::retry;
@@ -47,11 +47,13 @@ impl<T: Send, O: Order<T>> Backend for Queue<T, O> {
 
 impl<T: Send, O: Order<T>> Holds for OwnedTransaction<T, O> {
     type Item = T;
-    type Held<'t>
-        = Item<'t, T>
-    where
-        Self: 't;
+    type Held<'t> = Item<'t, T>;
     type View = Transaction<'static, T, O>;
+
+    #[inline]
+    fn attempts(item: &Item<'_, T>) -> u32 {
+        item.attempts()
+    }
 
     #[inline]
     fn view(&self) -> &Self::View {
@@ -64,13 +66,6 @@ impl<T: Send, O: Order<T>> Holds for OwnedTransaction<T, O> {
 }
 
 impl<T: Send, O: Order<T>> Lend for OwnedTransaction<T, O> {}
-
-impl<T> Delivered for Item<'_, T> {
-    #[inline]
-    fn attempts(&self) -> u32 {
-        Item::attempts(self)
-    }
-}
 
 impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
     type Error = TransactionError<T>;

@@ -32,7 +32,7 @@ pub(crate) use handle::endpoint::{Endpoint, Purpose, Stager};
 pub(crate) use handle::gathering::Gathering;
 pub(crate) use handle::items::HeldItems;
 #[cfg(not(any(loom, shuttle)))]
-pub use handle::kept::{Delivered, Holds};
+pub use handle::kept::Holds;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use handle::kept::{Finding, Keeper, KeptRef, Lend, User};
 pub(crate) use handle::open::{Open, Owner};

@@ -67,7 +67,7 @@ impl<B: Backend> QueueWorker<B> {
         &self,
         popping: impl Future<Output = Result<Option<I>, B::Error>>,
     ) -> Result<I, Missing<B::Error>> {
-        let popped = self.unless_interrupted(popping).await;
+        let popped = unless_interrupted(self.worker(), popping).await;
         popped
             .ok_or(Missing::Interrupted)?
             .map_err(Missing::Error)?
@@ -95,33 +95,12 @@ impl<B: Backend> QueueWorker<B> {
         let until = until.map_or(Wait::Forever, Wait::Until);
         while items.len() < max && !linger.is_zero() {
             // An error is met again by the next run.
-            match self.unless_interrupted(pop(max - items.len(), until)).await {
+            match unless_interrupted(self.worker(), pop(max - items.len(), until)).await {
                 Some(Ok(more)) if !more.is_empty() => items.extend(more),
                 _ => break,
             }
         }
         Ok(items)
-    }
-
-    /// Waits for the future; `None` if the worker is interrupted first.
-    async fn unless_interrupted<F: Future>(&self, future: F) -> Option<F::Output> {
-        let (mut future, worker) = (pin!(future), self.worker());
-        let mut waits = false;
-        poll_fn(|context| {
-            let mut polled = Poll::Ready(None);
-            if !worker.is_interrupted() {
-                polled = future.as_mut().poll(context).map(Some);
-                if polled.is_pending() && worker.poll_interrupted(context.waker()).is_ready() {
-                    polled = Poll::Ready(None);
-                }
-            }
-            if polled.is_ready() && waits {
-                worker.end_wait();
-            }
-            waits = polled.is_pending();
-            polled
-        })
-        .await
     }
 
     /// Commits, or aborts if the run failed.
@@ -200,8 +179,28 @@ impl<B: Backend> QueueWorker<B> {
     /// Pauses after the given number of errors of the queue in a row.
     async fn pause(&self, errors: u32) {
         let paused = sleep(BACKOFF.delay(errors));
-        let _ = self.unless_interrupted(paused).await;
+        let _ = unless_interrupted(self.worker(), paused).await;
     }
+}
+
+/// Waits for the future; `None` if the worker is interrupted first.
+pub(super) async fn unless_interrupted<F: Future>(worker: &Worker, future: F) -> Option<F::Output> {
+    let (mut future, mut waits) = (pin!(future), false);
+    poll_fn(|context| {
+        let mut polled = Poll::Ready(None);
+        if !worker.is_interrupted() {
+            polled = future.as_mut().poll(context).map(Some);
+            if polled.is_pending() && worker.poll_interrupted(context.waker()).is_ready() {
+                polled = Poll::Ready(None);
+            }
+        }
+        if polled.is_ready() && waits {
+            worker.end_wait();
+        }
+        waits = polled.is_pending();
+        polled
+    })
+    .await
 }
 
 /// Sleeps for a time.

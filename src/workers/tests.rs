@@ -1,6 +1,6 @@
 //! A worker's wait, poll by poll.
 
-use super::work::poll_pop;
+use super::step::unless_interrupted;
 use super::worker::{Command, Worker};
 use crate::Queue;
 use std::future::Future;
@@ -38,11 +38,12 @@ fn a_worker_takes_what_it_is_woken_for() {
     let (bell, waker) = Bell::new();
     let mut handle = queue.handle();
     let tx = handle.begin();
-    let mut pop = tx.pop_async();
-    assert!(poll_pop(&mut pop, &worker, &waker).is_pending());
+    let mut pop = Box::pin(unless_interrupted(&worker, tx.pop_async()));
+    let mut own = Context::from_waker(&waker);
+    assert!(pop.as_mut().poll(&mut own).is_pending());
     queue.push(7).unwrap();
     assert_eq!(bell.rings(), 1);
-    let popped = poll_pop(&mut pop, &worker, &waker);
+    let popped = pop.as_mut().poll(&mut own);
     assert!(matches!(popped, Poll::Ready(Some(Ok(item))) if *item == 7));
 }
 
@@ -54,8 +55,9 @@ fn a_worker_that_is_interrupted_passes_its_wake_up_on() {
     let (first, waker) = Bell::new();
     let (mut handle, mut other) = (queue.handle(), queue.handle());
     let tx = handle.begin();
-    let mut pop = tx.pop_async();
-    assert!(poll_pop(&mut pop, &worker, &waker).is_pending());
+    let mut pop = Box::pin(unless_interrupted(&worker, tx.pop_async()));
+    let mut own = Context::from_waker(&waker);
+    assert!(pop.as_mut().poll(&mut own).is_pending());
     let mut next = other.pop_async();
     let (second, other_waker) = Bell::new();
     let mut context = Context::from_waker(&other_waker);
@@ -64,10 +66,7 @@ fn a_worker_that_is_interrupted_passes_its_wake_up_on() {
     queue.push(7).unwrap();
     assert_eq!((first.rings(), second.rings()), (1, 0));
     worker.command(Command::Pause);
-    assert!(matches!(
-        poll_pop(&mut pop, &worker, &waker),
-        Poll::Ready(None)
-    ));
+    assert!(matches!(pop.as_mut().poll(&mut own), Poll::Ready(None)));
     drop(pop);
     assert_eq!(second.rings(), 1);
     assert_eq!(Pin::new(&mut next).poll(&mut context), Poll::Ready(Ok(7)));

@@ -6,7 +6,7 @@ use super::step::{Batches, Missing, QueueWorker, RunStep};
 use super::worker::Ran;
 use super::CommitWith;
 use super::Job;
-use crate::backend::{Backend, Delivered, Holds, Tx};
+use crate::backend::{Backend, Holds, Tx};
 use crate::policy::telemetry::RunSpan;
 use crate::sync::swallow_panic;
 use crate::Wait;
@@ -74,7 +74,7 @@ impl<B: Backend> WorkerThread<B> {
         run: impl for<'t> Fn(HeldOf<'t, B>, &'t ViewOf<B>) -> Result<R, E>,
     ) -> RunStep {
         let ran = self.take(tx).map(|item| {
-            let attempts = item.attempts();
+            let attempts = B::Tx::attempts(&item);
             self.call(tx, attempts, || run(item, tx.view()))
         });
         self.end(tx, ran)
@@ -88,7 +88,7 @@ impl<B: Backend> WorkerThread<B> {
         run: impl for<'t> Fn(Vec<HeldOf<'t, B>>, &'t ViewOf<B>) -> Result<(), E>,
     ) -> RunStep {
         let ran = self.take_batch(tx, batches).map(|items| {
-            let attempts = items[0].attempts();
+            let attempts = B::Tx::attempts(&items[0]);
             self.call(tx, attempts, || run(items, tx.view()))
         });
         self.end(tx, ran)
@@ -103,7 +103,7 @@ impl<B: Backend> WorkerThread<B> {
     ) -> RunStep {
         let mut begun = None;
         let ran = self.take(tx).map(|item| {
-            let (attempts, others) = (item.attempts(), begun.insert(Q::begin(handles)));
+            let (attempts, others) = (B::Tx::attempts(&item), begun.insert(Q::begin(handles)));
             let run = || self.call(tx, attempts, || run(item, tx.view(), others));
             catch_unwind(AssertUnwindSafe(run))
         });

@@ -253,7 +253,7 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::super::tests::Bell;
-    use super::{Command, Worker};
+    use super::{Command, Driver, Worker};
     use std::task::Poll;
 
     #[test]

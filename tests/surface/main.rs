@@ -1,5 +1,6 @@
 //! Uses every public name once, in groups: a removed name fails to compile. Their behaviour is tested elsewhere.
 
+mod backend;
 mod owned;
 mod priorities;
 mod queues;

@@ -5,7 +5,6 @@ use std::thread;
 use std::time::Duration;
 
 use requeue::iter::Items;
-use requeue::workers::AsyncTransaction;
 use requeue::{
     commit_all, try_commit_all, DeliveryId, Expired, Item, ManualClock, Order, OwnedTaken,
     OwnedTransaction, PopError, PriorityQueue, PushError, Queue, Taken, Transaction, Unleased,
@@ -85,27 +84,4 @@ fn they_exist_in_all_orders() {
     all_at_once(&builder().leased(SECOND * 60).build(), &clock);
     several(&Queue::unbounded());
     several(&PriorityQueue::by_priority());
-}
-
-/// For functions that end transactions of any queue.
-async fn push_and_end<X: AsyncTransaction<Item = u8>>(mut tx: X, commits: bool) {
-    tx.push(1).await.unwrap();
-    if commits {
-        tx.commit().await.unwrap();
-    } else {
-        tx.abort().await.unwrap();
-    }
-}
-
-#[test]
-fn both_kinds_are_async_transactions() {
-    let queue = Queue::unbounded();
-    let mut handle = queue.handle();
-    futures::executor::block_on(async {
-        for commits in [false, true] {
-            push_and_end(handle.begin(), commits).await;
-            push_and_end(queue.begin_owned(), commits).await;
-        }
-    });
-    assert_eq!(queue.len(), 2);
 }

@@ -108,11 +108,9 @@ mod owned_by_runs {
     has!(TaskItem<Item1>: Send + Debug + std::ops::DerefMut<Target = Item1> + 'static);
     has!(TaskItem<u8>: Sync + Display);
     has!(TaskItem<u8, Leased<ByPriority>>: Send);
-    lacks!(TaskItem<Rc<u8>>: Send);
     lacks!(TaskItem<std::cell::Cell<u8>>: Sync);
     has!(TaskTransaction<Item1>: Send + Debug + std::ops::Deref<Target = Transaction<'static, Item1>> + 'static);
     has!(TaskTransaction<std::cell::Cell<u8>>: Sync);
-    lacks!(TaskTransaction<Rc<u8>>: Send);
 }
 has!(Items<'static, Item1>: Send + ExactSizeIterator + FusedIterator + Debug);
 has!(Peek<'static, u8>: Send + Debug + std::ops::Deref<Target = u8>);
@@ -166,8 +164,8 @@ mod modules {
     use requeue::stream::{PopStream, PushSink};
     use requeue::time::{Backoff, Clock, ManualClock, SystemClock};
     use requeue::workers::{
-        AsyncTransaction, Failure, Job, JobError, Others, Outcome, Report, WorkerState,
-        WorkerStatus, Workers, WorkersBuilder,
+        Failure, Job, JobError, Others, Outcome, Report, WorkerState, WorkerStatus, Workers,
+        WorkersBuilder,
     };
     #[cfg(feature = "tokio")]
     use requeue::workers::{TaskItem, TaskTransaction, Tasks};

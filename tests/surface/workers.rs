@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use requeue::workers::AnyQueue;
-use requeue::{Job, JobError, Order, Outcome, PushError, Queue, Report, Workers, WorkersBuilder};
+use requeue::{Job, JobError, Order, Outcome, Queue, Report, Workers, WorkersBuilder};
 
 fn pool<O: Order<u8>>(queue: &Queue<u8, O>) -> WorkersBuilder<u8, O> {
     Workers::builder(queue)
@@ -55,22 +55,14 @@ fn threads_run_items_and_batches() {
 fn jobs_have_outcomes() {
     let queue: Queue<Job> = Queue::unbounded();
     let outcome: Outcome<u8> = queue.submit(|| 1).unwrap();
-    let double = queue.wrap(|number: u8| number * 2);
-    let doubled: Result<Outcome<u8>, PushError<u8>> = double(2);
     let (job, direct) = Job::new(|| 3);
     queue.push(job).unwrap();
     let future: Outcome<u8> = queue.submit_async(ready(4)).unwrap();
-    let half = queue.wrap_async(|number: u8| ready(number / 2));
-    let halved: Result<Outcome<u8>, PushError<u8>> = half(2);
     queue.close();
     Workers::builder(&queue).threads(1).run_jobs().join();
     let ended: Result<u8, JobError> = outcome.wait();
     assert_eq!(ended.unwrap(), 1);
-    assert_eq!(doubled.unwrap().wait().unwrap(), 4);
-    assert_eq!(
-        (future.wait().unwrap(), halved.unwrap().wait().unwrap()),
-        (4, 1)
-    );
+    assert_eq!(future.wait().unwrap(), 4);
     assert!(direct.has_ended());
     assert_eq!(direct.wait().unwrap(), 3);
 }
@@ -120,13 +112,11 @@ fn tasks_run_jobs_until_a_future_is_ready() {
         let builder = Workers::builder(&queue).tasks(2);
         let tasks: requeue::Tasks = builder.run_jobs_async().stop_by(stopped);
         let future: Outcome<u8> = queue.submit_async(async { 1 }).unwrap();
-        let wrapped = queue.wrap_async(|number: u8| async move { number + 1 });
-        let wrapped: Result<Outcome<u8>, PushError<u8>> = wrapped(1);
         let (job, made) = Job::new_async(async { 3 });
         queue.push(job).unwrap();
-        let outcomes = (future.await, wrapped.unwrap().await, made.await);
-        assert!(matches!(outcomes, (Ok(1), Ok(2), Ok(3))));
+        let outcomes = (future.await, made.await);
+        assert!(matches!(outcomes, (Ok(1), Ok(3))));
         stop.send(()).unwrap();
-        assert_eq!(tasks.join().await.done, 3);
+        assert_eq!(tasks.join().await.done, 2);
     });
 }

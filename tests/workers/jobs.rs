@@ -210,23 +210,6 @@ fn a_refused_closure_comes_back() {
 }
 
 #[test]
-fn a_wrapped_function_pushes_its_calls() {
-    ends(|| {
-        let (queue, workers) = pool(2);
-        let length = queue.wrap(|text: String| text.len());
-        let (other, text) = (length.clone(), String::from("four"));
-        let outcomes = [length("a".into()).unwrap(), other(text).unwrap()];
-        let lengths = outcomes.map(|outcome| outcome.wait().unwrap());
-        assert_eq!(lengths, [1, 4]);
-        queue.close();
-        let refused = length(String::from("late")).unwrap_err();
-        assert!(refused.is_closed());
-        assert_eq!(refused.into_inner(), "late");
-        assert_eq!(workers.join().done, 2);
-    });
-}
-
-#[test]
 fn jobs_submit_jobs() {
     ends(|| {
         let (queue, workers) = pool(1);
@@ -344,40 +327,15 @@ fn a_refused_future_comes_back() {
 }
 
 #[test]
-fn a_wrapped_async_function_pushes_its_calls() {
-    ends(|| {
-        let (queue, workers) = pool(2);
-        let length = queue.wrap_async(|text: String| later(move || text.len()));
-        let outcome = length("four".into()).unwrap();
-        assert_eq!(outcome.wait().unwrap(), 4);
-        let empty = queue.wrap_async(|text: String| {
-            assert!(!text.is_empty(), "in vain");
-            ready(1)
-        });
-        let error = empty(String::new()).unwrap().wait().unwrap_err();
-        assert_eq!(error.to_string(), "job panicked: in vain");
-        queue.close();
-        let refused = length("late".into()).unwrap_err();
-        assert_eq!(refused.into_inner(), "late");
-        let report = workers.join();
-        assert_eq!((report.done, report.panicked), (1, 1));
-    });
-}
-
-#[test]
 fn every_order_takes_jobs() {
     fn works<O: Order<Job> + 'static>(queue: &Queue<Job, O>) {
         let _workers = Workers::builder(queue).threads(1).run_jobs();
-        let double = queue.wrap(|number: u32| number * 2);
-        let half = queue.wrap_async(|number: u32| ready(number / 2));
         let outcomes = [
             queue.submit(|| 1).unwrap(),
             queue.submit_async(ready(2)).unwrap(),
-            double(3).unwrap(),
-            half(8).unwrap(),
         ];
         let results = outcomes.map(|outcome| outcome.wait().unwrap());
-        assert_eq!(results, [1, 2, 6, 4]);
+        assert_eq!(results, [1, 2]);
     }
     ends(|| {
         works(&Queue::unbounded());

@@ -15,11 +15,12 @@ pub trait Holds: Send {
     /// The type of the items.
     type Item: Send;
     /// An item that the transaction holds.
-    type Held<'t>: DerefMut<Target = Self::Item> + Delivered + Send
-    where
-        Self: 't;
+    type Held<'t>: DerefMut<Target = Self::Item> + Send;
     /// What the functions of a [worker pool](crate::Workers) get beside the item, by reference.
     type View;
+
+    /// How often the item was delivered, including this time.
+    fn attempts(item: &Self::Held<'_>) -> u32;
 
     /// The transaction as the functions of a worker pool get it.
     fn view(&self) -> &Self::View;
@@ -29,12 +30,6 @@ pub trait Holds: Send {
     fn lend(&mut self, lent: bool) {
         let _ = lent;
     }
-}
-
-/// An item that a transaction holds.
-pub trait Delivered {
-    /// How often the item was delivered, including this time.
-    fn attempts(&self) -> u32;
 }
 
 /// A transaction whose [`lend`](Holds::lend) lends the [cell](super::cell::LocalCell) that is all it has.
@@ -129,7 +124,7 @@ impl<X: Holds + 'static> KeptRef<X> {
     }
 
     pub(crate) fn attempts(&self) -> u32 {
-        self.held().attempts()
+        X::attempts(self.held())
     }
 
     /// Gives the item to `settle`, with the transaction, and keeps the value alive until that returns.

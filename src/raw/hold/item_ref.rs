@@ -11,7 +11,8 @@ pub(crate) struct ItemRef<'t, T> {
     /// that end a delivery do.
     item: NonNull<T>,
     attempts: u32,
-    borrow: PhantomData<&'t mut T>,
+    /// As `&'t mut T`, but nothing requires that `T` outlives `'t`: functions for any lifetime take such a reference.
+    borrow: PhantomData<(&'t (), fn(T) -> T)>,
 }
 
 // SAFETY: it is used as a `&mut T`.
