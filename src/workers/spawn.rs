@@ -185,15 +185,16 @@ where
     /// by threads.
     ///
     /// ```
-    /// use futures::executor::ThreadPool;
+    /// use futures::executor::block_on;
     /// use requeue::{Queue, Workers};
+    /// use std::thread;
     ///
     /// let queue = Queue::unbounded();
     /// queue.push(7)?;
     /// queue.close();
-    /// let executor = ThreadPool::new()?;
+    /// let spawn = |worker| drop(thread::spawn(|| block_on(worker)));
     /// let builder = Workers::builder(&queue).threads(2);
-    /// let workers = builder.run_on(|worker| executor.spawn_ok(worker), |number, _tx| async move {
+    /// let workers = builder.run_on(spawn, |number, _tx| async move {
     ///     if *number == 7 { Ok(()) } else { Err("another number") }
     /// });
     /// assert_eq!(workers.join().done, 1);
