@@ -40,9 +40,9 @@ impl Batch {
         Self { linger, ..self }
     }
 
-    /// A task waits no longer than `timeout` from now on.
-    pub(crate) fn within(self, timeout: Duration, time: &Time) -> Self {
-        let until = Some(time.after(timeout));
+    /// A task waits no longer than this, from now on.
+    pub(crate) fn within(self, wait: Wait, time: &Time) -> Self {
+        let until = wait.end(time);
         Self { until, ..self }
     }
 

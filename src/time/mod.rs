@@ -16,7 +16,7 @@ mod wait;
 pub use backoff::Backoff;
 pub use clock::{Clock, SystemClock};
 pub use manual::ManualClock;
-pub(crate) use wait::Wait;
+pub use wait::Wait;
 
 use std::sync::Arc;
 use std::task::Waker;

@@ -1,21 +1,48 @@
 //! How long a call waits.
 
-use std::time::Duration;
+use super::Time;
+use std::time::{Duration, Instant};
 
-/// How long a call waits for an item, for room, or for the queue to be idle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wait {
+/// How long a call waits for an item, for room, or until a queue is idle.
+///
+/// Each value is a form of the verbs that wait: `pop` waits [`Never`](Self::Never), `pop_blocking`
+/// [`Forever`](Self::Forever), and `pop_timeout` [`For`](Self::For) a duration. As a value it is a parameter of code that
+/// does not choose the form itself.
+///
+/// ```
+/// use requeue::Wait;
+/// use std::time::Duration;
+///
+/// let limit_from_settings: Option<Duration> = None;
+/// let wait = limit_from_settings.map_or(Wait::Forever, Wait::For);
+/// assert_eq!(wait, Wait::Forever);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Wait {
     /// One attempt.
     Never,
-    /// By the clock of the queue; one attempt if it is zero.
+    /// By the clock of the queue, from the call on. Zero is one attempt.
     For(Duration),
+    /// Until this instant of the clock of the queue. One attempt if it is past.
+    Until(Instant),
+    /// Until there is a result.
     Forever,
 }
 
 impl Wait {
-    /// Whether one attempt is all.
+    /// Whether it is known, without a look at the clock, that one attempt is all.
     #[inline]
     pub(crate) fn is_over(self) -> bool {
         matches!(self, Self::Never | Self::For(Duration::ZERO))
+    }
+
+    /// The time at which a wait that begins now ends, if it ever does.
+    pub(crate) fn end(self, time: &Time) -> Option<u64> {
+        match self {
+            Self::Never => Some(0),
+            Self::For(timeout) => Some(time.after(timeout)),
+            Self::Until(deadline) => Some(time.nanos(deadline)),
+            Self::Forever => None,
+        }
     }
 }

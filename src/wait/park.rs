@@ -24,11 +24,7 @@ impl<'t> Deadline<'t> {
 
     /// The deadline of a wait that begins now.
     pub(crate) fn of(wait: Wait, time: &'t Time) -> Self {
-        Self(match wait {
-            Wait::Never => Some((time, 0)),
-            Wait::For(timeout) => Some((time, time.after(timeout))),
-            Wait::Forever => None,
-        })
+        Self(wait.end(time).map(|end| (time, end)))
     }
 
     fn is_over(self) -> bool {

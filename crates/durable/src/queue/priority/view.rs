@@ -225,43 +225,6 @@ macro_rules! views {
             pub fn after($($by)+ self, delay: Duration) -> PushWith<$target> {
                 PushWith::new(self).after(delay)
             }
-
-            /// Pushes an item with a priority, and a time before which it is not delivered: short for
-            /// [`priority`](Self::priority) and [`at`](Self::at).
-            ///
-            /// # Errors
-            ///
-            /// As [`PushWith::push`].
-            pub fn push_with(
-                $($by)+ self,
-                priority: u16,
-                not_before: Option<Instant>,
-                item: T,
-            ) -> Result<Ticket, PushError<T>> {
-                let view = self.priority(priority);
-                match not_before {
-                    Some(at) => view.at(at).push(item),
-                    None => view.push(item),
-                }
-            }
-
-            /// Pushes an item that is not delivered before `at`: short for [`at`](Self::at).
-            ///
-            /// # Errors
-            ///
-            /// As [`PushWith::push`].
-            pub fn push_at($($by)+ self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-                self.at(at).push(item)
-            }
-
-            /// Pushes an item that is not delivered before so long after the push: short for [`after`](Self::after).
-            ///
-            /// # Errors
-            ///
-            /// As [`PushWith::push`].
-            pub fn push_after($($by)+ self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-                self.after(delay).push(item)
-            }
         }
     };
 }
