@@ -36,10 +36,10 @@ verb! {
     /// # Errors
     ///
     /// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none.
-    timed: "As [`pop_any`]", "an item, by the clock of the first queue",
-    /// use requeue::pop_any_timeout;
+    timed: "Pops from the first of several queues that has an item", "one, by the clock of the first queue",
+    /// use requeue::*;
     ///
-    /// let (a, b) = (requeue::Queue::<u32>::unbounded(), requeue::Queue::unbounded());
+    /// let (a, b) = (Queue::<u32>::unbounded(), Queue::unbounded());
     nothing = (&mut [a.handle(), b.handle()]);
     /// assert!(nothing.unwrap_err().is_empty());
     /// ```
@@ -112,10 +112,10 @@ verb! {
     /// # Panics
     ///
     /// If one of the transactions [is borrowed](crate::Transaction#borrowing) or listed twice.
-    timed: "As [`hold_any`]", "an item, by the clock of the first queue",
-    /// use requeue::hold_any_timeout;
+    timed: "Pops from the first of several queues that has an item, and holds it", "one, by the clock of the first queue",
+    /// use requeue::*;
     ///
-    /// let (a, b) = (requeue::Queue::<u32>::unbounded(), requeue::Queue::unbounded());
+    /// let (a, b) = (Queue::<u32>::unbounded(), Queue::unbounded());
     /// let (mut a, mut b) = (a.handle(), b.handle());
     nothing = ([&a.begin(), &b.begin()]);
     /// assert!(nothing.unwrap_err().is_empty());
