@@ -2,15 +2,14 @@
 
 use super::JobError;
 use crate::sync::{lock, swallow_panic, Mutex};
-use crate::time::{Time, Wait};
-use crate::wait::{block, Deadline};
+use crate::time::Time;
+use crate::wait::{block, Deadline, WakeTarget};
 use std::fmt;
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 /// The outcome of a [`Job`](crate::Job): wait for it on a thread, or await it as a future in a task. The
 /// future needs no particular runtime. Dropping it does not affect the job.
@@ -67,25 +66,23 @@ impl<R> Outcome<R> {
         }
     }
 
-    /// Waits until the job has ended, for at most `timeout`.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let (mut job, outcome) = requeue::Job::new(|| 7);
-    /// let outcome = outcome.wait_timeout(Duration::ZERO).unwrap_err();
-    /// job.run();
-    /// assert_eq!(outcome.wait_timeout(Duration::ZERO).unwrap()?, 7);
-    /// # Ok::<(), requeue::JobError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Returns `self`, to wait again, if the timeout elapses. The inner result is that of [`wait`](Self::wait).
-    pub fn wait_timeout(self, timeout: Duration) -> Result<Result<R, JobError>, Self> {
-        let time = Time::system();
-        let deadline = Deadline::of(Wait::For(timeout), &time);
-        block(deadline, |wake_target| self.poll_ended(wake_target.waker)).ok_or(self)
+    verb! {
+        wait(self) -> Result<Result<R, JobError>, Self>, |wait| {
+            let (time, poll) = (Time::system(), |to: &WakeTarget<'_>| self.poll_ended(to.waker));
+            block(Deadline::of(wait, &time), poll).ok_or(self)
+        };
+        timed: "Returns the result of the job", "it",
+        /// let (mut job, outcome) = requeue::Job::new(|| 7);
+        waiting = outcome();
+        /// let outcome = waiting.unwrap_err(); // it has not run
+        /// job.run();
+        /// assert_eq!(outcome.wait_timeout(Duration::ZERO).unwrap()?, 7);
+        /// # Ok::<(), requeue::JobError>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// Returns `self`, to wait again, if the job has not ended in time. The inner result is that of [`wait`](Self::wait).
     }
 
     /// Whether the job has ended.
