@@ -63,8 +63,9 @@ macro_rules! forms {
             $blocking $generics $args () -> $result { let $wait = $crate::Wait::Forever; $body }
         })?
         $($crate::form! {
-            #[doc = concat!($does, ", and waits up to `timeout` for ", $what, ". Zero tries once;")]
-            /// [`Duration::MAX`](std::time::Duration::MAX) waits forever.
+            #[doc = concat!($does, ", and waits up to `timeout` for ", $what, ".")]
+            /// Zero tries once; [`Duration::MAX`](std::time::Duration::MAX) waits forever.
+            #[doc = concat!("Otherwise as `", stringify!($blocking), "`.")]
             ///
             /// ```
             /// use std::time::Duration;

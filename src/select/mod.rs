@@ -117,7 +117,8 @@ verb! {
     ///
     /// let (a, b) = (Queue::<u32>::unbounded(), Queue::unbounded());
     /// let (mut a, mut b) = (a.handle(), b.handle());
-    nothing = ([&a.begin(), &b.begin()]);
+    /// let (first, second) = (a.begin(), b.begin());
+    nothing = ([&first, &second]);
     /// assert!(nothing.unwrap_err().is_empty());
     /// ```
     ///

@@ -133,7 +133,8 @@ requeue::verb! {
     /// # let directory = tempfile::tempdir()?;
     /// # let store = requeue_durable::Store::open(directory.path())?;
     /// let (mut a, mut b) = (store.queue::<u32>("a")?.handle(), store.queue("b")?.handle());
-    nothing = ([&a.begin(), &b.begin()]);
+    /// let (first, second) = (a.begin(), b.begin());
+    nothing = ([&first, &second]);
     /// assert!(nothing.unwrap_err().is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
