@@ -4,8 +4,10 @@ use super::future::PushWithAsync;
 use super::options::PushOptions;
 use super::target::PushTo;
 use super::PriorityError;
+use crate::core::Local;
 use crate::order::priority::{Priority, Ticket};
 use crate::time::Wait;
+use crate::PushError;
 use std::iter;
 use std::time::{Duration, Instant};
 
@@ -141,35 +143,60 @@ impl<P: PushTo> PushWith<P> {
         })
     }
 
-    verb! {
-        push(mut self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>>, |wait| match self.options() {
-            Some(options) => {
-                let ticket = Ticket::new();
-                self.target.push(item, options, ticket, wait)?;
-                Ok(ticket)
-            }
-            None => Err(PriorityError::OutOfRange(item)),
+    /// Pushes an item by `put`. One that does not wait has a function of its own: as a case of [`Wait`] it would cost
+    /// more instructions.
+    #[inline]
+    #[track_caller]
+    fn push_by(
+        mut self,
+        item: P::Item,
+        put: impl FnOnce(
+            &mut Local<P::Item, P::Order>,
+            P::Item,
+            PushOptions,
+            Ticket,
+        ) -> Result<(), PushError<P::Item>>,
+    ) -> Result<Ticket, PriorityError<P::Item>> {
+        let Some(options) = self.options() else {
+            return Err(PriorityError::OutOfRange(item));
         };
-        now:
-        /// Pushes an item.
-        ///
-        /// ```
-        /// let queue = requeue::PriorityQueue::by_priority();
-        /// let ticket = queue.priority(2).push("normal")?;
-        /// queue.priority(1).push("urgent")?;
-        /// assert!(queue.reprioritize(ticket, 3)?);
-        /// assert_eq!(queue.pop()?, "urgent");
-        /// # Ok::<(), Box<dyn std::error::Error>>(())
-        /// ```
-        ///
-        /// # Errors
-        ///
-        /// As [for the view](PushWith#errors).
-        ///
-        /// # Panics
-        ///
-        /// As [for the view](PushWith#panics).
-        #[inline]
+        let ticket = Ticket::new();
+        self.target
+            .with_local(|local| put(local, item, options, ticket))?;
+        Ok(ticket)
+    }
+
+    /// Pushes an item.
+    ///
+    /// ```
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// let ticket = queue.priority(2).push("normal")?;
+    /// queue.priority(1).push("urgent")?;
+    /// assert!(queue.reprioritize(ticket, 3)?);
+    /// assert_eq!(queue.pop()?, "urgent");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [for the view](PushWith#errors).
+    ///
+    /// # Panics
+    ///
+    /// As [for the view](PushWith#panics).
+    #[inline]
+    #[track_caller]
+    pub fn push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
+        self.push_by(item, |local, item, options, ticket| {
+            local.put(item, P::PUT, options.register(ticket))
+        })
+    }
+
+    verb! {
+        push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>>,
+            |wait| self.push_by(item, |mut local, item, options, ticket| {
+                Local::put_waiting(&mut local, item, P::PUT, wait, options.register(ticket))
+            });
         blocking:
         /// Pushes an item, and waits for room if there is none.
         ///
