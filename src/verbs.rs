@@ -64,6 +64,7 @@ macro_rules! forms {
         })?
         $($crate::form! {
             #[doc = concat!($does, ", and waits up to `timeout` for ", $what, ".")]
+            ///
             /// Zero tries once; [`Duration::MAX`](std::time::Duration::MAX) waits forever.
             #[doc = concat!("Otherwise as `", stringify!($blocking), "`.")]
             ///

@@ -74,7 +74,7 @@ impl<T, O: Order<T>> Queue<T, O> {
 
     fn wait_until_idle(&self, wait: Wait) -> bool {
         let shared = self.shared();
-        if wait.is_over() {
+        if wait.is_over(&shared.time) {
             shared.release_due();
             return shared.is_idle();
         }

@@ -30,10 +30,14 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// Whether it is known, without a look at the clock, that one attempt is all.
+    /// Whether one attempt is all. Reads the clock only for an instant.
     #[inline]
-    pub(crate) fn is_over(self) -> bool {
-        matches!(self, Self::Never | Self::For(Duration::ZERO))
+    pub(crate) fn is_over(self, time: &Time) -> bool {
+        match self {
+            Self::Never | Self::For(Duration::ZERO) => true,
+            Self::Until(deadline) => time.now() >= time.nanos(deadline),
+            Self::For(_) | Self::Forever => false,
+        }
     }
 
     /// The time at which a wait that begins now ends, if it ever does.
