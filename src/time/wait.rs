@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// How long a call waits for an item, for room, or until a queue is idle.
 ///
 /// Each value is a form of the verbs that wait: `pop` waits [`Never`](Self::Never), `pop_blocking`
-/// [`Forever`](Self::Forever), and `pop_timeout` [`For`](Self::For) a duration. As a value it is a parameter of code that
-/// does not choose the form itself.
+/// [`Forever`](Self::Forever), `pop_timeout` [`For`](Self::For) a duration, and `pop_deadline` [`Until`](Self::Until) an
+/// instant. As a value it is a parameter of code that does not choose the form itself.
 ///
 /// ```
 /// use requeue::Wait;

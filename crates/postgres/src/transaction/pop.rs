@@ -97,6 +97,19 @@ impl PgTransaction<'_> {
         self.pop_waiting(queue, Wait::For(timeout)).await
     }
 
+    /// Takes the next item; waits for one until `deadline`. Otherwise as [`pop_wait`](Self::pop_wait).
+    ///
+    /// # Errors
+    ///
+    /// As for [`pop`](Self::pop).
+    pub async fn pop_deadline<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        deadline: std::time::Instant,
+    ) -> Result<Option<PgItem<T>>, Error> {
+        self.pop_waiting(queue, Wait::Until(deadline)).await
+    }
+
     pub(super) async fn pop_waiting<T: 'static>(
         &mut self,
         queue: &PgQueue<T>,
