@@ -159,57 +159,47 @@ impl<T> Sender<T> {
         self.0 .0.push(item)
     }
 
-    /// Pushes an item, and waits for room if there is none: see [`Queue::push_blocking`].
-    ///
-    /// ```
-    /// let (sender, receiver) = requeue::channel::bounded(1);
-    /// sender.push_blocking("job")?;
-    /// assert_eq!(receiver.pop()?, "job");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Closed`] with the item, also if the queue is closed during the wait.
-    #[doc(alias = "send")]
-    pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        self.0 .0.push_blocking(item)
-    }
-
-    /// Pushes an item, and waits up to `timeout` for room: see [`Queue::push_timeout`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let (sender, receiver) = requeue::channel::bounded(1);
-    /// sender.push(1)?;
-    /// assert!(sender.push_timeout(2, Duration::from_millis(1)).unwrap_err().is_full());
-    /// # drop(receiver);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] on timeout, [`PushError::Closed`] as for [`Sender::push`].
-    #[doc(alias = "send_timeout")]
-    pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.0 .0.push_timeout(item, timeout)
-    }
-
-    /// A future that pushes the item when there is room, cancel safe: see [`Queue::push_async`]. It does not count as
-    /// a sender.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let (sender, receiver) = requeue::channel::bounded(1);
-    /// sender.push_async("job").await?;
-    /// assert_eq!(receiver.pop_async().await?, "job");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    #[doc(alias = "send_async")]
-    pub fn push_async(&self, item: T) -> OwnedPush<T> {
-        self.0 .0.push_async(item)
+    verb! {
+        push(&self, item: T) -> Result<(), PushError<T>>, |wait| self.0 .0.push_waiting(item, wait);
+        blocking:
+        /// Pushes an item, and waits for room if there is none: see [`Queue::push_blocking`].
+        ///
+        /// ```
+        /// let (sender, receiver) = requeue::channel::bounded(1);
+        /// sender.push_blocking("job")?;
+        /// assert_eq!(receiver.pop()?, "job");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Closed`] with the item, also if the queue is closed during the wait.
+        #[doc(alias = "send")]
+        timed: "Pushes an item", "room",
+        #[doc(alias = "send_timeout")]
+        /// let (sender, _receiver) = requeue::channel::bounded(1);
+        /// sender.push(1)?;
+        refused = sender(2);
+        /// assert!(refused.unwrap_err().is_full());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] on timeout, [`PushError::Closed`] as for [`Sender::push`].
+        async(&self, item: T) -> OwnedPush<T> { self.0 .0.push_async(item) }
+        /// A future that pushes the item when there is room, cancel safe: see [`Queue::push_async`]. It does not count as
+        /// a sender.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let (sender, receiver) = requeue::channel::bounded(1);
+        /// sender.push_async("job").await?;
+        /// assert_eq!(receiver.pop_async().await?, "job");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
+        #[doc(alias = "send_async")]
     }
 
     /// Pushes all items at once: see [`Queue::push_batch`].
@@ -231,63 +221,46 @@ impl<T> Sender<T> {
         self.0 .0.push_batch(items)
     }
 
-    /// Pushes all items at once, and waits until there is room for all of them: see
-    /// [`Queue::push_batch_blocking`].
-    ///
-    /// ```
-    /// let (sender, receiver) = requeue::channel::bounded(2);
-    /// sender.push_batch_blocking([1, 2])?;
-    /// assert!(receiver.drain().eq([1, 2]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`Queue::push_batch_blocking`]: all items come back.
-    pub fn push_batch_blocking(
-        &self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        self.0 .0.push_batch_blocking(items)
-    }
-
-    /// Pushes all items at once, and waits up to `timeout` until there is room for all of them: see
-    /// [`Queue::push_batch_timeout`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let (sender, _receiver) = requeue::channel::bounded(2);
-    /// sender.push(1)?;
-    /// let refused = sender.push_batch_timeout([2, 3], Duration::from_millis(1));
-    /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`Queue::push_batch_timeout`]: all items come back.
-    pub fn push_batch_timeout(
-        &self,
-        items: impl IntoIterator<Item = T>,
-        timeout: Duration,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        self.0 .0.push_batch_timeout(items, timeout)
-    }
-
-    /// A future that pushes all items at once when there is room for all of them, cancel safe: see
-    /// [`Queue::push_batch_async`]. It does not count as a sender.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let (sender, receiver) = requeue::channel::bounded(2);
-    /// sender.push_batch_async([1, 2]).await?;
-    /// assert!(receiver.drain().eq([1, 2]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn push_batch_async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T> {
-        self.0 .0.push_batch_async(items)
+    verb! {
+        push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
+            |wait| self.0 .0.push_batch_waiting(items, wait);
+        blocking:
+        /// Pushes all items at once, and waits until there is room for all of them: see
+        /// [`Queue::push_batch_blocking`].
+        ///
+        /// ```
+        /// let (sender, receiver) = requeue::channel::bounded(2);
+        /// sender.push_batch_blocking([1, 2])?;
+        /// assert!(receiver.drain().eq([1, 2]));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As for [`Queue::push_batch_blocking`]: all items come back.
+        timed: "Pushes all items at once", "room for all of them",
+        /// let (sender, _receiver) = requeue::channel::bounded(2);
+        /// sender.push(1)?;
+        refused = sender([2, 3]);
+        /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As for [`Queue::push_batch_timeout`]: all items come back.
+        async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T> { self.0 .0.push_batch_async(items) }
+        /// A future that pushes all items at once when there is room for all of them, cancel safe: see
+        /// [`Queue::push_batch_async`]. It does not count as a sender.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let (sender, receiver) = requeue::channel::bounded(2);
+        /// sender.push_batch_async([1, 2]).await?;
+        /// assert!(receiver.drain().eq([1, 2]));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 
     /// A clone of the queue: for handles, transactions, statistics and all other functions. It does not count as a
@@ -329,54 +302,44 @@ impl<T> Receiver<T> {
         self.0 .0.pop()
     }
 
-    /// Pops an item, and waits for one if there is none: see [`Queue::pop_blocking`].
-    ///
-    /// ```
-    /// let (sender, receiver) = requeue::channel::unbounded();
-    /// std::thread::spawn(move || sender.push(1));
-    /// assert_eq!(receiver.pop_blocking(), Ok(1));
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PopError::Closed`] as for [`Receiver::pop`].
-    #[doc(alias = "recv")]
-    pub fn pop_blocking(&self) -> Result<T, PopError> {
-        self.0 .0.pop_blocking()
-    }
-
-    /// Pops an item, and waits up to `timeout` for one: see [`Queue::pop_timeout`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let (sender, receiver) = requeue::channel::unbounded::<u32>();
-    /// assert!(receiver.pop_timeout(Duration::from_millis(1)).unwrap_err().is_empty());
-    /// # drop(sender);
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PopError::Empty`] on timeout; [`PopError::Closed`] as for [`Receiver::pop`].
-    #[doc(alias = "recv_timeout")]
-    pub fn pop_timeout(&self, timeout: Duration) -> Result<T, PopError> {
-        self.0 .0.pop_timeout(timeout)
-    }
-
-    /// A future that pops an item when there is one, cancel safe: see [`Queue::pop_async`]. It does not count as a
-    /// receiver.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let (sender, receiver) = requeue::channel::unbounded();
-    /// sender.push("job")?;
-    /// assert_eq!(receiver.pop_async().await?, "job");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    #[doc(alias = "recv_async")]
-    pub fn pop_async(&self) -> OwnedPop<T> {
-        self.0 .0.pop_async()
+    verb! {
+        pop(&self) -> Result<T, PopError>, |wait| self.0 .0.pop_waiting(wait);
+        blocking:
+        /// Pops an item, and waits for one if there is none: see [`Queue::pop_blocking`].
+        ///
+        /// ```
+        /// let (sender, receiver) = requeue::channel::unbounded();
+        /// std::thread::spawn(move || sender.push(1));
+        /// assert_eq!(receiver.pop_blocking(), Ok(1));
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PopError::Closed`] as for [`Receiver::pop`].
+        #[doc(alias = "recv")]
+        timed: "Pops an item", "one",
+        #[doc(alias = "recv_timeout")]
+        /// let (_sender, receiver) = requeue::channel::unbounded::<u32>();
+        popped = receiver();
+        /// assert!(popped.unwrap_err().is_empty());
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PopError::Empty`] on timeout; [`PopError::Closed`] as for [`Receiver::pop`].
+        async(&self) -> OwnedPop<T> { self.0 .0.pop_async() }
+        /// A future that pops an item when there is one, cancel safe: see [`Queue::pop_async`]. It does not count as a
+        /// receiver.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let (sender, receiver) = requeue::channel::unbounded();
+        /// sender.push("job")?;
+        /// assert_eq!(receiver.pop_async().await?, "job");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
+        #[doc(alias = "recv_async")]
     }
 
     /// Pops up to `max` items into `items`, without waiting, and returns their number: see [`Queue::pop_batch`].
@@ -393,61 +356,43 @@ impl<T> Receiver<T> {
         self.0 .0.pop_batch(max, items)
     }
 
-    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them: see
-    /// [`Queue::pop_batch_blocking`].
-    ///
-    /// ```
-    /// let (sender, receiver) = requeue::channel::unbounded();
-    /// sender.push_batch([1, 2, 3])?;
-    /// let mut items = Vec::new();
-    /// assert_eq!(receiver.pop_batch_blocking(1, 10, &mut items), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pop_batch_blocking(&self, min: usize, max: usize, items: &mut Vec<T>) -> usize {
-        self.0 .0.pop_batch_blocking(min, max, items)
-    }
-
-    /// Pops up to `max` items into `items`, and waits up to `timeout` until there are at least `min` of them: see
-    /// [`Queue::pop_batch_timeout`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let (sender, receiver) = requeue::channel::unbounded();
-    /// sender.push(1)?;
-    /// let mut items = Vec::new();
-    /// assert_eq!(receiver.pop_batch_timeout(2, 10, &mut items, Duration::from_millis(1)), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pop_batch_timeout(
-        &self,
-        min: usize,
-        max: usize,
-        items: &mut Vec<T>,
-        timeout: Duration,
-    ) -> usize {
-        self.0 .0.pop_batch_timeout(min, max, items, timeout)
-    }
-
-    /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them, cancel
-    /// safe: see [`Queue::pop_batch_async`]. It does not count as a receiver.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let (sender, receiver) = requeue::channel::unbounded();
-    /// sender.push_batch([1, 2, 3])?;
-    /// let mut items = Vec::new();
-    /// assert_eq!(receiver.pop_batch_async(1, 10, &mut items).await, 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn pop_batch_async<'i>(
-        &self,
-        min: usize,
-        max: usize,
-        items: &'i mut Vec<T>,
-    ) -> TakeBatchAsync<'i, T> {
-        self.0 .0.pop_batch_async(min, max, items)
+    verb! {
+        pop_batch(&self, min: usize, max: usize, items: &mut Vec<T>) -> usize,
+            |wait| self.0 .0.pop_batch_waiting(min, max, items, wait);
+        blocking:
+        /// Pops up to `max` items into `items`, and waits until there are at least `min` of them: see
+        /// [`Queue::pop_batch_blocking`].
+        ///
+        /// ```
+        /// let (sender, receiver) = requeue::channel::unbounded();
+        /// sender.push_batch([1, 2, 3])?;
+        /// let mut items = Vec::new();
+        /// assert_eq!(receiver.pop_batch_blocking(1, 10, &mut items), 3);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        timed: "Pops up to `max` items into `items`", "the first `min` of them",
+        /// let (sender, receiver) = requeue::channel::unbounded();
+        /// sender.push(1)?;
+        /// let mut items = Vec::new();
+        popped = receiver(2, 10, &mut items);
+        /// assert_eq!(popped, 1); // fewer than 2
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        async<'i>(&self, min: usize, max: usize, items: &'i mut Vec<T>) -> TakeBatchAsync<'i, T> {
+            self.0 .0.pop_batch_async(min, max, items)
+        }
+        /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them, cancel
+        /// safe: see [`Queue::pop_batch_async`]. It does not count as a receiver.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let (sender, receiver) = requeue::channel::unbounded();
+        /// sender.push_batch([1, 2, 3])?;
+        /// let mut items = Vec::new();
+        /// assert_eq!(receiver.pop_batch_async(1, 10, &mut items).await, 3);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 
     /// As [`pop_batch_async`](Self::pop_batch_async), but ready after `timeout` at the latest: see

@@ -138,6 +138,10 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit words");
 
+// Before all modules that use its macro.
+#[macro_use]
+mod verbs;
+
 // First, since rustdoc shows the methods of a type in the order of their modules, and `queue` has more for some orders.
 mod handle;
 mod transaction;
@@ -223,9 +227,7 @@ pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};
 pub use queue::Restore;
 pub use queue::{Builder, DeadLetters, Queue};
 pub use rate::{Limiter, Pace, RateSlot, WeakPace};
-pub use select::{
-    hold_any, hold_any_async, hold_any_timeout, pop_any, pop_any_async, pop_any_timeout,
-};
+pub use select::*;
 pub use stats::{DeliveryId, Held, Imbalance, Stats};
 #[doc(inline)]
 pub use time::{Backoff, Clock, ManualClock, SystemClock, Wait};

@@ -169,7 +169,7 @@ fn the_wait_of_a_scheduled_item_begins_when_it_is_due() {
     metrics::with_local_recorder(&log, || {
         let queue = settings().clock(clock.clone()).by_priority().build();
         let later = Duration::from_secs(100);
-        queue.push_after(later, 1).unwrap();
+        queue.after(later).push(1).unwrap();
         queue.push(2).unwrap();
         clock.advance(Duration::from_secs(4));
         let mut worker = queue.handle();

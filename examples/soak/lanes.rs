@@ -54,7 +54,7 @@ impl Put for ByPriority {
     }
 
     fn stage(tx: &Transaction<'_, Job, Self>, job: Job) -> bool {
-        tx.push_with(job.priority, None, job).is_ok()
+        tx.priority(job.priority).push(job).is_ok()
     }
 
     fn prepared(job: Job) -> Job {

@@ -9,7 +9,7 @@ use crate::raw::Lend;
 use crate::{Item, OwnedTransaction, PushError, Queue, Transaction, Wait};
 use std::future::{ready, Future};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 impl<T: Send, O: Order<T>> Backend for Queue<T, O> {
     type Item = T;
@@ -92,15 +92,7 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
         max: usize,
         wait: Wait,
     ) -> impl Future<Output = Result<Vec<Item<'_, T>>, Self::Error>> + Send {
-        let popping = match wait {
-            Wait::Never => self.pop_batch_timeout_async(1, max, Duration::ZERO),
-            Wait::For(timeout) => self.pop_batch_timeout_async(1, max, timeout),
-            Wait::Until(deadline) => {
-                let now = self.local().shared().time.clock_now();
-                self.pop_batch_timeout_async(1, max, deadline.saturating_duration_since(now))
-            }
-            Wait::Forever => self.pop_batch_async(1, max),
-        };
+        let popping = self.pop_batch_within(1, max, wait);
         async move { Ok(popping.await.collect()) }
     }
 

@@ -8,7 +8,6 @@ use crate::raw::{Gathering, HeldItems};
 use crate::time::{Time, Wait};
 use crate::wait::WakeTarget;
 use std::task::Poll;
-use std::time::Duration;
 
 /// The progress of a batch: how many items it wants and has taken, and until when a task waits for them.
 #[derive(Clone, Copy)]
@@ -30,9 +29,9 @@ impl Batch {
         }
     }
 
-    /// A task waits no longer than `timeout` from now on.
-    pub(crate) fn within(self, timeout: Duration, time: &Time) -> Self {
-        let until = Some(time.after(timeout));
+    /// A task waits no longer than this, from now on.
+    pub(crate) fn within(self, wait: Wait, time: &Time) -> Self {
+        let until = wait.end(time);
         Self { until, ..self }
     }
 

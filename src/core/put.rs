@@ -140,7 +140,7 @@ impl<T, O: Order<T>> Local<T, O> {
         wait: Wait,
         register: impl Register<T, O>,
     ) -> Result<(), PushError<T>> {
-        if wait.is_over() {
+        if wait.is_over(&user.shared.time) {
             return user.put(item, put, register);
         }
         let worth = user.is_worth_waiting(slice::from_ref(&item));

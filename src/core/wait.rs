@@ -55,7 +55,7 @@ where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
-    if wait.is_over() {
+    if wait.is_over(&user.shared.time) {
         return attempt(user);
     }
     if user.finds_item_at_once() {
@@ -93,7 +93,7 @@ where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
-    if wait.is_over() || !worth {
+    if !worth || wait.is_over(&user.shared.time) {
         return attempt(user);
     }
     let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();

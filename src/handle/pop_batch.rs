@@ -24,82 +24,59 @@ impl<T, O: Order<T>> Handle<T, O> {
         self.local().pop_batch(max, items)
     }
 
-    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them. Returns their number.
-    ///
-    /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and drained. Items are popped as they
-    /// arrive, and each pop is committed at once.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch(1..=3)?;
-    /// let mut items = Vec::new();
-    /// assert_eq!(handle.pop_batch_blocking(2, 10, &mut items), 3);
-    /// queue.close();
-    /// assert_eq!(handle.pop_batch_blocking(2, 10, &mut items), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pop_batch_blocking(&mut self, min: usize, max: usize, items: &mut Vec<T>) -> usize {
-        let batch = Batch::new(min, max);
-        self.local().pop_batch_waiting(batch, Wait::Forever, items)
-    }
-
-    /// As [`Handle::pop_batch_blocking`], but waits no longer than `timeout`, after which there may be fewer than
-    /// `min`.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch(1..=3)?;
-    /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
-    /// assert_eq!(handle.pop_batch_timeout(5, 10, &mut items, moment), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pop_batch_timeout(
-        &mut self,
-        min: usize,
-        max: usize,
-        items: &mut Vec<T>,
-        timeout: Duration,
-    ) -> usize {
-        let batch = Batch::new(min, max);
-        self.local()
-            .pop_batch_waiting(batch, Wait::For(timeout), items)
-    }
-
-    /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them. Its
-    /// output is that of [`Handle::pop_batch_blocking`].
-    ///
-    /// Cancel safe: popped items are in `items` at once, and stay there if the future is dropped or forgotten early.
-    /// It pops only while it is polled.
-    ///
-    /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
-    /// wake-up](crate::guide::waiting#cancel-safety).
-    ///
-    /// ```
-    /// use futures::FutureExt;
-    ///
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch(1..=3)?;
-    /// let mut items = Vec::new();
-    /// assert_eq!(handle.pop_batch_async(2, 2, &mut items).await, 2);
-    /// assert_eq!(handle.pop_batch_async(5, 10, &mut items).now_or_never(), None);
-    /// assert_eq!(items, [1, 2, 3]); // nothing is lost
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn pop_batch_async<'h>(
-        &'h mut self,
-        min: usize,
-        max: usize,
-        items: &'h mut Vec<T>,
-    ) -> TakeBatchAsync<'h, T, O> {
-        let cell = AnyCell::Borrowed(self.cell());
-        TakeBatchAsync::new(cell, Batch::new(min, max), items)
+    verb! {
+        pop_batch(&mut self, min: usize, max: usize, items: &mut Vec<T>) -> usize,
+            |wait| self.local().pop_batch_waiting(Batch::new(min, max), wait, items);
+        blocking:
+        /// Pops up to `max` items into `items`, and waits until there are at least `min` of them. Returns their number.
+        ///
+        /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and drained. Items are popped as they
+        /// arrive, and each pop is committed at once.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::unbounded();
+        /// let mut handle = queue.handle();
+        /// handle.push_batch(1..=3)?;
+        /// let mut items = Vec::new();
+        /// assert_eq!(handle.pop_batch_blocking(2, 10, &mut items), 3);
+        /// queue.close();
+        /// assert_eq!(handle.pop_batch_blocking(2, 10, &mut items), 0);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        timed: "Pops up to `max` items into `items`", "the first `min` of them",
+        /// let queue = requeue::Queue::unbounded();
+        /// queue.push_batch(1..=3)?;
+        /// let (mut handle, mut items) = (queue.handle(), Vec::new());
+        popped = handle(5, 10, &mut items);
+        /// assert_eq!(popped, 3); // fewer than 5
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        async<'h>(&'h mut self, min: usize, max: usize, items: &'h mut Vec<T>) -> TakeBatchAsync<'h, T, O> {
+            TakeBatchAsync::new(AnyCell::Borrowed(self.cell()), Batch::new(min, max), items)
+        }
+        /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them. Its
+        /// output is that of [`Handle::pop_batch_blocking`].
+        ///
+        /// Cancel safe: popped items are in `items` at once, and stay there if the future is dropped or forgotten early.
+        /// It pops only while it is polled.
+        ///
+        /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
+        /// wake-up](crate::guide::waiting#cancel-safety).
+        ///
+        /// ```
+        /// use futures::FutureExt;
+        ///
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::unbounded();
+        /// let mut handle = queue.handle();
+        /// handle.push_batch(1..=3)?;
+        /// let mut items = Vec::new();
+        /// assert_eq!(handle.pop_batch_async(2, 2, &mut items).await, 2);
+        /// assert_eq!(handle.pop_batch_async(5, 10, &mut items).now_or_never(), None);
+        /// assert_eq!(items, [1, 2, 3]); // nothing is lost
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 
     /// As [`Handle::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min`
@@ -127,7 +104,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         items: &'h mut Vec<T>,
         timeout: Duration,
     ) -> TakeBatchAsync<'h, T, O> {
-        let batch = Batch::new(min, max).within(timeout, &self.shared().time);
+        let batch = Batch::new(min, max).within(Wait::For(timeout), &self.shared().time);
         TakeBatchAsync::new(AnyCell::Borrowed(self.cell()), batch, items)
     }
 }

@@ -4,9 +4,7 @@ use super::Handle;
 use crate::core::shared::Shared;
 use crate::future::PushBatchAsync;
 use crate::order::Order;
-use crate::time::Wait;
 use crate::PushError;
-use std::time::Duration;
 
 impl<T, O: Order<T>> Handle<T, O> {
     /// Pushes all items in one transaction, and returns their number: they become ready all at once. If the iterator
@@ -32,74 +30,54 @@ impl<T, O: Order<T>> Handle<T, O> {
         self.cell().push_batch_now(items)
     }
 
-    /// Pushes all items in one transaction, and waits until there is room for all of them.
-    ///
-    /// The first waiter gathers room as it becomes free, so that small pushes cannot starve a large batch.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(2);
-    /// let mut handle = queue.handle();
-    /// assert_eq!(handle.push_batch_blocking([1, 2])?, 2);
-    /// assert!(handle.push_batch_blocking([3, 4, 5]).unwrap_err().is_full()); // can never fit
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] at once, without a wait, if there are more items than the queue's capacity: such a batch can never
-    /// fit, so push it in parts; or if the items do not fit their [keys](crate::Builder::key_capacity) now.
-    /// [`PushError::Closed`] if the queue is closed. All items come back in their order.
-    pub fn push_batch_blocking(
-        &mut self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        let items = items.into_iter().collect();
-        self.cell()
-            .push_batch(items, Wait::Forever, Shared::register_nth)
-    }
-
-    /// As [`Handle::push_batch_blocking`], but waits no longer than `timeout`.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::bounded(2);
-    /// queue.push(1)?;
-    /// let refused = queue.handle().push_batch_timeout([2, 3], Duration::from_millis(1));
-    /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] if there was no room in time, [`PushError::Closed`] if the queue is closed. All items come
-    /// back in their order.
-    pub fn push_batch_timeout(
-        &mut self,
-        items: impl IntoIterator<Item = T>,
-        timeout: Duration,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        let items = items.into_iter().collect();
-        let cell = self.cell();
-        cell.push_batch(items, Wait::For(timeout), Shared::register_nth)
-    }
-
-    /// A future that pushes all items in one transaction when there is room for all of them. Cancel
-    /// safe: if it is dropped before it is ready, the items are dropped with it and were not pushed.
-    ///
-    /// Its output is that of [`Handle::push_batch_blocking`].
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::bounded(2);
-    /// assert_eq!(queue.handle().push_batch_async([1, 2]).await?, 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn push_batch_async(
-        &mut self,
-        items: impl IntoIterator<Item = T>,
-    ) -> PushBatchAsync<'_, T, O> {
-        PushBatchAsync::new(self.cell(), items.into_iter().collect())
+    verb! {
+        push_batch(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
+            |wait| self.cell().push_batch(items.into_iter().collect(), wait, Shared::register_nth);
+        blocking:
+        /// Pushes all items in one transaction, and waits until there is room for all of them.
+        ///
+        /// The first waiter gathers room as it becomes free, so that small pushes cannot starve a large batch.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::bounded(2);
+        /// let mut handle = queue.handle();
+        /// assert_eq!(handle.push_batch_blocking([1, 2])?, 2);
+        /// assert!(handle.push_batch_blocking([3, 4, 5]).unwrap_err().is_full()); // can never fit
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] at once, without a wait, if there are more items than the queue's capacity: such a batch can never
+        /// fit, so push it in parts; or if the items do not fit their [keys](crate::Builder::key_capacity) now.
+        /// [`PushError::Closed`] if the queue is closed. All items come back in their order.
+        timed: "Pushes all items in one transaction", "room for all of them",
+        /// let queue = requeue::Queue::bounded(2);
+        /// queue.push(1)?;
+        /// let mut handle = queue.handle();
+        refused = handle([2, 3]);
+        /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] if there was no room in time, [`PushError::Closed`] if the queue is closed. All items come
+        /// back in their order.
+        async(&mut self, items: impl IntoIterator<Item = T>) -> PushBatchAsync<'_, T, O> {
+            PushBatchAsync::new(self.cell(), items.into_iter().collect())
+        }
+        /// A future that pushes all items in one transaction when there is room for all of them. Cancel
+        /// safe: if it is dropped before it is ready, the items are dropped with it and were not pushed.
+        ///
+        /// Its output is that of [`Handle::push_batch_blocking`].
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::bounded(2);
+        /// assert_eq!(queue.handle().push_batch_async([1, 2]).await?, 2);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 }

@@ -6,9 +6,7 @@ use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{PushAsync, TakeAsync};
 use crate::order::Order;
-use crate::time::Wait;
 use crate::{PopError, PushError};
-use std::time::Duration;
 
 impl<T, O: Order<T>> Handle<T, O> {
     /// Pushes an item; it is ready at once. Lock-free if the queue has no options but a capacity, and no waiters; without
@@ -31,67 +29,53 @@ impl<T, O: Order<T>> Handle<T, O> {
         self.cell().push(item)
     }
 
-    /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(1);
-    /// let mut handle = queue.handle();
-    /// handle.push_blocking(1)?;
-    /// std::thread::scope(|scope| {
-    ///     scope.spawn(|| handle.push_blocking(2));
-    ///     assert_eq!(queue.pop(), Ok(1));
-    /// });
-    /// assert_eq!(queue.pop(), Ok(2));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Closed`] with the item, if the queue is closed; [`PushError::Full`] at once, if its key is at its
-    /// [limit](crate::Builder::key_capacity).
-    pub fn push_blocking(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Wait::Forever)
-    }
-
-    /// Pushes an item, and waits up to `timeout` for room.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let mut handle = requeue::Queue::bounded(1).handle();
-    /// handle.push(1)?;
-    /// let refused = handle.push_timeout(2, Duration::from_millis(1)).unwrap_err();
-    /// assert!(refused.is_full());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] with the item, on timeout; [`PushError::Closed`] with the item, if the queue is closed.
-    pub fn push_timeout(&mut self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Wait::For(timeout))
-    }
-
-    fn push_waiting(&mut self, item: T, wait: Wait) -> Result<(), PushError<T>> {
-        let mut local = self.local();
-        Local::put_waiting(&mut local, item, Put::Publish, wait, Shared::register)
-    }
-
-    /// A future that pushes the item when there is room. Cancel safe: if it is dropped before it is
-    /// ready, the item is dropped with it and was not pushed.
-    ///
-    /// Its output is that of [`Handle::push_blocking`].
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::bounded(1);
-    /// queue.handle().push_async("job").await?;
-    /// assert_eq!(queue.pop()?, "job");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn push_async(&mut self, item: T) -> PushAsync<'_, T, O> {
-        PushAsync::new(self.cell(), item)
+    verb! {
+        push(&mut self, item: T) -> Result<(), PushError<T>>,
+            |wait| Local::put_waiting(&mut self.local(), item, Put::Publish, wait, Shared::register);
+        blocking:
+        /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::bounded(1);
+        /// let mut handle = queue.handle();
+        /// handle.push_blocking(1)?;
+        /// std::thread::scope(|scope| {
+        ///     scope.spawn(|| handle.push_blocking(2));
+        ///     assert_eq!(queue.pop(), Ok(1));
+        /// });
+        /// assert_eq!(queue.pop(), Ok(2));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Closed`] with the item, if the queue is closed; [`PushError::Full`] at once, if its key is at its
+        /// [limit](crate::Builder::key_capacity).
+        timed: "Pushes an item", "room",
+        /// let mut handle = requeue::Queue::bounded(1).handle();
+        /// handle.push(1)?;
+        refused = handle(2);
+        /// assert!(refused.unwrap_err().is_full());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] with the item, on timeout; [`PushError::Closed`] with the item, if the queue is closed.
+        async(&mut self, item: T) -> PushAsync<'_, T, O> { PushAsync::new(self.cell(), item) }
+        /// A future that pushes the item when there is room. Cancel safe: if it is dropped before it is
+        /// ready, the item is dropped with it and was not pushed.
+        ///
+        /// Its output is that of [`Handle::push_blocking`].
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::bounded(1);
+        /// queue.handle().push_async("job").await?;
+        /// assert_eq!(queue.pop()?, "job");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 
     /// Pops an item; the pop is committed at once. Lock-free if the queue has no options except a bound, and no
@@ -115,58 +99,48 @@ impl<T, O: Order<T>> Handle<T, O> {
         self.cell().pop()
     }
 
-    /// Pops an item, and waits for one if there is none.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// std::thread::scope(|scope| {
-    ///     let popped = scope.spawn(|| handle.pop_blocking());
-    ///     queue.push("job").unwrap();
-    ///     assert_eq!(popped.join().unwrap(), Ok("job"));
-    /// });
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PopError::Closed`] if nothing can become ready any more.
-    pub fn pop_blocking(&mut self) -> Result<T, PopError> {
-        self.local().pop_waiting(Wait::Forever)
-    }
-
-    /// Pops an item, and waits up to `timeout` for one.
-    ///
-    /// ```
-    /// use requeue::PopError;
-    /// use std::time::Duration;
-    ///
-    /// let mut handle = requeue::Queue::<u32>::unbounded().handle();
-    /// assert_eq!(handle.pop_timeout(Duration::from_millis(1)), Err(PopError::Empty));
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
-    pub fn pop_timeout(&mut self, timeout: Duration) -> Result<T, PopError> {
-        self.local().pop_waiting(Wait::For(timeout))
-    }
-
-    /// A future that pops an item when there is one. Cancel safe: it pops only when it completes.
-    ///
-    /// Its output is that of [`Handle::pop_blocking`].
-    ///
-    /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
-    /// wake-up](crate::guide::waiting#cancel-safety).
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.push("job")?;
-    /// assert_eq!(queue.handle().pop_async().await?, "job");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn pop_async(&mut self) -> TakeAsync<'_, T, O> {
-        TakeAsync::new(self.cell())
+    verb! {
+        pop(&mut self) -> Result<T, PopError>, |wait| self.local().pop_waiting(wait);
+        blocking:
+        /// Pops an item, and waits for one if there is none.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::unbounded();
+        /// let mut handle = queue.handle();
+        /// std::thread::scope(|scope| {
+        ///     let popped = scope.spawn(|| handle.pop_blocking());
+        ///     queue.push("job").unwrap();
+        ///     assert_eq!(popped.join().unwrap(), Ok("job"));
+        /// });
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PopError::Closed`] if nothing can become ready any more.
+        timed: "Pops an item", "one",
+        /// let mut handle = requeue::Queue::<u32>::unbounded().handle();
+        popped = handle();
+        /// assert_eq!(popped, Err(requeue::PopError::Empty));
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
+        async(&mut self) -> TakeAsync<'_, T, O> { TakeAsync::new(self.cell()) }
+        /// A future that pops an item when there is one. Cancel safe: it pops only when it completes.
+        ///
+        /// Its output is that of [`Handle::pop_blocking`].
+        ///
+        /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
+        /// wake-up](crate::guide::waiting#cancel-safety).
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::unbounded();
+        /// queue.push("job")?;
+        /// assert_eq!(queue.handle().pop_async().await?, "job");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 }

@@ -6,7 +6,6 @@ use crate::order::Order;
 use crate::sync::defer_with;
 use crate::time::Wait;
 use crate::wait::{block, Deadline, Waiter};
-use std::time::Duration;
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// Waits until the queue is *idle*: nothing is ready, delayed or scheduled, and no transaction holds or has
@@ -45,27 +44,37 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.wait_until_idle(Wait::Forever);
     }
 
-    /// Waits until the queue is idle, as [`Queue::wait_idle`] does, but no longer than `timeout`. Returns `true` if
-    /// it was idle. Zero checks once; [`Duration::MAX`] waits forever.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.push("job")?;
-    /// assert!(!queue.wait_idle_timeout(Duration::from_millis(1)));
-    /// queue.pop()?;
-    /// assert!(queue.wait_idle_timeout(Duration::ZERO));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use = "the result tells whether the queue was idle"]
-    pub fn wait_idle_timeout(&self, timeout: Duration) -> bool {
-        self.wait_until_idle(Wait::For(timeout))
+    verb! {
+        wait_idle(&self) -> bool, |wait| self.wait_until_idle(wait);
+        timed: "Returns whether the queue was [idle](Self::wait_idle)", "that",
+        #[must_use = "the result tells whether the queue was idle"]
+        /// let queue = requeue::Queue::unbounded();
+        /// queue.push("job")?;
+        is_idle = queue();
+        /// assert!(!is_idle);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        async(&self) -> WaitIdle<T, O> { WaitIdle::new(self.shared()) }
+        /// A future that waits until the queue is idle, as [`Queue::wait_idle`] does. It borrows nothing, so it can be
+        /// spawned.
+        ///
+        /// Cancel safe: when it is dropped it leaves the wait queue.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::unbounded();
+        /// queue.push("job")?;
+        /// let idle = queue.wait_idle_async();
+        /// queue.pop()?;
+        /// idle.await;
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 
     fn wait_until_idle(&self, wait: Wait) -> bool {
         let shared = self.shared();
-        if wait.is_over() {
+        if wait.is_over(&shared.time) {
             shared.release_due();
             return shared.is_idle();
         }
@@ -78,24 +87,5 @@ impl<T, O: Order<T>> Queue<T, O> {
             shared.poll_idle(&mut waiter, wake_target)
         });
         idle.is_some() || shared.is_idle()
-    }
-
-    /// A future that waits until the queue is idle, as [`Queue::wait_idle`] does. It borrows nothing, so it can be
-    /// spawned.
-    ///
-    /// Cancel safe: when it is dropped it leaves the wait queue.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.push("job")?;
-    /// let idle = queue.wait_idle_async();
-    /// queue.pop()?;
-    /// idle.await;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn wait_idle_async(&self) -> WaitIdle<T, O> {
-        WaitIdle::new(self.shared())
     }
 }

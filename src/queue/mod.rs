@@ -79,8 +79,8 @@ use std::sync::Arc;
 /// }
 ///
 /// let queue = PriorityQueue::by_priority();
-/// queue.push_with(2, None, "later")?;
-/// queue.push_with(1, None, "sooner")?;
+/// queue.priority(2).push("later")?;
+/// queue.priority(1).push("sooner")?;
 /// assert_eq!(pop_all(&queue), ["sooner", "later"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -89,7 +89,7 @@ use std::sync::Arc;
 ///
 /// ```compile_fail,E0599
 /// let queue = requeue::Queue::new();
-/// queue.push_with(1, None, "urgent");
+/// queue.priority(1).push("urgent");
 /// ```
 pub struct Queue<T, O: Order<T> = Fifo> {
     shared: Arc<Shared<T, O>>,

@@ -112,7 +112,7 @@ mod tests {
         let hour = Duration::from_secs(3600);
         restore.add_with("later", 1, Some(queue.now() + hour), 1, Duration::ZERO);
         drop(restore);
-        queue.push_with(2, None, "new").unwrap();
+        queue.priority(2).push("new").unwrap();
         assert_eq!(queue.stats().delayed, 1);
         assert!(queue.reprioritize(fresh, 3).unwrap());
         let pop = || {

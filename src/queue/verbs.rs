@@ -6,9 +6,7 @@ use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};
 use crate::order::Order;
-use crate::time::Wait;
 use crate::{PopError, PushError};
-use std::time::Duration;
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// Pushes an item without a handle; it is ready at once.
@@ -65,72 +63,58 @@ impl<T, O: Order<T>> Queue<T, O> {
         }
     }
 
-    /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
-    ///
-    /// The item joins the FIFO of [`Queue::push`].
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(1);
-    /// queue.push_blocking(1)?;
-    /// std::thread::scope(|scope| {
-    ///     scope.spawn(|| queue.push_blocking(2));
-    ///     assert_eq!(queue.pop_blocking(), Ok(1));
-    ///     assert_eq!(queue.pop_blocking(), Ok(2));
-    /// });
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Closed`] with the item, if the queue is closed; [`PushError::Full`] at once, if its key is at its
-    /// [limit](crate::Builder::key_capacity).
-    pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Wait::Forever)
-    }
-
-    /// Pushes an item, and waits up to `timeout` for room. Zero tries once; [`Duration::MAX`] waits forever.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::bounded(1);
-    /// queue.push(1)?;
-    /// let refused = queue.push_timeout(2, Duration::from_millis(1)).unwrap_err();
-    /// assert!(refused.is_full());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
-    /// the queue is closed.
-    pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Wait::For(timeout))
-    }
-
-    fn push_waiting(&self, item: T, wait: Wait) -> Result<(), PushError<T>> {
-        self.call(|cell| {
-            let mut local = cell.settled();
-            Local::put_waiting(&mut local, item, Put::Publish, wait, Shared::register)
-        })
-    }
-
-    /// A future that pushes the item when there is room. It borrows nothing, so it can be spawned. Its output is that
-    /// of [`Queue::push_blocking`].
-    ///
-    /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed, and the
-    /// future leaves the wait queue.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::bounded(1);
-    /// queue.push_async("job").await?;
-    /// assert_eq!(queue.pop_async().await?, "job");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn push_async(&self, item: T) -> OwnedPush<T, O> {
-        OwnedPush::new(self.shared(), self.pool(), item)
+    verb! {
+        push(&self, item: T) -> Result<(), PushError<T>>, |wait| self.call(|cell| {
+        let mut local = cell.settled();
+        Local::put_waiting(&mut local, item, Put::Publish, wait, Shared::register)
+    });
+        blocking:
+        /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
+        ///
+        /// The item joins the FIFO of [`Queue::push`].
+        ///
+        /// ```
+        /// let queue = requeue::Queue::bounded(1);
+        /// queue.push_blocking(1)?;
+        /// std::thread::scope(|scope| {
+        ///     scope.spawn(|| queue.push_blocking(2));
+        ///     assert_eq!(queue.pop_blocking(), Ok(1));
+        ///     assert_eq!(queue.pop_blocking(), Ok(2));
+        /// });
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Closed`] with the item, if the queue is closed; [`PushError::Full`] at once, if its key is at its
+        /// [limit](crate::Builder::key_capacity).
+        timed: "Pushes an item", "room",
+        /// let queue = requeue::Queue::bounded(1);
+        /// queue.push(1)?;
+        refused = queue(2);
+        /// assert!(refused.unwrap_err().is_full());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
+        /// the queue is closed.
+        async(&self, item: T) -> OwnedPush<T, O> { OwnedPush::new(self.shared(), self.pool(), item) }
+        /// A future that pushes the item when there is room. It borrows nothing, so it can be spawned. Its output is that
+        /// of [`Queue::push_blocking`].
+        ///
+        /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed, and the
+        /// future leaves the wait queue.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::bounded(1);
+        /// queue.push_async("job").await?;
+        /// assert_eq!(queue.pop_async().await?, "job");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 
     /// Pushes all items in one transaction, and returns their number: they become ready all at once. If the iterator
@@ -158,126 +142,94 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.call(|cell| cell.push_batch_now(items))
     }
 
-    /// Pushes all items in one transaction, and waits until there is room for all of them. Order as for
-    /// [`Queue::push_batch`].
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(2);
-    /// assert_eq!(queue.push_batch_blocking([1, 2])?, 2);
-    /// assert!(queue.push_batch_blocking([3, 4, 5]).unwrap_err().is_full()); // can never fit
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] at once, without a wait, if there are more items than the queue's capacity: such a batch can never
-    /// fit, so push it in parts; or if the items do not fit their [keys](crate::Builder::key_capacity) now.
-    /// [`PushError::Closed`] if the queue is closed. All items come back in their order.
-    pub fn push_batch_blocking(
-        &self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        let items = items.into_iter().collect();
-        self.call(|cell| cell.push_batch(items, Wait::Forever, Shared::register_nth))
+    verb! {
+        push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
+            |wait| self.call(|cell| cell.push_batch(items.into_iter().collect(), wait, Shared::register_nth));
+        blocking:
+        /// Pushes all items in one transaction, and waits until there is room for all of them. Order as for
+        /// [`Queue::push_batch`].
+        ///
+        /// ```
+        /// let queue = requeue::Queue::bounded(2);
+        /// assert_eq!(queue.push_batch_blocking([1, 2])?, 2);
+        /// assert!(queue.push_batch_blocking([3, 4, 5]).unwrap_err().is_full()); // can never fit
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] at once, without a wait, if there are more items than the queue's capacity: such a batch can never
+        /// fit, so push it in parts; or if the items do not fit their [keys](crate::Builder::key_capacity) now.
+        /// [`PushError::Closed`] if the queue is closed. All items come back in their order.
+        timed: "Pushes all items in one transaction", "room for all of them",
+        /// let queue = requeue::Queue::bounded(1);
+        /// queue.push(1)?;
+        refused = queue([2]);
+        /// assert_eq!(refused.unwrap_err().into_inner(), [2]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As for [`Handle::push_batch_timeout`](crate::Handle::push_batch_timeout).
+        async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T, O> {
+            OwnedPushBatch::new(self.shared(), self.pool(), items.into_iter().collect())
+        }
+        /// A future that pushes all items in one transaction when there is room for all of them. It borrows nothing, so
+        /// it can be spawned. Its output is that of [`Queue::push_batch_blocking`].
+        ///
+        /// Cancel safe: if it is dropped before it is ready, the items are dropped with it and were not pushed, and the
+        /// future leaves the wait queue.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::bounded(2);
+        /// assert_eq!(queue.push_batch_async([1, 2]).await?, 2);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 
-    /// Pushes all items in one transaction, and waits up to `timeout` until there is room for all of them. Order as
-    /// for [`Queue::push_batch`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::bounded(1);
-    /// queue.push(1)?;
-    /// let refused = queue.push_batch_timeout([2], Duration::from_millis(1));
-    /// assert_eq!(refused.unwrap_err().into_inner(), [2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`Handle::push_batch_timeout`](crate::Handle::push_batch_timeout).
-    pub fn push_batch_timeout(
-        &self,
-        items: impl IntoIterator<Item = T>,
-        timeout: Duration,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        let items = items.into_iter().collect();
-        let timeout = Wait::For(timeout);
-        self.call(|cell| cell.push_batch(items, timeout, Shared::register_nth))
-    }
-
-    /// A future that pushes all items in one transaction when there is room for all of them. It borrows nothing, so
-    /// it can be spawned. Its output is that of [`Queue::push_batch_blocking`].
-    ///
-    /// Cancel safe: if it is dropped before it is ready, the items are dropped with it and were not pushed, and the
-    /// future leaves the wait queue.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::bounded(2);
-    /// assert_eq!(queue.push_batch_async([1, 2]).await?, 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn push_batch_async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T, O> {
-        OwnedPushBatch::new(self.shared(), self.pool(), items.into_iter().collect())
-    }
-
-    /// Pops an item, and waits for one if there is none. Waiters are served in FIFO order.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// std::thread::scope(|scope| {
-    ///     let popped = scope.spawn(|| queue.pop_blocking());
-    ///     queue.push("job").unwrap();
-    ///     assert_eq!(popped.join().unwrap(), Ok("job"));
-    /// });
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PopError::Closed`] if nothing can become ready any more.
-    pub fn pop_blocking(&self) -> Result<T, PopError> {
-        self.pop_waiting(Wait::Forever)
-    }
-
-    /// Pops an item, and waits up to `timeout` for one. Zero tries once; [`Duration::MAX`] waits forever.
-    ///
-    /// ```
-    /// use requeue::PopError;
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::<u32>::unbounded();
-    /// assert_eq!(queue.pop_timeout(Duration::from_millis(1)), Err(PopError::Empty));
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
-    pub fn pop_timeout(&self, timeout: Duration) -> Result<T, PopError> {
-        self.pop_waiting(Wait::For(timeout))
-    }
-
-    fn pop_waiting(&self, wait: Wait) -> Result<T, PopError> {
-        self.call(|cell| cell.settled().pop_waiting(wait))
-    }
-
-    /// A future that pops an item when there is one. It borrows nothing, so it can be spawned. Its output is that of
-    /// [`Queue::pop_blocking`].
-    ///
-    /// Cancel safe: it pops only when it completes, and leaves the wait queue when it is dropped. Poll it or drop it:
-    /// a future that is woken and then neither polled nor dropped [keeps its wake-up](crate::guide::waiting#cancel-safety).
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.push("job")?;
-    /// assert_eq!(queue.pop_async().await?, "job");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn pop_async(&self) -> OwnedPop<T, O> {
-        OwnedPop::new(self.shared(), self.pool())
+    verb! {
+        pop(&self) -> Result<T, PopError>, |wait| self.call(|cell| cell.settled().pop_waiting(wait));
+        blocking:
+        /// Pops an item, and waits for one if there is none. Waiters are served in FIFO order.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::unbounded();
+        /// std::thread::scope(|scope| {
+        ///     let popped = scope.spawn(|| queue.pop_blocking());
+        ///     queue.push("job").unwrap();
+        ///     assert_eq!(popped.join().unwrap(), Ok("job"));
+        /// });
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PopError::Closed`] if nothing can become ready any more.
+        timed: "Pops an item", "one",
+        /// let queue = requeue::Queue::<u32>::unbounded();
+        popped = queue();
+        /// assert_eq!(popped, Err(requeue::PopError::Empty));
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
+        async(&self) -> OwnedPop<T, O> { OwnedPop::new(self.shared(), self.pool()) }
+        /// A future that pops an item when there is one. It borrows nothing, so it can be spawned. Its output is that of
+        /// [`Queue::pop_blocking`].
+        ///
+        /// Cancel safe: it pops only when it completes, and leaves the wait queue when it is dropped. Poll it or drop it:
+        /// a future that is woken and then neither polled nor dropped [keeps its wake-up](crate::guide::waiting#cancel-safety).
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::unbounded();
+        /// queue.push("job")?;
+        /// assert_eq!(queue.pop_async().await?, "job");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn wait_for_first<S: Pollable>(
         None => Deadline::NEVER,
     };
     let mut found = None;
-    if !wait.is_over() {
+    if !time.as_ref().is_some_and(|time| wait.is_over(time)) {
         found = spin(sources, |_| true, |all| first(all, None)).or_else(|| {
             block(deadline, |wake_target| {
                 first(sources, Some(wake_target)).map_or(Poll::Pending, Poll::Ready)

@@ -4,67 +4,49 @@ mod first;
 
 use crate::core::CellOf;
 use crate::order::Order;
-use crate::time::Wait;
 use crate::{Handle, Item, PopError};
 use first::{future_of, holding, popping, wait_for_first};
 use std::borrow::BorrowMut;
 use std::future::Future;
-use std::time::Duration;
 
-/// Pops from the first of several queues that has an item, and waits until one has. Returns the index of the handle
-/// and the item; the pop is committed at once.
-///
-/// If several have items, the first of them in the list is used. Closed and drained queues are skipped. To take the
-/// item in a transaction, see [`hold_any`]. For queues of different item types, or to wait for other events too,
-/// select among the futures of [`Handle::pop_async`], which can be dropped without losing items.
-///
-/// ```
-/// use requeue::{pop_any, Queue};
-///
-/// let (urgent, normal) = (Queue::unbounded(), Queue::unbounded());
-/// normal.push("sweep")?;
-/// urgent.push("put out the fire")?;
-///
-/// let mut handles = [urgent.handle(), normal.handle()];
-/// assert_eq!(pop_any(&mut handles)?, (0, "put out the fire"));
-/// assert_eq!(pop_any(&mut handles)?, (1, "sweep"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none.
-pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
-    handles: &mut [H],
-) -> Result<(usize, T), PopError> {
-    wait_for_first(
-        &mut popping(handles, |cell| _ = cell.settled()),
-        Wait::Forever,
-    )
-}
-
-/// As [`pop_any`], but waits no longer than `timeout`, by the clock of the first queue.
-///
-/// ```
-/// use requeue::{pop_any_timeout, PopError, Queue};
-/// use std::time::Duration;
-///
-/// let (a, b) = (Queue::<u32>::unbounded(), Queue::unbounded());
-/// let nothing = pop_any_timeout(&mut [a.handle(), b.handle()], Duration::from_millis(1));
-/// assert_eq!(nothing, Err(PopError::Empty));
-/// ```
-///
-/// # Errors
-///
-/// [`PopError::Empty`] on timeout, otherwise as for [`pop_any`].
-pub fn pop_any_timeout<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
-    handles: &mut [H],
-    timeout: Duration,
-) -> Result<(usize, T), PopError> {
-    wait_for_first(
-        &mut popping(handles, |cell| _ = cell.settled()),
-        Wait::For(timeout),
-    )
+verb! {
+    pop_any[<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>](handles: &mut [H]) -> Result<(usize, T), PopError>,
+        |wait| wait_for_first(&mut popping(handles, |cell| _ = cell.settled()), wait);
+    blocking:
+    /// Pops from the first of several queues that has an item, and waits until one has. Returns the index of the handle
+    /// and the item; the pop is committed at once.
+    ///
+    /// If several have items, the first of them in the list is used. Closed and drained queues are skipped. To take the
+    /// item in a transaction, see [`hold_any`]. For queues of different item types, or to wait for other events too,
+    /// select among the futures of [`Handle::pop_async`], which can be dropped without losing items.
+    ///
+    /// ```
+    /// use requeue::{pop_any, Queue};
+    ///
+    /// let (urgent, normal) = (Queue::unbounded(), Queue::unbounded());
+    /// normal.push("sweep")?;
+    /// urgent.push("put out the fire")?;
+    ///
+    /// let mut handles = [urgent.handle(), normal.handle()];
+    /// assert_eq!(pop_any(&mut handles)?, (0, "put out the fire"));
+    /// assert_eq!(pop_any(&mut handles)?, (1, "sweep"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none.
+    timed: "Pops from the first of several queues that has an item", "one, by the clock of the first queue",
+    /// use requeue::*;
+    ///
+    /// let (a, b) = (Queue::<u32>::unbounded(), Queue::unbounded());
+    nothing = (&mut [a.handle(), b.handle()]);
+    /// assert!(nothing.unwrap_err().is_empty());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] on timeout, otherwise as for [`pop_any`].
 }
 
 /// A future that pops from the first of several queues that has an item; see [`pop_any`].
@@ -92,73 +74,61 @@ pub fn pop_any_async<'h, T: 'h, O: Order<T> + 'h, H: BorrowMut<Handle<T, O>>>(
     future_of(popping(handles, CellOf::begin_waiting))
 }
 
-/// Pops from the first of several queues that has an item, and holds it in its transaction, as
-/// [`Transaction::pop_blocking`](crate::Transaction::pop_blocking) does. Waits until one has an item. Returns the
-/// index of the transaction and the item.
-///
-/// Takes borrowed transactions: `&transactions` of a `Vec` or an array, or `[&a, &b]`. If several queues have items,
-/// the first of them in the list is used; closed and drained queues are skipped. To pop without a transaction, see
-/// [`pop_any`]. For queues of different item types or orders, select among the futures of
-/// [`Transaction::pop_async`](crate::Transaction::pop_async).
-///
-/// ```
-/// use requeue::{hold_any, Queue};
-///
-/// let (urgent, normal) = (Queue::unbounded(), Queue::unbounded());
-/// let (mut from_urgent, mut from_normal) = (urgent.handle(), normal.handle());
-/// normal.push("sweep")?;
-///
-/// let (first, second) = (from_urgent.begin(), from_normal.begin());
-/// let (which, job) = hold_any([&first, &second])?;
-/// assert_eq!((which, *job), (1, "sweep"));
-/// second.push("rinse")?; // a follow-up
-/// second.commit();
-/// assert_eq!(normal.pop()?, "rinse");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none. [`PopError::Empty`] if all
-/// are closed, nothing is ready or may be taken, and one of the transactions holds or has staged something: otherwise
-/// such transactions could wait for each other.
-///
-/// # Panics
-///
-/// If one of the transactions [is borrowed](crate::Transaction#borrowing) or listed twice.
-#[track_caller]
-pub fn hold_any<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
-    transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
-) -> Result<(usize, Item<'t, T>), PopError> {
-    wait_for_first(&mut holding(transactions), Wait::Forever)
-}
-
-/// As [`hold_any`], but waits no longer than `timeout`, by the clock of the first queue.
-///
-/// ```
-/// use requeue::{hold_any_timeout, Queue};
-/// use std::time::Duration;
-///
-/// let (a, b) = (Queue::<u32>::unbounded(), Queue::unbounded());
-/// let mut handles = [a.handle(), b.handle()];
-/// let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
-/// let nothing = hold_any_timeout(&transactions, Duration::from_millis(1));
-/// assert!(nothing.unwrap_err().is_empty());
-/// ```
-///
-/// # Errors
-///
-/// [`PopError::Empty`] on timeout, otherwise as for [`hold_any`].
-///
-/// # Panics
-///
-/// As for [`hold_any`].
-#[track_caller]
-pub fn hold_any_timeout<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
-    transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
-    timeout: Duration,
-) -> Result<(usize, Item<'t, T>), PopError> {
-    wait_for_first(&mut holding(transactions), Wait::For(timeout))
+verb! {
+    hold_any[<'t, 'h: 't, T: 'h, O: Order<T> + 'h>](transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>) -> Result<(usize, Item<'t, T>), PopError>,
+        |wait| wait_for_first(&mut holding(transactions), wait);
+    blocking:
+    /// Pops from the first of several queues that has an item, and holds it in its transaction, as
+    /// [`Transaction::pop_blocking`](crate::Transaction::pop_blocking) does. Waits until one has an item. Returns the
+    /// index of the transaction and the item.
+    ///
+    /// Takes borrowed transactions: `&transactions` of a `Vec` or an array, or `[&a, &b]`. If several queues have items,
+    /// the first of them in the list is used; closed and drained queues are skipped. To pop without a transaction, see
+    /// [`pop_any`]. For queues of different item types or orders, select among the futures of
+    /// [`Transaction::pop_async`](crate::Transaction::pop_async).
+    ///
+    /// ```
+    /// use requeue::{hold_any, Queue};
+    ///
+    /// let (urgent, normal) = (Queue::unbounded(), Queue::unbounded());
+    /// let (mut from_urgent, mut from_normal) = (urgent.handle(), normal.handle());
+    /// normal.push("sweep")?;
+    ///
+    /// let (first, second) = (from_urgent.begin(), from_normal.begin());
+    /// let (which, job) = hold_any([&first, &second])?;
+    /// assert_eq!((which, *job), (1, "sweep"));
+    /// second.push("rinse")?; // a follow-up
+    /// second.commit();
+    /// assert_eq!(normal.pop()?, "rinse");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none. [`PopError::Empty`] if all
+    /// are closed, nothing is ready or may be taken, and one of the transactions holds or has staged something: otherwise
+    /// such transactions could wait for each other.
+    ///
+    /// # Panics
+    ///
+    /// If one of the transactions [is borrowed](crate::Transaction#borrowing) or listed twice.
+    timed: "Pops from the first of several queues that has an item, and holds it", "one, by the clock of the first queue",
+    /// use requeue::*;
+    ///
+    /// let (a, b) = (Queue::<u32>::unbounded(), Queue::unbounded());
+    /// let (mut a, mut b) = (a.handle(), b.handle());
+    /// let (first, second) = (a.begin(), b.begin());
+    nothing = ([&first, &second]);
+    /// assert!(nothing.unwrap_err().is_empty());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] on timeout, otherwise as for [`hold_any`].
+    ///
+    /// # Panics
+    ///
+    /// As for [`hold_any`].
 }
 
 /// A future that pops from the first of several queues that has an item, and holds it; see [`hold_any`]. It borrows

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// How long a call waits for an item, for room, or until a queue is idle.
 ///
 /// Each value is a form of the verbs that wait: `pop` waits [`Never`](Self::Never), `pop_blocking`
-/// [`Forever`](Self::Forever), and `pop_timeout` [`For`](Self::For) a duration. As a value it is a parameter of code that
-/// does not choose the form itself.
+/// [`Forever`](Self::Forever), `pop_timeout` [`For`](Self::For) a duration, and `pop_deadline` [`Until`](Self::Until) an
+/// instant. As a value it is a parameter of code that does not choose the form itself.
 ///
 /// ```
 /// use requeue::Wait;
@@ -30,10 +30,14 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// Whether it is known, without a look at the clock, that one attempt is all.
+    /// Whether one attempt is all. Reads the clock only for an instant.
     #[inline]
-    pub(crate) fn is_over(self) -> bool {
-        matches!(self, Self::Never | Self::For(Duration::ZERO))
+    pub(crate) fn is_over(self, time: &Time) -> bool {
+        match self {
+            Self::Never | Self::For(Duration::ZERO) => true,
+            Self::Until(deadline) => time.now() >= time.nanos(deadline),
+            Self::For(_) | Self::Forever => false,
+        }
     }
 
     /// The time at which a wait that begins now ends, if it ever does.

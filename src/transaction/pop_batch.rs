@@ -27,93 +27,75 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_batch(&self, max: usize) -> Items<'_, T, O> {
-        self.pop_batch_timeout(1, max, Duration::ZERO)
+        self.pop_batch_waiting(1, max, Wait::Never)
     }
 
-    /// Pops up to `max` items, and waits until there are at least `min` of them.
-    ///
-    /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and nothing is ready. Items are held
-    /// as they arrive, invisible to others.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch([1, 2, 3])?;
-    /// let tx = handle.begin();
-    /// assert_eq!(tx.pop_batch_blocking(2, 10).len(), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn pop_batch_blocking(&self, min: usize, max: usize) -> Items<'_, T, O> {
-        self.pop_batch_waiting(Batch::new(min, max), Wait::Forever)
-    }
-
-    /// As [`Transaction::pop_batch_blocking`], but waits no longer than `timeout`, after which there may be fewer
-    /// than `min`.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch([1, 2, 3])?;
-    /// let tx = handle.begin();
-    /// assert_eq!(tx.pop_batch_timeout(5, 10, Duration::from_millis(1)).len(), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn pop_batch_timeout(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T, O> {
-        self.pop_batch_waiting(Batch::new(min, max), Wait::For(timeout))
-    }
-
-    #[track_caller]
-    fn pop_batch_waiting(&self, batch: Batch, wait: Wait) -> Items<'_, T, O> {
-        let gathering = self.local().gather();
-        Items::new(gathering.pop_batch_waiting(batch, wait))
-    }
-
-    /// A future that pops up to `max` items, and is ready when there are at least `min` of them. It borrows the
-    /// transaction until it is ready or dropped. Its output is that of [`Transaction::pop_batch_blocking`].
-    ///
-    /// Cancel safe: no item is lost. But each poll takes what is ready, and what was taken stays with the transaction
-    /// if the future is dropped before it is ready. Nobody has seen these items then, and [`commit`](Self::commit)
-    /// commits them with the others. So after a `select!` or a timeout, get all items of the transaction by
-    /// [`items`](Self::items) before you commit; to wait for a batch for a limited time, use
-    /// [`pop_batch_timeout_async`](Self::pop_batch_timeout_async).
-    ///
-    /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
-    /// wake-up](crate::guide::waiting#cancel-safety).
-    ///
-    /// ```
-    /// use futures::FutureExt;
-    ///
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch([1, 2, 3])?;
-    /// let tx = handle.begin();
-    /// assert_eq!(tx.pop_batch_async(2, 2).await.len(), 2);
-    /// assert!(tx.pop_batch_async(5, 10).now_or_never().is_none()); // it has taken the third item
-    /// assert_eq!(tx.held(), 3);
-    /// assert!(tx.commit().eq([1, 2, 3]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn pop_batch_async(&self, min: usize, max: usize) -> PopBatchAsync<'_, T, O> {
-        PopBatchAsync::new(self.local(), Batch::new(min, max))
+    verb! {
+        pop_batch(&self, min: usize, max: usize) -> Items<'_, T, O>,
+            |wait| Items::new(self.local().gather().pop_batch_waiting(Batch::new(min, max), wait));
+        blocking:
+        /// Pops up to `max` items, and waits until there are at least `min` of them.
+        ///
+        /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and nothing is ready. Items are held
+        /// as they arrive, invisible to others.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::unbounded();
+        /// let mut handle = queue.handle();
+        /// handle.push_batch([1, 2, 3])?;
+        /// let tx = handle.begin();
+        /// assert_eq!(tx.pop_batch_blocking(2, 10).len(), 3);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
+        timed: "Pops up to `max` items", "the first `min` of them",
+        /// let queue = requeue::Queue::unbounded();
+        /// let mut handle = queue.handle();
+        /// handle.push_batch([1, 2, 3])?;
+        /// let tx = handle.begin();
+        popped = tx(5, 10);
+        /// assert_eq!(popped.len(), 3); // fewer than 5
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
+        async(&self, min: usize, max: usize) -> PopBatchAsync<'_, T, O> { PopBatchAsync::new(self.local(), Batch::new(min, max)) }
+        /// A future that pops up to `max` items, and is ready when there are at least `min` of them. It borrows the
+        /// transaction until it is ready or dropped. Its output is that of [`Transaction::pop_batch_blocking`].
+        ///
+        /// Cancel safe: no item is lost. But each poll takes what is ready, and what was taken stays with the transaction
+        /// if the future is dropped before it is ready. Nobody has seen these items then, and [`commit`](Self::commit)
+        /// commits them with the others. So after a `select!` or a timeout, get all items of the transaction by
+        /// [`items`](Self::items) before you commit; to wait for a batch for a limited time, use
+        /// [`pop_batch_timeout_async`](Self::pop_batch_timeout_async).
+        ///
+        /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
+        /// wake-up](crate::guide::waiting#cancel-safety).
+        ///
+        /// ```
+        /// use futures::FutureExt;
+        ///
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::unbounded();
+        /// let mut handle = queue.handle();
+        /// handle.push_batch([1, 2, 3])?;
+        /// let tx = handle.begin();
+        /// assert_eq!(tx.pop_batch_async(2, 2).await.len(), 2);
+        /// assert!(tx.pop_batch_async(5, 10).now_or_never().is_none()); // it has taken the third item
+        /// assert_eq!(tx.held(), 3);
+        /// assert!(tx.commit().eq([1, 2, 3]));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
     }
 
     /// As [`Transaction::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min`
@@ -147,8 +129,17 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         max: usize,
         timeout: Duration,
     ) -> PopBatchAsync<'_, T, O> {
+        self.pop_batch_within(min, max, Wait::For(timeout))
+    }
+
+    pub(crate) fn pop_batch_within(
+        &self,
+        min: usize,
+        max: usize,
+        wait: Wait,
+    ) -> PopBatchAsync<'_, T, O> {
         let local = self.local();
-        let batch = Batch::new(min, max).within(timeout, &local.shared().time);
+        let batch = Batch::new(min, max).within(wait, &local.shared().time);
         PopBatchAsync::new(local, batch)
     }
 

@@ -6,9 +6,7 @@ use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{StageAsync, StageBatchAsync};
 use crate::order::Order;
-use crate::time::Wait;
 use crate::PushError;
-use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// Stages a push.
@@ -42,211 +40,161 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         }
     }
 
-    /// Stages a push, and waits for room if there is none.
-    ///
-    /// Two transactions, or a transaction and a batch that gathers room, deadlock if each waits for room that only
-    /// the end of the other would free.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(1);
-    /// let mut handle = queue.handle();
-    /// let tx = handle.begin();
-    /// tx.push_blocking(1)?;
-    /// assert!(tx.push_blocking(2).unwrap_err().is_full()); // can never fit
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's capacity, if the key
-    /// of the item is at its [limit](crate::Builder::key_capacity), or if the queue is closed and has no room now:
-    /// perhaps only transactions like this one could free some. [`PushError::Closed`] if the queue is closed and this
-    /// transaction holds no item of it. The item comes back with the error.
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Wait::Forever)
+    verb! {
+        push(&self, item: T) -> Result<(), PushError<T>>,
+            |wait| Local::put_waiting(&mut self.local(), item, Put::Stage, wait, Shared::register);
+        blocking:
+        /// Stages a push, and waits for room if there is none.
+        ///
+        /// Two transactions, or a transaction and a batch that gathers room, deadlock if each waits for room that only
+        /// the end of the other would free.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::bounded(1);
+        /// let mut handle = queue.handle();
+        /// let tx = handle.begin();
+        /// tx.push_blocking(1)?;
+        /// assert!(tx.push_blocking(2).unwrap_err().is_full()); // can never fit
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's capacity, if the key
+        /// of the item is at its [limit](crate::Builder::key_capacity), or if the queue is closed and has no room now:
+        /// perhaps only transactions like this one could free some. [`PushError::Closed`] if the queue is closed and this
+        /// transaction holds no item of it. The item comes back with the error.
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
+        timed: "Stages a push", "room",
+        /// let queue = requeue::Queue::bounded(1);
+        /// queue.push(1)?;
+        /// let mut handle = queue.handle();
+        /// let tx = handle.begin();
+        refused = tx(2);
+        /// assert!(refused.unwrap_err().is_full());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] on timeout, or at once as in [`Transaction::push_blocking`]; [`PushError::Closed`] as
+        /// there. The item comes back with the error.
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
+        async(&self, item: T) -> StageAsync<'_, T, O> { StageAsync::new(self.local(), item) }
+        /// A future that stages a push when there is room. It borrows the transaction until it is ready or dropped.
+        ///
+        /// Its output is that of [`Transaction::push_blocking`]. Cancel safe: if it is dropped before it is
+        /// ready, the item is dropped with it and was not staged.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::bounded(1);
+        /// let mut handle = queue.handle();
+        /// let tx = handle.begin();
+        /// tx.push_async("job").await?;
+        /// tx.commit();
+        /// assert_eq!(queue.pop()?, "job");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
     }
 
-    /// Stages a push, and waits up to `timeout` for room.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::bounded(1);
-    /// queue.push(1)?;
-    /// let mut handle = queue.handle();
-    /// let refused = handle.begin().push_timeout(2, Duration::from_millis(1));
-    /// assert!(refused.unwrap_err().is_full());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] on timeout, or at once as in [`Transaction::push_blocking`]; [`PushError::Closed`] as
-    /// there. The item comes back with the error.
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Wait::For(timeout))
-    }
-
-    #[track_caller]
-    fn push_waiting(&self, item: T, wait: Wait) -> Result<(), PushError<T>> {
-        let mut local = self.local();
-        Local::put_waiting(&mut local, item, Put::Stage, wait, Shared::register)
-    }
-
-    /// A future that stages a push when there is room. It borrows the transaction until it is ready or dropped.
-    ///
-    /// Its output is that of [`Transaction::push_blocking`]. Cancel safe: if it is dropped before it is
-    /// ready, the item is dropped with it and was not staged.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::bounded(1);
-    /// let mut handle = queue.handle();
-    /// let tx = handle.begin();
-    /// tx.push_async("job").await?;
-    /// tx.commit();
-    /// assert_eq!(queue.pop()?, "job");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn push_async(&self, item: T) -> StageAsync<'_, T, O> {
-        StageAsync::new(self.local(), item)
-    }
-
-    /// Stages all items, and returns their number. If the iterator panics, none is staged.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(3);
-    /// let mut handle = queue.handle();
-    /// let tx = handle.begin();
-    /// assert_eq!(tx.push_batch(1..=2)?, 2);
-    /// assert_eq!(tx.push_batch(3..=4).unwrap_err().into_inner(), [3, 4]); // room for one of them
-    /// tx.commit();
-    /// assert_eq!(queue.len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Transaction::push`], if one of the items could not be pushed. All come back in their order.
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn push_batch(
-        &self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        self.push_batch_timeout(items, Duration::ZERO)
-    }
-
-    /// Stages all items, and waits until there is room for all of them; see [`Transaction::push_blocking`].
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(2);
-    /// let mut handle = queue.handle();
-    /// let tx = handle.begin();
-    /// assert_eq!(tx.push_batch_blocking([1, 2])?, 2);
-    /// assert!(tx.push_batch_blocking([3]).unwrap_err().is_full()); // can never fit
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Transaction::push_blocking`]; `Full` at once if the items and those staged before can never fit, or
-    /// the items do not fit their keys now. All come back in their order.
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn push_batch_blocking(
-        &self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        let items = items.into_iter().collect();
-        Local::stage_batch(
-            &mut self.local(),
-            items,
-            Wait::Forever,
-            Shared::register_nth,
-        )
-    }
-
-    /// Stages all items, and waits up to `timeout` until there is room for all of them.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::bounded(2);
-    /// queue.push(1)?;
-    /// let mut handle = queue.handle();
-    /// let refused = handle.begin().push_batch_timeout([2, 3], Duration::from_millis(1));
-    /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] on timeout, otherwise those of [`Transaction::push_batch_blocking`].
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn push_batch_timeout(
-        &self,
-        items: impl IntoIterator<Item = T>,
-        timeout: Duration,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        let (items, timeout) = (items.into_iter().collect(), Wait::For(timeout));
-        Local::stage_batch(&mut self.local(), items, timeout, Shared::register_nth)
-    }
-
-    /// A future that stages all items when there is room for them. It borrows the transaction until it is ready or
-    /// dropped.
-    ///
-    /// Its output is that of [`Transaction::push_batch_blocking`]. Cancel safe: if it is dropped before it is
-    /// ready, the items are dropped with it and were not staged.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::bounded(2);
-    /// let mut handle = queue.handle();
-    /// let tx = handle.begin();
-    /// assert_eq!(tx.push_batch_async([1, 2]).await?, 2);
-    /// tx.commit();
-    /// assert_eq!(queue.pop()?, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn push_batch_async(
-        &self,
-        items: impl IntoIterator<Item = T>,
-    ) -> StageBatchAsync<'_, T, O> {
-        let items = items.into_iter().collect();
-        StageBatchAsync::new(self.local(), items)
+    verb! {
+        push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
+            |wait| Local::stage_batch(&mut self.local(), items.into_iter().collect(), wait, Shared::register_nth);
+        now:
+        /// Stages all items, and returns their number. If the iterator panics, none is staged.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::bounded(3);
+        /// let mut handle = queue.handle();
+        /// let tx = handle.begin();
+        /// assert_eq!(tx.push_batch(1..=2)?, 2);
+        /// assert_eq!(tx.push_batch(3..=4).unwrap_err().into_inner(), [3, 4]); // room for one of them
+        /// tx.commit();
+        /// assert_eq!(queue.len(), 2);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// Those of [`Transaction::push`], if one of the items could not be pushed. All come back in their order.
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
+        blocking:
+        /// Stages all items, and waits until there is room for all of them; see [`Transaction::push_blocking`].
+        ///
+        /// ```
+        /// let queue = requeue::Queue::bounded(2);
+        /// let mut handle = queue.handle();
+        /// let tx = handle.begin();
+        /// assert_eq!(tx.push_batch_blocking([1, 2])?, 2);
+        /// assert!(tx.push_batch_blocking([3]).unwrap_err().is_full()); // can never fit
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// Those of [`Transaction::push_blocking`]; `Full` at once if the items and those staged before can never fit, or
+        /// the items do not fit their keys now. All come back in their order.
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
+        timed: "Stages all items", "room for all of them",
+        /// let queue = requeue::Queue::bounded(2);
+        /// queue.push(1)?;
+        /// let mut handle = queue.handle();
+        /// let tx = handle.begin();
+        refused = tx([2, 3]);
+        /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] on timeout, otherwise those of [`Transaction::push_batch_blocking`].
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
+        async(&self, items: impl IntoIterator<Item = T>) -> StageBatchAsync<'_, T, O> {
+            let items = items.into_iter().collect();
+            StageBatchAsync::new(self.local(), items)
+        }
+        /// A future that stages all items when there is room for them. It borrows the transaction until it is ready or
+        /// dropped.
+        ///
+        /// Its output is that of [`Transaction::push_batch_blocking`]. Cancel safe: if it is dropped before it is
+        /// ready, the items are dropped with it and were not staged.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::bounded(2);
+        /// let mut handle = queue.handle();
+        /// let tx = handle.begin();
+        /// assert_eq!(tx.push_batch_async([1, 2]).await?, 2);
+        /// tx.commit();
+        /// assert_eq!(queue.pop()?, 1);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
     }
 
     /// The number of staged pushes.

@@ -1,5 +1,6 @@
 //! A thread that drives futures.
 
+use crate::Wait;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,12 +55,14 @@ impl Driver {
         }
     }
 
-    /// Waits for the future, until the deadline.
-    pub(super) fn drive_until<F: Future>(
-        &self,
-        future: F,
-        deadline: Option<Instant>,
-    ) -> Option<F::Output> {
+    /// Waits for the future, for as long as `wait` says by the system's clock.
+    pub(super) fn drive_until<F: Future>(&self, future: F, wait: Wait) -> Option<F::Output> {
+        let deadline = match wait {
+            Wait::Never => Some(Instant::now()),
+            Wait::For(timeout) => Instant::now().checked_add(timeout),
+            Wait::Until(deadline) => Some(deadline),
+            Wait::Forever => None,
+        };
         let mut future = pin!(future);
         let mut context = Context::from_waker(&self.waker);
         loop {

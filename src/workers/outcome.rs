@@ -9,7 +9,6 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
 
 /// The outcome of a [`Job`](crate::Job): wait for it on a thread, or await it as a future in a task. The
 /// future needs no particular runtime. Dropping it does not affect the job.
@@ -60,25 +59,23 @@ impl<R> Outcome<R> {
         block_on(self)
     }
 
-    /// Waits until the job has ended, for at most `timeout`.
-    ///
-    /// ```
-    /// use std::time::{Duration, Instant};
-    ///
-    /// let (mut job, outcome) = requeue::Job::new(|| 7);
-    /// let outcome = outcome.wait_timeout(Duration::ZERO).unwrap_err();
-    /// job.run();
-    /// assert_eq!(outcome.wait_timeout(Duration::ZERO).unwrap()?, 7);
-    /// # Ok::<(), requeue::JobError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Returns `self`, to wait again, if the timeout elapses. The inner result is that of [`wait`](Self::wait).
-    pub fn wait_timeout(self, timeout: Duration) -> Result<Result<R, JobError>, Self> {
-        let deadline = Instant::now().checked_add(timeout);
-        let ended = poll_fn(|context| self.poll_ended(context.waker()));
-        Driver::new().drive_until(ended, deadline).ok_or(self)
+    verb! {
+        wait(self) -> Result<Result<R, JobError>, Self>, |wait| {
+            let ended = poll_fn(|context| self.poll_ended(context.waker()));
+            Driver::new().drive_until(ended, wait).ok_or(self)
+        };
+        timed: "Returns the result of the job", "it",
+        /// let (mut job, outcome) = requeue::Job::new(|| 7);
+        waiting = outcome();
+        /// let outcome = waiting.unwrap_err(); // it has not run
+        /// job.run();
+        /// assert_eq!(outcome.wait_timeout(Duration::ZERO).unwrap()?, 7);
+        /// # Ok::<(), requeue::JobError>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// Returns `self`, to wait again, if the job has not ended in time. The inner result is that of [`wait`](Self::wait).
     }
 
     /// Whether the job has ended.

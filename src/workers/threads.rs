@@ -5,11 +5,12 @@ use super::pool::{report_wait, WorkerPool, JOIN_REPORT_DELAY};
 use super::worker::Command;
 use super::{AnyQueue, Builder, Report, WorkerStatus};
 use crate::backend::Backend;
+use crate::Wait;
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Threads that wait for the items of a queue, run a function on each, and commit if it succeeds.
 ///
@@ -198,7 +199,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     ///
     /// ```
     /// use requeue::{Queue, Workers};
-    /// use std::time::{Duration, Instant};
+    /// use std::time::Duration;
     ///
     /// let queue = Queue::unbounded();
     /// let workers = Workers::builder(&queue).threads(2).run(|number, tx| {
@@ -214,13 +215,14 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(mut self, limit: Duration) -> Report {
-        let deadline = Instant::now().checked_add(limit);
         let closed = block_on(self.queue.close());
         // After the close: a worker that is not paused notices it.
         self.pool.command_all(Command::Work);
         match closed {
-            Ok(true) => drop(self.pool.wait(limit)),
-            Ok(false) => drop(Driver::new().drive_until(self.queue.nothing_left(), deadline)),
+            Ok(true) => _ = self.pool.wait(limit),
+            Ok(false) => {
+                _ = Driver::new().drive_until(self.queue.nothing_left(), Wait::For(limit));
+            }
             Err(error) => self.pool.end_by(&error),
         }
         self.pool.command_all(Command::Stop);
@@ -251,7 +253,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// ```
     /// use requeue::{Queue, Workers};
     /// use std::sync::mpsc::channel;
-    /// use std::time::{Duration, Instant};
+    /// use std::time::Duration;
     ///
     /// let queue = Queue::unbounded();
     /// let (send, begun) = channel();

@@ -370,8 +370,8 @@ fn scheduled_items_of_a_rate_limited_queue_are_delivered_when_due() {
     let queue = queue.build();
     queue.push(1).unwrap();
     assert_eq!(queue.pop(), Ok(1));
-    queue.push_after(SECOND / 2, 2).unwrap();
-    queue.push_after(SECOND * 3, 3).unwrap();
+    queue.after(SECOND / 2).push(2).unwrap();
+    queue.after(SECOND * 3).push(3).unwrap();
     let mut handle = queue.handle();
     let mut task = Task::waiting(handle.pop_async());
     clock.advance(SECOND / 2);

@@ -152,7 +152,7 @@ const CASES: &[Case] = &[
         let mut handle = by_priority().handle();
         let tx = handle.begin();
         let _pop = tx.pop_async();
-        let _ = tx.push_with(1, None, 2);
+        let _ = tx.priority(1).push(2);
     }),
     ("transaction is borrowed", || {
         let mut handle = bounded();

@@ -269,8 +269,8 @@ fn if_one_has_expired_all_are_aborted() {
 fn the_verbs_of_an_order_come_with_it() {
     let queue = PriorityQueue::by_priority();
     let tx = queue.begin_owned();
-    tx.push_with(2, None, "later").unwrap();
-    tx.push_with(1, None, "sooner").unwrap();
+    tx.priority(2).push("later").unwrap();
+    tx.priority(1).push("sooner").unwrap();
     tx.commit();
     let tx = queue.begin_owned();
     assert_eq!(tx.peek().as_deref(), Ok(&"sooner"));

@@ -285,7 +285,7 @@ fn a_waiter_is_notified_of_a_new_time_although_the_clock_panics() {
         let clock = ManualClock::new();
         let builder = Queue::builder().by_priority();
         let queue = builder.clock(Fragile(clock.clone())).build();
-        let ticket = queue.push_after(9 * SECOND, 7).unwrap();
+        let ticket = queue.after(9 * SECOND).push(7).unwrap();
         let mut handle = queue.handle();
         let mut task = Task::waiting(handle.pop_async());
         let soon = clock.now() + SECOND;

@@ -65,11 +65,11 @@ fn a_leased_serial_queue_gives_out_the_next_of_a_key_when_the_lease_is_over() {
 
 /// All operations of a priority queue on an item, leased or not.
 fn pushes_and_changes<O: Prioritized<u32>>(queue: &Queue<u32, O>, handle: &mut Handle<u32, O>) {
-    let first = queue.push_with(9, None, 1).unwrap();
-    let second = handle.push_with(8, None, 2).unwrap();
+    let first = queue.priority(9).push(1).unwrap();
+    let second = handle.priority(8).push(2).unwrap();
     let tx = handle.begin();
-    tx.push_with(7, None, 3).unwrap();
-    tx.push_at(queue.now() + SECOND, 4).unwrap();
+    tx.priority(7).push(3).unwrap();
+    tx.at(queue.now() + SECOND).push(4).unwrap();
     assert!(tx.try_commit().is_ok());
     assert_eq!(queue.next_scheduled(), Some(queue.now() + SECOND));
     assert_eq!(queue.reprioritize(first, 1), Ok(true));
@@ -96,9 +96,9 @@ fn a_leased_queue_by_priority_ages() {
     let (clock, builder) = clocked();
     let builder = builder.by_priority().leased(100 * SECOND);
     let queue = builder.age_after(SECOND).build();
-    queue.push_with(5, None, "old").unwrap();
+    queue.priority(5).push("old").unwrap();
     clock.advance(4 * SECOND);
-    queue.push_with(2, None, "new").unwrap();
+    queue.priority(2).push("new").unwrap();
     assert_eq!(drain(&queue), ["old", "new"]);
 }
 

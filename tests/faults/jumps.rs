@@ -230,7 +230,7 @@ fn a_schedule_of_any_length_loses_nothing() {
         let builder = Queue::builder().by_priority().clock(clock.clone());
         let queue: PriorityQueue<u32> = builder.age_after(delay.max(INSTANT)).build();
         jump(&clock, seconds);
-        let ticket = queue.push_after(delay, 1).unwrap();
+        let ticket = queue.after(delay).push(1).unwrap();
         queue.after(delay).priority(9).push(2).unwrap();
         queue.reschedule(ticket, queue.next_scheduled().unwrap_or(queue.now()));
         clock.advance(CENTURY + lateness(seconds));

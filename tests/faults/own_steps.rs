@@ -44,7 +44,7 @@ fn key_limits<O: Keyed<Probe, Key = ProbeKey>>(tour: &Tour<O>, worker: &mut Hand
 fn tickets<O: Prioritized<Probe>>(tour: &Tour<O>, worker: &mut Handle<Probe, O>) {
     let mut ticket = None;
     tour.ledger
-        .push(|item| worker.push_with(9, None, item).map(|it| ticket = Some(it)));
+        .push(|item| worker.priority(9).push(item).map(|it| ticket = Some(it)));
     if let Some(ticket) = ticket {
         assert!(tour.queue.reprioritize(ticket, 7).is_ok());
         tour.queue.reschedule(ticket, tour.queue.now() + SECOND);
@@ -55,9 +55,9 @@ fn tickets<O: Prioritized<Probe>>(tour: &Tour<O>, worker: &mut Handle<Probe, O>)
 fn schedule<O: Prioritized<Probe>>(tour: &Tour<O>, worker: &mut Handle<Probe, O>) {
     let soon = tour.queue.now() + SECOND / 2;
     tour.ledger
-        .push(|item| tour.queue.push_at(soon, item).map(drop));
+        .push(|item| tour.queue.at(soon).push(item).map(drop));
     tour.ledger
-        .push(|item| worker.push_after(2 * SECOND, item).map(drop));
+        .push(|item| worker.after(2 * SECOND).push(item).map(drop));
     tour.clock.advance(SECOND);
     tour.queue.next_scheduled();
     tour.ledger.deliver(worker.pop());
@@ -74,7 +74,7 @@ fn views<O: Prioritized<Probe>>(tour: &Tour<O>, worker: &mut Handle<Probe, O>) {
     let tx = worker.begin();
     let item = tour.ledger.item();
     let id = item.id;
-    let staged = tx.push_with(1, None, item).map(|_| id).ok();
+    let staged = tx.priority(1).push(item).map(|_| id).ok();
     drop(tx.pop());
     tour.commit(tx.held(), [staged], || tx.try_commit());
 }

@@ -194,7 +194,7 @@ fn by_priority() {
     each_item_once(PriorityQueue::by_priority(), |queue, items| {
         let mut handle = queue.handle();
         for (priority, item) in (1..).zip(items) {
-            assert!(handle.push_with(priority, None, item).is_ok());
+            assert!(handle.priority(priority).push(item).is_ok());
         }
     });
 }

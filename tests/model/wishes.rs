@@ -116,9 +116,12 @@ macro_rules! pushers {
         impl<const PAD: usize, O: Prioritized<Tracked<PAD>>> Pusher<PAD> for $pusher {
             fn push_so(self, call: Call, item: Tracked<PAD>) -> Said<PAD> {
                 Ok(Some(match call {
-                    Call::With(priority, time) => self.push_with(priority, time, item)?,
-                    Call::At(time) => self.push_at(time, item)?,
-                    Call::After(delay) => self.push_after(delay, item)?,
+                    Call::With(priority, None) => self.priority(priority).push(item)?,
+                    Call::With(priority, Some(time)) => {
+                        self.priority(priority).at(time).push(item)?
+                    }
+                    Call::At(time) => self.at(time).push(item)?,
+                    Call::After(delay) => self.after(delay).push(item)?,
                 }))
             }
         }

@@ -38,12 +38,13 @@ fn an_item_holds_its_priority_queue() {
     let queue = PriorityQueue::by_priority();
     let again = queue.clone();
     let first = Prioritized { again, left: 3 };
-    assert!(queue.push_with(1, None, first).is_ok());
+    assert!(queue.priority(1).push(first).is_ok());
     let step = |Prioritized { again, left }: Prioritized| {
         if let Some(left) = left.checked_sub(1) {
             let next = again.clone();
             assert!(again
-                .push_with(left + 1, None, Prioritized { again: next, left })
+                .priority(left + 1)
+                .push(Prioritized { again: next, left })
                 .is_ok());
         }
     };
@@ -66,7 +67,8 @@ fn a_leased_item_holds_its_priority_queue() {
         if let Some(left) = left.checked_sub(1) {
             let next = again.clone();
             assert!(again
-                .push_with(left + 1, None, LeasedJob { again: next, left })
+                .priority(left + 1)
+                .push(LeasedJob { again: next, left })
                 .is_ok());
         }
     };

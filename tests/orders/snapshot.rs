@@ -45,12 +45,15 @@ fn by_priority(ages: bool) -> PriorityQueue<u32> {
     };
     let queue = builder.build();
     for item in 0..300 {
-        let due = (item % 3 > 0).then(|| clock.now() + item % 7 * SECOND);
-        let priority = u16::try_from(1 + item % 5).unwrap();
-        queue.push_with(priority, due, ITEMS + item).unwrap();
+        let view = queue.priority(u16::try_from(1 + item % 5).unwrap());
+        let view = match item % 3 {
+            0 => view,
+            _ => view.at(clock.now() + item % 7 * SECOND),
+        };
+        view.push(ITEMS + item).unwrap();
     }
     let tickets: Vec<_> = (0..50)
-        .map(|item| queue.push_with(3, None, 2 * ITEMS + item).unwrap())
+        .map(|item| queue.priority(3).push(2 * ITEMS + item).unwrap())
         .collect();
     for ticket in &tickets[20..] {
         queue.reprioritize(*ticket, 5000).unwrap();

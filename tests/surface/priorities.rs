@@ -50,26 +50,27 @@ fn all_views<O: Prioritized<u8>>(queue: &Queue<u8, O>) {
 
 fn short_forms<O: Prioritized<u8>>(queue: &Queue<u8, O>) {
     let now = queue.now();
-    let ticket: Result<Ticket, PriorityError<u8>> = queue.push_with(1, Some(now), 1);
+    let ticket: Result<Ticket, PriorityError<u8>> = queue.priority(1).at(now).push(1);
     let ticket = ticket.unwrap();
     assert_eq!(queue.reprioritize(ticket, 2), Ok(true));
     assert!(queue.reschedule(ticket, now));
     assert_eq!(queue.cancel(ticket), Some(1));
     let _: [Ticket; 2] = [
-        queue.push_at(now, 2).unwrap(),
-        queue.push_after(ZERO, 3).unwrap(),
+        queue.at(now).push(2).unwrap(),
+        queue.after(ZERO).push(3).unwrap(),
     ];
     let mut handle = queue.handle();
     handle
-        .push_with(Queue::<u8, O>::DEFAULT_PRIORITY, None, 4)
+        .priority(Queue::<u8, O>::DEFAULT_PRIORITY)
+        .push(4)
         .unwrap();
     let _: [Ticket; 2] = [
-        handle.push_at(now, 5).unwrap(),
-        handle.push_after(ZERO, 6).unwrap(),
+        handle.at(now).push(5).unwrap(),
+        handle.after(ZERO).push(6).unwrap(),
     ];
     let tx = handle.begin();
-    tx.push_with(1, None, 7).unwrap();
-    let _: [Ticket; 2] = [tx.push_at(now, 8).unwrap(), tx.push_after(ZERO, 9).unwrap()];
+    tx.priority(1).push(7).unwrap();
+    let _: [Ticket; 2] = [tx.at(now).push(8).unwrap(), tx.after(ZERO).push(9).unwrap()];
     tx.try_commit().unwrap();
     assert_eq!(queue.pop(), Ok(7));
 }

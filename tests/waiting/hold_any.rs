@@ -331,8 +331,8 @@ fn queues_of_other_orders_are_asked_in_their_order() {
             builder.leased(SECOND).build()
         };
         let queues = [queue(), queue()];
-        queues[1].push_with(2, None, 20).unwrap();
-        queues[1].push_with(1, None, 10).unwrap();
+        queues[1].priority(2).push(20).unwrap();
+        queues[1].priority(1).push(10).unwrap();
         let mut slow = handles_of(&queues);
         let slow = begin(&mut slow);
         assert_eq!(held(&slow), Ok((1, 10)));

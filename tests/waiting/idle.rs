@@ -176,7 +176,7 @@ fn a_scheduled_item_is_still_to_be_done() {
     let clock = ManualClock::new();
     let queue: PriorityQueue<u32> = Queue::builder().clock(clock.clone()).by_priority().build();
     let later = queue.now() + SECOND;
-    queue.push_at(later, 1).unwrap();
+    queue.at(later).push(1).unwrap();
     assert!(queue.is_empty() && !is_idle(&queue));
     let mut task = waiting(&queue);
     clock.advance(SECOND);
@@ -189,7 +189,7 @@ fn a_scheduled_item_is_still_to_be_done() {
 fn a_scheduled_item_that_is_removed_may_be_the_last() {
     let clock = ManualClock::new();
     let queue: PriorityQueue<u32> = Queue::builder().clock(clock.clone()).by_priority().build();
-    let ticket = queue.push_at(queue.now() + SECOND, 1).unwrap();
+    let ticket = queue.at(queue.now() + SECOND).push(1).unwrap();
     let mut task = waiting(&queue);
     queue.cancel(ticket).unwrap();
     assert!(task.was_woken());
@@ -227,7 +227,7 @@ fn every_order_can_wait() {
     task.output();
 
     let queue = PriorityQueue::by_priority();
-    queue.push_with(1, None, 1).unwrap();
+    queue.priority(1).push(1).unwrap();
     let mut task = waiting(&queue);
     queue.handle().pop().unwrap();
     task.output();

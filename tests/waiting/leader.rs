@@ -172,7 +172,7 @@ fn leases_paces_and_schedules_are_in_time_too() {
     paced.push(7).unwrap();
 
     let scheduled = Queue::builder().by_priority().clock(clock.clone()).build();
-    scheduled.push_after(SECOND, 7).unwrap();
+    scheduled.after(SECOND).push(7).unwrap();
 
     comes_when_due(&clock, &leased);
     comes_when_due(&clock, &paced);

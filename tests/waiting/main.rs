@@ -9,6 +9,7 @@ mod cancelled;
 mod closing;
 mod closing_threads;
 mod comebacks;
+mod deadlines;
 mod delays;
 mod ends;
 mod events;

@@ -234,7 +234,7 @@ fn jobs_have_priorities_where_the_queue_has() {
         };
         let normal = queue.submit(say("normal")).unwrap();
         let (job, urgent) = Job::new(say("urgent"));
-        queue.push_with(1, None, job).unwrap();
+        queue.priority(1).push(job).unwrap();
         let workers = Workers::builder(&queue).threads(1).run_jobs();
         urgent.wait().unwrap();
         normal.wait().unwrap();

@@ -734,8 +734,8 @@ fn workers_of_a_priority_queue_push_with_priorities() {
             move |item, tx| {
                 seen.lock().unwrap().push(*item);
                 if *item == 0 {
-                    tx.push_with(2, None, 2).map_err(drop)?;
-                    tx.push_with(1, None, 1).map_err(drop)?;
+                    tx.priority(2).push(2).map_err(drop)?;
+                    tx.priority(1).push(1).map_err(drop)?;
                 }
                 Ok::<(), ()>(())
             }

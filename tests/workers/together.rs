@@ -53,7 +53,8 @@ fn several_others_of_all_orders() {
         let workers = Workers::builder(&from).threads(1);
         let workers = workers.run_with(to, |number, tx, (texts, late, keyed)| {
             texts.push("text").unwrap();
-            late.push_with(1 + u16::from(*number < 3), None, *number)
+            late.priority(1 + u16::from(*number < 3))
+                .push(*number)
                 .unwrap();
             keyed.push(*number).unwrap();
             if *number == 1 {

@@ -178,7 +178,7 @@ fn priority(count: u64) {
     let (mut pusher, mut popper) = (queue.handle(), queue.handle());
     for item in 0..count {
         let priority = u16::try_from(item * 7_919 % 9_999 + 1).expect("less than 10,000");
-        pusher.push_with(priority, None, item).unwrap();
+        pusher.priority(priority).push(item).unwrap();
     }
     for _ in 0..count {
         black_box(popper.pop().unwrap());

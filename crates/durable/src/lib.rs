@@ -134,9 +134,7 @@ pub use queue::{
     Builder, Cause, DeadLetter, DeadLetters, DurableQueue, Inspector, Iter, LetterInfo, PushTo,
     PushWith, QueueInfo, UndecodableLetter,
 };
-pub use select::{
-    hold_any, hold_any_async, hold_any_timeout, pop_any, pop_any_async, pop_any_timeout,
-};
+pub use select::*;
 pub use store::{Store, StoreOptions};
 #[cfg(feature = "stream")]
 pub use stream::{PopStream, PushSink};
@@ -148,7 +146,7 @@ pub use workers::{
 
 pub use requeue::{
     Backoff, ByKey, ByPriority, Clock, DeliveryId, Fifo, Held, Imbalance, JobError, Leased,
-    Limiter, ManualClock, Outcome, Pace, RateSlot, Reason, Stats, SystemClock, WeakPace,
+    Limiter, ManualClock, Outcome, Pace, RateSlot, Reason, Stats, SystemClock, Wait, WeakPace,
 };
 
 #[cfg(doctest)]

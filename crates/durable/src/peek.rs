@@ -3,14 +3,13 @@
 use crate::delivery::Undelivered;
 use crate::error::{PopError, StoreError};
 use crate::item::Item;
-use crate::order::{EntryOf, Order, Wait};
+use crate::order::{EntryOf, Order};
 use crate::queue::shared::Shared;
 use crate::{Fifo, Handle, Transaction};
 use std::fmt;
 use std::future::Future;
 use std::iter;
 use std::ops::Deref;
-use std::time::Duration;
 
 /// The item that a pop would return, from [`Transaction::peek`]. Dropping it puts the item back in its place.
 #[must_use = "a peek puts the item back when it is dropped"]
@@ -95,69 +94,64 @@ impl<T: fmt::Debug + Send + 'static, O: Order<T>> fmt::Debug for Peek<'_, T, O> 
 
 /// Looks at the next item. A peek is not a delivery.
 impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
-    fn look(&self, wait: Wait) -> Result<Peek<'_, T, O>, PopError> {
-        let (shared, ram) = (&self.core().local.shared, &self.core().ram);
-        let peek = match wait {
-            Wait::Never => ram.peek(),
-            Wait::For(timeout) => ram.peek_timeout(timeout),
-            Wait::Forever => ram.peek_blocking(),
+    requeue::verb! {
+        peek(&self) -> Result<Peek<'_, T, O>, PopError>, |wait| {
+            let (shared, ram) = (&self.core().local.shared, &self.core().ram);
+            Ok(show(shared, ram.peek_waiting(wait)?)?)
         };
-        Ok(show(shared, peek?)?)
-    }
-
-    /// Looks at the item that a pop would take.
-    ///
-    /// ```
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = requeue_durable::Store::open(directory.path())?;
-    /// let jobs = store.queue("jobs")?;
-    /// jobs.push(7)?;
-    /// let mut handle = jobs.handle();
-    /// let tx = handle.begin();
-    /// assert_eq!(*tx.peek()?, 7);
-    /// assert_eq!(*tx.peek()?.take(), 7); // now it is held
-    /// assert!(tx.peek().unwrap_err().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`pop`](Self::pop); nothing is held.
-    ///
-    /// # Panics
-    ///
-    /// Other uses of the transaction panic while the peek is alive.
-    pub fn peek(&self) -> Result<Peek<'_, T, O>, PopError> {
-        self.look(Wait::Never)
-    }
-
-    /// As [`peek`](Self::peek); waits for an item.
-    ///
-    /// # Errors
-    ///
-    /// As [`peek`](Self::peek).
-    pub fn peek_blocking(&self) -> Result<Peek<'_, T, O>, PopError> {
-        self.look(Wait::Forever)
-    }
-
-    /// As [`peek`](Self::peek); waits for an item for at most `timeout`.
-    ///
-    /// # Errors
-    ///
-    /// As [`peek`](Self::peek).
-    pub fn peek_timeout(&self, timeout: Duration) -> Result<Peek<'_, T, O>, PopError> {
-        self.look(Wait::For(timeout))
-    }
-
-    /// As [`peek_blocking`](Self::peek_blocking), in a task.
-    ///
-    /// # Errors
-    ///
-    /// As [`peek`](Self::peek).
-    pub fn peek_async(&self) -> impl Future<Output = Result<Peek<'_, T, O>, PopError>> + '_ {
-        let (shared, ram) = (&self.core().local.shared, &self.core().ram);
-        let peeking = ram.peek_async();
-        async move { Ok(show(shared, peeking.await?)?) }
+        now:
+        /// Looks at the item that a pop would take.
+        ///
+        /// ```
+        /// # let directory = tempfile::tempdir()?;
+        /// # let store = requeue_durable::Store::open(directory.path())?;
+        /// let jobs = store.queue("jobs")?;
+        /// jobs.push(7)?;
+        /// let mut handle = jobs.handle();
+        /// let tx = handle.begin();
+        /// assert_eq!(*tx.peek()?, 7);
+        /// assert_eq!(*tx.peek()?.take(), 7); // now it is held
+        /// assert!(tx.peek().unwrap_err().is_empty());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As [`pop`](Self::pop); nothing is held.
+        ///
+        /// # Panics
+        ///
+        /// Other uses of the transaction panic while the peek is alive.
+        blocking:
+        /// As [`peek`](Self::peek); waits for an item.
+        ///
+        /// # Errors
+        ///
+        /// As [`peek`](Self::peek).
+        timed: "Looks at the item that a pop would take", "one",
+        /// # let directory = tempfile::tempdir()?;
+        /// # let store = requeue_durable::Store::open(directory.path())?;
+        /// let jobs = store.queue::<u32>("jobs")?;
+        /// let mut handle = jobs.handle();
+        /// let tx = handle.begin();
+        peeked = tx();
+        /// assert!(peeked.unwrap_err().is_empty());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As [`peek`](Self::peek).
+        async(&self) -> impl Future<Output = Result<Peek<'_, T, O>, PopError>> + '_ {
+            let (shared, ram) = (&self.core().local.shared, &self.core().ram);
+            let peeking = ram.peek_async();
+            async move { Ok(show(shared, peeking.await?)?) }
+        }
+        /// As [`peek_blocking`](Self::peek_blocking), in a task.
+        ///
+        /// # Errors
+        ///
+        /// As [`peek`](Self::peek).
     }
 }
 

@@ -8,48 +8,49 @@ use crate::queue::shared::Shared;
 use crate::{Handle, Taken, Transaction};
 use std::borrow::BorrowMut;
 use std::future::Future;
-use std::time::Duration;
 
-/// Pops from the first of several queues that has an item, and waits until one has. Returns the index of the handle and the
-/// item; the pop is durable when it returns.
-///
-/// If several have items, the first of them in the list is used. Closed and drained queues are skipped.
-///
-/// ```
-/// # let directory = tempfile::tempdir()?;
-/// # let store = requeue_durable::Store::open(directory.path())?;
-/// use requeue_durable::pop_any;
-///
-/// let (urgent, normal) = (store.queue("urgent")?, store.queue("normal")?);
-/// normal.push("sweep".to_string())?;
-/// let mut handles = [urgent.handle(), normal.handle()];
-/// assert_eq!(pop_any(&mut handles)?, (1, "sweep".to_string()));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none; [`PopError::Store`].
-pub fn pop_any<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
-    handles: &mut [H],
-) -> Result<(usize, T), PopError> {
-    let transactions = begin(handles);
-    let (index, _) = requeue::hold_any(rams(&transactions))?;
-    commit(transactions, index)
-}
-
-/// As [`pop_any`], but waits no longer than `timeout`.
-///
-/// # Errors
-///
-/// [`PopError::Empty`] on timeout, otherwise as for [`pop_any`].
-pub fn pop_any_timeout<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
-    handles: &mut [H],
-    timeout: Duration,
-) -> Result<(usize, T), PopError> {
-    let transactions = begin(handles);
-    let (index, _) = requeue::hold_any_timeout(rams(&transactions), timeout)?;
-    commit(transactions, index)
+requeue::verb! {
+    pop_any[<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>](handles: &mut [H]) -> Result<(usize, T), PopError>,
+        |wait| {
+            let transactions = begin(handles);
+            let (index, _) = requeue::hold_any_waiting(rams(&transactions), wait)?;
+            commit(transactions, index)
+        };
+    blocking:
+    /// Pops from the first of several queues that has an item, and waits until one has. Returns the index of the handle and the
+    /// item; the pop is durable when it returns.
+    ///
+    /// If several have items, the first of them in the list is used. Closed and drained queues are skipped.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::pop_any;
+    ///
+    /// let (urgent, normal) = (store.queue("urgent")?, store.queue("normal")?);
+    /// normal.push("sweep".to_string())?;
+    /// let mut handles = [urgent.handle(), normal.handle()];
+    /// assert_eq!(pop_any(&mut handles)?, (1, "sweep".to_string()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none; [`PopError::Store`].
+    timed: "Pops from the first of several queues that has an item", "one, by the clock of the first queue",
+    /// use requeue_durable::*;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let (mut a, mut b) = (store.queue::<u32>("a")?.handle(), store.queue("b")?.handle());
+    nothing = (&mut [a, b]);
+    /// assert!(nothing.unwrap_err().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] on timeout, otherwise as for [`pop_any`].
 }
 
 /// As [`pop_any`], in a task.
@@ -91,59 +92,60 @@ fn commit<T: Send + 'static, O: Order<T>>(
     Ok((index, first(tx.commit()?)))
 }
 
-/// Pops from the first of several queues that has an item, and holds it in its transaction; waits until one has. Returns the
-/// index of the transaction and the item.
-///
-/// Takes borrowed transactions: `&transactions` of a `Vec` or an array, or `[&a, &b]`. Otherwise as [`pop_any`].
-///
-/// ```
-/// # let directory = tempfile::tempdir()?;
-/// # let store = requeue_durable::Store::open(directory.path())?;
-/// use requeue_durable::hold_any;
-///
-/// let (urgent, normal) = (store.queue("urgent")?, store.queue("normal")?);
-/// normal.push("sweep".to_string())?;
-/// let (mut from_urgent, mut from_normal) = (urgent.handle(), normal.handle());
-/// let (first, second) = (from_urgent.begin(), from_normal.begin());
-/// let (which, job) = hold_any([&first, &second])?;
-/// assert_eq!((which, job.as_str()), (1, "sweep"));
-/// second.commit()?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// As for [`requeue::hold_any`], and [`PopError::Store`] if the item could not be read; it is held nevertheless.
-///
-/// # Panics
-///
-/// If one of the transactions is in use by a future or a peek, or listed twice.
-#[track_caller]
-pub fn hold_any<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
-    transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
-) -> Result<(usize, Item<'t, T, O>), PopError> {
-    let (shared, rams) = split(transactions);
-    let (index, item) = requeue::hold_any(rams)?;
-    Ok((index, shared[index].deliver(item)?))
-}
-
-/// As [`hold_any`], but waits no longer than `timeout`.
-///
-/// # Errors
-///
-/// [`PopError::Empty`] on timeout, otherwise as for [`hold_any`].
-///
-/// # Panics
-///
-/// As for [`hold_any`].
-#[track_caller]
-pub fn hold_any_timeout<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
-    transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
-    timeout: Duration,
-) -> Result<(usize, Item<'t, T, O>), PopError> {
-    let (shared, rams) = split(transactions);
-    let (index, item) = requeue::hold_any_timeout(rams, timeout)?;
-    Ok((index, shared[index].deliver(item)?))
+requeue::verb! {
+    hold_any[<'t, 'h: 't, T: Send + 'static, O: Order<T>>](transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>) -> Result<(usize, Item<'t, T, O>), PopError>,
+        |wait| {
+            let (shared, rams) = split(transactions);
+            let (index, item) = requeue::hold_any_waiting(rams, wait)?;
+            Ok((index, shared[index].deliver(item)?))
+        };
+    blocking:
+    /// Pops from the first of several queues that has an item, and holds it in its transaction; waits until one has. Returns the
+    /// index of the transaction and the item.
+    ///
+    /// Takes borrowed transactions: `&transactions` of a `Vec` or an array, or `[&a, &b]`. Otherwise as [`pop_any`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::hold_any;
+    ///
+    /// let (urgent, normal) = (store.queue("urgent")?, store.queue("normal")?);
+    /// normal.push("sweep".to_string())?;
+    /// let (mut from_urgent, mut from_normal) = (urgent.handle(), normal.handle());
+    /// let (first, second) = (from_urgent.begin(), from_normal.begin());
+    /// let (which, job) = hold_any([&first, &second])?;
+    /// assert_eq!((which, job.as_str()), (1, "sweep"));
+    /// second.commit()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`requeue::hold_any`], and [`PopError::Store`] if the item could not be read; it is held nevertheless.
+    ///
+    /// # Panics
+    ///
+    /// If one of the transactions is in use by a future or a peek, or listed twice.
+    timed: "Pops from the first of several queues that has an item, and holds it", "one, by the clock of the first queue",
+    /// use requeue_durable::*;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let (mut a, mut b) = (store.queue::<u32>("a")?.handle(), store.queue("b")?.handle());
+    /// let (first, second) = (a.begin(), b.begin());
+    nothing = ([&first, &second]);
+    /// assert!(nothing.unwrap_err().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] on timeout, otherwise as for [`hold_any`].
+    ///
+    /// # Panics
+    ///
+    /// As for [`hold_any`].
 }
 
 /// As [`hold_any`], in a task. Dropping the future loses nothing.

@@ -8,13 +8,13 @@ use crate::delivery::{RamItem, RamItems, Undelivered};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::HandleState;
 use crate::item::{Item, Items};
-use crate::order::{Order, Place, RamTx, Staging, Wait};
+use crate::order::{Order, Place, RamTx, Staging};
 use crate::queue::shared::Shared;
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
 use record::Recorded;
-use requeue::{Backoff, Reason};
+use requeue::{Backoff, Reason, Wait};
 use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
@@ -301,8 +301,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let ram = &self.core().ram;
         let item = match wait {
             Wait::Never => ram.pop(),
-            Wait::For(timeout) => ram.pop_timeout(timeout),
-            Wait::Forever => ram.pop_blocking(),
+            wait => ram.pop_waiting(wait),
         };
         Ok(item?)
     }
@@ -345,12 +344,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
 
     /// Takes up to `max` items, waits for the first `min`, and does not hand them out.
     pub(crate) fn take_batch(&self, min: usize, max: usize, wait: Wait) -> RamItems<'_, T, O> {
-        let ram = &self.core().ram;
-        match wait {
-            Wait::Never => ram.pop_batch(max),
-            Wait::For(timeout) => ram.pop_batch_timeout(min, max, timeout),
-            Wait::Forever => ram.pop_batch_blocking(min, max),
-        }
+        self.core().ram.pop_batch_waiting(min, max, wait)
     }
 
     pub(crate) fn take_batch_async(

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// use requeue::{ByPriority, Handle, PriorityQueue};
 ///
 /// fn fill(handle: &mut Handle<&str, ByPriority>) {
-///     handle.push_with(1, None, "urgent").unwrap();
+///     handle.priority(1).push("urgent").unwrap();
 /// }
 ///
 /// let queue = PriorityQueue::by_priority();
@@ -31,7 +31,7 @@ impl Unleased for ByPriority {}
 /// use requeue::{Handle, Prioritized, PriorityQueue};
 ///
 /// fn push_urgent<T: Send, O: Prioritized<T>>(handle: &mut Handle<T, O>, item: T) {
-///     assert!(handle.push_with(1, None, item).is_ok());
+///     assert!(handle.priority(1).push(item).is_ok());
 /// }
 ///
 /// let queue = PriorityQueue::by_priority();

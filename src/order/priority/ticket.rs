@@ -18,7 +18,7 @@ const BLOCK: u64 = 1 << 10;
 ///
 /// ```
 /// let queue = requeue::PriorityQueue::by_priority();
-/// let ticket = queue.push_with(1, None, "job")?;
+/// let ticket = queue.priority(1).push("job")?;
 /// assert_eq!(queue.cancel(ticket), Some("job"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -10,7 +10,7 @@ impl<T> Builder<T> {
     ///
     /// ```
     /// let queue = requeue::Queue::builder().by_priority().capacity(8).build();
-    /// queue.push_with(1, None, "urgent")?;
+    /// queue.priority(1).push("urgent")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn by_priority(self) -> Builder<T, ByPriority>
@@ -35,9 +35,9 @@ impl<T: Send, O: Prioritized<T>> Builder<T, O> {
     /// let clock = ManualClock::new();
     /// let builder = Queue::builder().by_priority().clock(clock.clone());
     /// let queue = builder.age_after(Duration::from_secs(1)).build();
-    /// queue.push_with(5, None, "old")?;
+    /// queue.priority(5).push("old")?;
     /// clock.advance(Duration::from_secs(4));
-    /// queue.push_with(2, None, "new")?;
+    /// queue.priority(2).push("new")?;
     /// assert_eq!(queue.pop()?, "old"); // like one of priority 1 by now
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -10,7 +10,7 @@ use std::fmt;
 /// use requeue::{PriorityError, PriorityQueue};
 ///
 /// let queue = PriorityQueue::by_priority();
-/// let refused = queue.push_with(0, None, "job").unwrap_err();
+/// let refused = queue.priority(0).push("job").unwrap_err();
 /// assert_eq!(refused, PriorityError::OutOfRange("job"));
 /// assert_eq!(refused.into_inner(), "job");
 /// ```
@@ -101,7 +101,7 @@ impl<T: Send> Error for PriorityError<T> {}
 /// use requeue::{OutOfRange, PriorityQueue};
 ///
 /// let queue = PriorityQueue::by_priority();
-/// let ticket = queue.push_with(1, None, "job")?;
+/// let ticket = queue.priority(1).push("job")?;
 /// assert_eq!(queue.reprioritize(ticket, 10_000), Err(OutOfRange));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -56,9 +56,9 @@ use std::time::Instant;
 /// use requeue::PriorityQueue;
 ///
 /// let queue = PriorityQueue::by_priority();
-/// queue.push_with(20, None, "sweep")?;
-/// let ticket = queue.push_with(10, None, "cook")?;
-/// queue.push_with(10, None, "eat")?;
+/// queue.priority(20).push("sweep")?;
+/// let ticket = queue.priority(10).push("cook")?;
+/// queue.priority(10).push("eat")?;
 ///
 /// let mut worker = queue.handle();
 /// let tx = worker.begin();
@@ -115,7 +115,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// let clock = requeue::ManualClock::new();
     /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
-    /// queue.push_after(Duration::from_secs(5), "later")?;
+    /// queue.after(Duration::from_secs(5)).push("later")?;
     /// assert_eq!(queue.next_scheduled(), Some(clock.now() + Duration::from_secs(5)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -133,8 +133,8 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
-    /// let first = queue.push_with(1, None, "first")?;
-    /// queue.push_with(2, None, "second")?;
+    /// let first = queue.priority(1).push("first")?;
+    /// queue.priority(2).push("second")?;
     /// assert!(queue.reprioritize(first, 3)?);
     /// assert_eq!(queue.pop()?, "second");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -166,7 +166,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// let clock = requeue::ManualClock::new();
     /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
-    /// let ticket = queue.push_after(Duration::from_secs(60), "remind me")?;
+    /// let ticket = queue.after(Duration::from_secs(60)).push("remind me")?;
     /// assert!(queue.reschedule(ticket, clock.now() + Duration::from_secs(5)));
     /// clock.advance(Duration::from_secs(5));
     /// assert_eq!(queue.pop()?, "remind me");
@@ -192,7 +192,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
-    /// let ticket = queue.push_with(1, None, "never mind")?;
+    /// let ticket = queue.priority(1).push("never mind")?;
     /// assert_eq!(queue.cancel(ticket), Some("never mind"));
     /// assert_eq!(queue.cancel(ticket), None);
     /// assert!(queue.is_empty());

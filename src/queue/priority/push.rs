@@ -1,9 +1,8 @@
-//! Pushes with a priority, and at a time: views, and their short forms.
+//! Pushes with a priority, and at a time.
 
 use super::view::PushWith;
-use super::PriorityError;
-use crate::order::priority::{Prioritized, Ticket};
-use crate::{Handle, PushError, Queue, Transaction};
+use crate::order::priority::Prioritized;
+use crate::{Handle, Queue, Transaction};
 use std::time::{Duration, Instant};
 
 /// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and
@@ -58,77 +57,6 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     pub fn after(&self, delay: Duration) -> PushWith<&Self> {
         PushWith::new(self).after(delay)
     }
-
-    /// Pushes an item with a priority from 1, the first, to 9999, the last, and keeps it back until a time if there
-    /// is one: short for [`PriorityQueue::priority`](crate::PriorityQueue::priority) with
-    /// [`at`](crate::priority::PushWith::at).
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let clock = requeue::ManualClock::new();
-    /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
-    /// let soon = clock.now() + Duration::from_secs(1);
-    /// queue.push_with(2, None, "normal")?;
-    /// queue.push_with(1, Some(soon), "urgent, but not yet")?;
-    /// queue.push_with(2, None, "normal too")?;
-    ///
-    /// assert_eq!(queue.pop()?, "normal");
-    /// clock.advance(Duration::from_secs(1));
-    /// assert_eq!(queue.pop()?, "urgent, but not yet");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PriorityError::OutOfRange`] if the priority is out of range, [`PriorityError::Full`] if the queue is bounded
-    /// and had no room at some point during the call, [`PriorityError::Closed`] if it is closed. The item comes back
-    /// with the error.
-    #[inline]
-    pub fn push_with(
-        &self,
-        priority: u16,
-        not_before: Option<Instant>,
-        item: T,
-    ) -> Result<Ticket, PriorityError<T>> {
-        self.priority(priority).not_before(not_before).push(item)
-    }
-
-    /// Pushes an item that is kept back until `at`, with the [default priority](Self::DEFAULT_PRIORITY): short for
-    /// [`PriorityQueue::at`](crate::PriorityQueue::at).
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::by_priority();
-    /// queue.push_at(queue.now(), "now")?;
-    /// assert_eq!(queue.pop()?, "now");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`Queue::push`](crate::Queue::push).
-    pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.at(at).push_at_default_priority(item)
-    }
-
-    /// Pushes an item that is kept back until `delay` has passed, with the
-    /// [default priority](Self::DEFAULT_PRIORITY): short for [`PriorityQueue::after`](crate::PriorityQueue::after).
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::PriorityQueue::by_priority();
-    /// queue.push_after(Duration::from_millis(1), "later")?;
-    /// assert_eq!(queue.handle().pop_blocking()?, "later");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`Queue::push`](crate::Queue::push).
-    pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.after(delay).push_at_default_priority(item)
-    }
 }
 
 /// Pushes with a priority or a time through a handle of a [`PriorityQueue`](crate::PriorityQueue).
@@ -177,65 +105,6 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     #[inline]
     pub fn after(&mut self, delay: Duration) -> PushWith<&mut Self> {
         PushWith::new(self).after(delay)
-    }
-
-    /// Pushes an item with a priority; see [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::by_priority();
-    /// let mut handle = queue.handle();
-    /// handle.push_with(2, None, "normal")?;
-    /// handle.push_with(1, None, "urgent")?;
-    /// assert_eq!(handle.pop()?, "urgent");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
-    #[inline]
-    pub fn push_with(
-        &mut self,
-        priority: u16,
-        not_before: Option<Instant>,
-        item: T,
-    ) -> Result<Ticket, PriorityError<T>> {
-        self.priority(priority).not_before(not_before).push(item)
-    }
-
-    /// Pushes an item that is kept back until `at`; see [`PriorityQueue::push_at`](crate::PriorityQueue::push_at).
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::by_priority();
-    /// queue.handle().push_at(queue.now(), "now")?;
-    /// assert_eq!(queue.pop()?, "now");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`Handle::push`].
-    pub fn push_at(&mut self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.at(at).push_at_default_priority(item)
-    }
-
-    /// Pushes an item that is kept back until `delay` has passed; see
-    /// [`PriorityQueue::push_after`](crate::PriorityQueue::push_after).
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let mut handle = requeue::PriorityQueue::by_priority().handle();
-    /// handle.push_after(Duration::from_millis(1), "later")?;
-    /// assert_eq!(handle.pop_blocking()?, "later");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`Handle::push`].
-    pub fn push_after(&mut self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.after(delay).push_at_default_priority(item)
     }
 }
 
@@ -295,87 +164,5 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     #[inline]
     pub fn after(&self, delay: Duration) -> PushWith<&Self> {
         PushWith::new(self).after(delay)
-    }
-
-    /// Stages a push with a priority; see [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::by_priority();
-    /// let mut handle = queue.handle();
-    /// let tx = handle.begin();
-    /// tx.push_with(2, None, "normal")?;
-    /// tx.push_with(1, None, "urgent")?;
-    /// tx.commit();
-    /// assert_eq!(queue.pop()?, "urgent");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PriorityError::OutOfRange`] if the priority is out of range, otherwise as for [`Transaction::push`].
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[inline]
-    #[track_caller]
-    pub fn push_with(
-        &self,
-        priority: u16,
-        not_before: Option<Instant>,
-        item: T,
-    ) -> Result<Ticket, PriorityError<T>> {
-        self.priority(priority).not_before(not_before).push(item)
-    }
-
-    /// Stages a push of an item that is kept back until `at`; see
-    /// [`PriorityQueue::push_at`](crate::PriorityQueue::push_at).
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::by_priority();
-    /// let mut handle = queue.handle();
-    /// let tx = handle.begin();
-    /// tx.push_at(queue.now(), "now")?;
-    /// tx.commit();
-    /// assert_eq!(queue.pop()?, "now");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`Transaction::push`].
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.at(at).push_at_default_priority(item)
-    }
-
-    /// Stages a push of an item that is kept back until `delay` has passed, counted from now; see
-    /// [`PriorityQueue::push_after`](crate::PriorityQueue::push_after).
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let mut handle = requeue::PriorityQueue::by_priority().handle();
-    /// let tx = handle.begin();
-    /// tx.push_after(Duration::from_millis(1), "later")?;
-    /// tx.commit();
-    /// assert_eq!(handle.pop_blocking()?, "later");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`Transaction::push`].
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.after(delay).push_at_default_priority(item)
     }
 }

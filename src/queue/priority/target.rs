@@ -74,19 +74,16 @@ types!(
 
 /// The operations of a view on its target.
 pub(crate) trait PushTarget: sealed::Types + Sized {
+    /// How an item is put.
+    const PUT: Put;
+
     /// Calls `inspect` with the shared state of the queue. Ends a forgotten transaction.
     #[track_caller]
     fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<Self::Item, Self::Order>) -> R) -> R;
 
-    /// Pushes an item with this ticket, when there is room.
+    /// Calls `put` with the handle that puts an item.
     #[track_caller]
-    fn push(
-        self,
-        item: Self::Item,
-        options: PushOptions,
-        ticket: Ticket,
-        wait: Wait,
-    ) -> Result<(), PushError<Self::Item>>;
+    fn with_local<R>(self, put: impl FnOnce(&mut Local<Self::Item, Self::Order>) -> R) -> R;
 
     #[track_caller]
     fn push_async(self, item: Self::Item) -> Self::Push;
@@ -106,23 +103,16 @@ pub(crate) trait PushTarget: sealed::Types + Sized {
 }
 
 impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
+    const PUT: Put = Put::Publish;
+
     #[inline]
     fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
         inspect(self.shared())
     }
 
     #[inline]
-    fn push(
-        self,
-        item: T,
-        options: PushOptions,
-        ticket: Ticket,
-        wait: Wait,
-    ) -> Result<(), PushError<T>> {
-        self.call(|cell| {
-            let (mut local, register) = (cell.settled(), options.register(ticket));
-            Local::put_waiting(&mut local, item, Put::Publish, wait, register)
-        })
+    fn with_local<R>(self, put: impl FnOnce(&mut Local<T, O>) -> R) -> R {
+        self.call(|cell| put(cell.settled()))
     }
 
     fn push_async(self, item: T) -> Self::Push {
@@ -146,21 +136,16 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
 }
 
 impl<T: Send, O: Prioritized<T>> PushTarget for &mut Handle<T, O> {
+    const PUT: Put = Put::Publish;
+
     #[inline]
     fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
         inspect(self.local().shared())
     }
 
     #[inline]
-    fn push(
-        self,
-        item: T,
-        options: PushOptions,
-        ticket: Ticket,
-        wait: Wait,
-    ) -> Result<(), PushError<T>> {
-        let (mut local, register) = (self.local(), options.register(ticket));
-        Local::put_waiting(&mut local, item, Put::Publish, wait, register)
+    fn with_local<R>(self, put: impl FnOnce(&mut Local<T, O>) -> R) -> R {
+        put(self.local())
     }
 
     fn push_async(self, item: T) -> Self::Push {
@@ -184,21 +169,16 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &mut Handle<T, O> {
 }
 
 impl<T: Send, O: Prioritized<T>> PushTarget for &Transaction<'_, T, O> {
+    const PUT: Put = Put::Stage;
+
     #[inline]
     fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
         inspect(self.local().shared())
     }
 
     #[inline]
-    fn push(
-        self,
-        item: T,
-        options: PushOptions,
-        ticket: Ticket,
-        wait: Wait,
-    ) -> Result<(), PushError<T>> {
-        let (mut local, register) = (self.local(), options.register(ticket));
-        Local::put_waiting(&mut local, item, Put::Stage, wait, register)
+    fn with_local<R>(self, put: impl FnOnce(&mut Local<T, O>) -> R) -> R {
+        put(&mut self.local())
     }
 
     fn push_async(self, item: T) -> Self::Push {

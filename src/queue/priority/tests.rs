@@ -94,7 +94,7 @@ fn times_are_removed_with_their_items() {
     for (name, end) in ENDS {
         let (queue, clock) = queue();
         let mut worker = queue.handle();
-        worker.push_at(queue.now(), 7).unwrap();
+        worker.at(queue.now()).push(7).unwrap();
         assert_eq!((times(&queue), queue.len()), (1, 1));
         end(&queue, &mut worker, &clock);
         assert_eq!(times(&queue), 0, "{name}");
@@ -106,7 +106,7 @@ fn times_are_removed_with_their_items() {
 fn times_are_kept_with_items_that_come_back() {
     let (queue, _) = queue();
     let mut worker = queue.handle();
-    worker.push_at(queue.now(), 7).unwrap();
+    worker.at(queue.now()).push(7).unwrap();
     let tx = worker.begin();
     tx.pop().unwrap();
     tx.abort();
@@ -118,7 +118,7 @@ fn times_are_removed_with_items_that_are_not_pushed() {
     let (queue, _) = queue();
     let mut worker = queue.handle();
     let stage = |tx: &Transaction<'_, u32, Order>| {
-        tx.push_after(SECOND, 7).unwrap();
+        tx.after(SECOND).push(7).unwrap();
         assert_eq!(times(&queue), 1);
     };
     let ends: [fn(Transaction<'_, u32, Order>); 3] =
@@ -146,18 +146,18 @@ fn times_are_removed_with_items_that_are_not_pushed() {
     let mut worker = queue.handle();
     let tx = worker.begin();
     queue.close();
-    assert!(tx.push_after(SECOND, 7).is_err());
+    assert!(tx.after(SECOND).push(7).is_err());
     assert_eq!(times(&queue), 0);
     drop(tx);
-    assert!(worker.push_after(SECOND, 7).is_err());
-    assert!(queue.push_after(SECOND, 7).is_err());
+    assert!(worker.after(SECOND).push(7).is_err());
+    assert!(queue.after(SECOND).push(7).is_err());
     assert_eq!(times(&queue), 0);
 }
 
 #[test]
 fn times_are_removed_with_cancelled_items() {
     let (queue, _) = queue();
-    let ticket = queue.push_after(SECOND, 7).unwrap();
+    let ticket = queue.after(SECOND).push(7).unwrap();
     assert!(queue.reprioritize(ticket, 1).unwrap());
     assert_eq!(times(&queue), 1);
     assert_eq!(queue.cancel(ticket), Some(7));
@@ -167,7 +167,8 @@ fn times_are_removed_with_cancelled_items() {
 #[test]
 fn times_are_removed_when_items_are_rescheduled() {
     let (queue, clock) = queue();
-    let tickets = [Some(queue.now()), None].map(|at| queue.push_with(1, at, 7).unwrap());
+    let view = queue.priority(1);
+    let tickets = [view.at(queue.now()), view].map(|view| view.push(7).unwrap());
     for known in 1..3 {
         for seconds in [1, 5, 0] {
             let at = queue.now() + seconds * SECOND;
@@ -187,9 +188,9 @@ fn times_are_removed_when_items_are_rescheduled() {
 type Stage = fn(&Transaction<'_, u32, Order>, Instant);
 
 const STAGES: [Stage; 8] = [
-    |tx, at| _ = tx.push_with(1, Some(at), 1),
-    |tx, at| _ = tx.push_at(at, 1),
-    |tx, _| _ = tx.push_after(SECOND, 1),
+    |tx, at| _ = tx.priority(1).at(at).push(1),
+    |tx, at| _ = tx.at(at).push(1),
+    |tx, _| _ = tx.after(SECOND).push(1),
     |tx, at| _ = tx.priority(1).at(at).push_blocking(1),
     |tx, at| _ = tx.priority(1).at(at).push_timeout(1, SECOND),
     |tx, at| _ = tx.priority(1).at(at).push_batch([1]),

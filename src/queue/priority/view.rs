@@ -4,6 +4,7 @@ use super::future::PushWithAsync;
 use super::options::PushOptions;
 use super::target::PushTo;
 use super::PriorityError;
+use crate::core::Local;
 use crate::order::priority::{Priority, Ticket};
 use crate::time::Wait;
 use crate::PushError;
@@ -121,13 +122,6 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
-    /// Keeps the items back until `at`, if given.
-    #[inline]
-    pub(super) fn not_before(mut self, at: Option<Instant>) -> Self {
-        self.when = at.map(When::At);
-        self
-    }
-
     /// The requested priority and time; `None` if the priority is out of range.
     #[inline]
     #[track_caller]
@@ -147,6 +141,29 @@ impl<P: PushTo> PushWith<P> {
             });
             Some(PushOptions { priority, due })
         })
+    }
+
+    /// Pushes an item by `put`. One that does not wait has a function of its own: as a case of [`Wait`] it would cost
+    /// more instructions.
+    #[inline]
+    #[track_caller]
+    fn push_by(
+        mut self,
+        item: P::Item,
+        put: impl FnOnce(
+            &mut Local<P::Item, P::Order>,
+            P::Item,
+            PushOptions,
+            Ticket,
+        ) -> Result<(), PushError<P::Item>>,
+    ) -> Result<Ticket, PriorityError<P::Item>> {
+        let Some(options) = self.options() else {
+            return Err(PriorityError::OutOfRange(item));
+        };
+        let ticket = Ticket::new();
+        self.target
+            .with_local(|local| put(local, item, options, ticket))?;
+        Ok(ticket)
     }
 
     /// Pushes an item.
@@ -170,205 +187,165 @@ impl<P: PushTo> PushWith<P> {
     #[inline]
     #[track_caller]
     pub fn push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
-        self.push_waiting(item, Wait::Never)
-    }
-
-    /// Pushes an item that has the default priority.
-    #[track_caller]
-    pub(super) fn push_at_default_priority(
-        mut self,
-        item: P::Item,
-    ) -> Result<Ticket, PushError<P::Item>> {
-        match self.options() {
-            Some(options) => self.push_with_options(item, options, Wait::Never),
-            None => unreachable!("the default priority is in range"),
-        }
-    }
-
-    #[inline]
-    #[track_caller]
-    fn push_with_options(
-        self,
-        item: P::Item,
-        options: PushOptions,
-        wait: Wait,
-    ) -> Result<Ticket, PushError<P::Item>> {
-        let ticket = Ticket::new();
-        self.target.push(item, options, ticket, wait)?;
-        Ok(ticket)
-    }
-
-    /// Pushes an item, and waits for room if there is none.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
-    /// let mut handle = queue.handle();
-    /// handle.priority(2).push_blocking("normal")?;
-    /// std::thread::scope(|scope| {
-    ///     scope.spawn(|| handle.priority(1).push_blocking("urgent"));
-    ///     assert_eq!(queue.pop_blocking(), Ok("normal"));
-    /// });
-    /// assert_eq!(queue.pop(), Ok("urgent"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [for the view](PushWith#errors).
-    ///
-    /// # Panics
-    ///
-    /// As [for the view](PushWith#panics).
-    #[track_caller]
-    pub fn push_blocking(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
-        self.push_waiting(item, Wait::Forever)
-    }
-
-    /// Pushes an item, and waits up to `timeout` for room.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
-    /// queue.push("normal")?;
-    /// let refused = queue.priority(1).push_timeout("urgent", Duration::from_millis(1));
-    /// assert!(refused.unwrap_err().is_full());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PriorityError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
-    ///
-    /// # Panics
-    ///
-    /// As [for the view](PushWith#panics).
-    #[track_caller]
-    pub fn push_timeout(
-        self,
-        item: P::Item,
-        timeout: Duration,
-    ) -> Result<Ticket, PriorityError<P::Item>> {
-        self.push_waiting(item, Wait::For(timeout))
-    }
-
-    #[inline]
-    #[track_caller]
-    fn push_waiting(mut self, item: P::Item, wait: Wait) -> Result<Ticket, PriorityError<P::Item>> {
-        match self.options() {
-            Some(options) => Ok(self.push_with_options(item, options, wait)?),
-            None => Err(PriorityError::OutOfRange(item)),
-        }
-    }
-
-    /// A future that pushes the item when there is room. Its output is that of [`PushWith::push_blocking`].
-    ///
-    /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed. The future
-    /// of a queue's view borrows nothing; that of a handle's or transaction's view borrows the handle or transaction.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
-    /// let ticket = queue.priority(1).push_async("job").await?;
-    /// assert_eq!(queue.cancel(ticket), Some("job"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// As [for the view](PushWith#panics).
-    #[track_caller]
-    pub fn push_async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
-        PushWithAsync::new(match self.options() {
-            Some(options) => Ok((self.target.push_async(item), options, Ticket::new())),
-            None => Err(item),
+        self.push_by(item, |local, item, options, ticket| {
+            local.put(item, P::PUT, options.register(ticket))
         })
     }
 
-    /// Pushes all items, and returns their tickets: they become ready all at once, unless their time is in the
-    /// future.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::builder().by_priority().capacity(3).build();
-    /// queue.push("normal")?;
-    /// let tickets = queue.priority(1).push_batch(["first", "second"])?;
-    /// assert_eq!(queue.cancel(tickets[0]), Some("first"));
-    /// assert_eq!(queue.pop()?, "second");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [for the view](PushWith#errors); [`PriorityError::Full`] if there was no room for all items. All come back
-    /// in their order.
-    ///
-    /// # Panics
-    ///
-    /// As [for the view](PushWith#panics).
-    #[track_caller]
-    pub fn push_batch(
-        self,
-        items: impl IntoIterator<Item = P::Item>,
-    ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
-        self.push_batch_waiting(items.into_iter().collect(), Wait::Never)
+    verb! {
+        push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>>,
+            |wait| self.push_by(item, |mut local, item, options, ticket| {
+                Local::put_waiting(&mut local, item, P::PUT, wait, options.register(ticket))
+            });
+        blocking:
+        /// Pushes an item, and waits for room if there is none.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
+        /// let mut handle = queue.handle();
+        /// handle.priority(2).push_blocking("normal")?;
+        /// std::thread::scope(|scope| {
+        ///     scope.spawn(|| handle.priority(1).push_blocking("urgent"));
+        ///     assert_eq!(queue.pop_blocking(), Ok("normal"));
+        /// });
+        /// assert_eq!(queue.pop(), Ok("urgent"));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As [for the view](PushWith#errors).
+        ///
+        /// # Panics
+        ///
+        /// As [for the view](PushWith#panics).
+        timed: "Pushes an item", "room",
+        /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
+        /// queue.push("normal")?;
+        /// let urgent = queue.priority(1);
+        refused = urgent("urgent");
+        /// assert!(refused.unwrap_err().is_full());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PriorityError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
+        ///
+        /// # Panics
+        ///
+        /// As [for the view](PushWith#panics).
+        async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
+            PushWithAsync::new(match self.options() {
+                Some(options) => Ok((self.target.push_async(item), options, Ticket::new())),
+                None => Err(item),
+            })
+        }
+        /// A future that pushes the item when there is room. Its output is that of [`PushWith::push_blocking`].
+        ///
+        /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed. The future
+        /// of a queue's view borrows nothing; that of a handle's or transaction's view borrows the handle or transaction.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
+        /// let ticket = queue.priority(1).push_async("job").await?;
+        /// assert_eq!(queue.cancel(ticket), Some("job"));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
+        ///
+        /// # Panics
+        ///
+        /// As [for the view](PushWith#panics).
     }
 
-    /// As [`PushWith::push_batch`], but waits until there is room for all items.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::builder().by_priority().capacity(2).build();
-    /// queue.priority(1).push_batch_blocking([1, 2])?;
-    /// let refused = queue.priority(1).push_batch_blocking([3, 4, 5]);
-    /// assert!(refused.unwrap_err().is_full()); // can never fit
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PriorityError::Full`] at once if the items can never fit, otherwise as [for the view](PushWith#errors).
-    ///
-    /// # Panics
-    ///
-    /// As [for the view](PushWith#panics).
-    #[track_caller]
-    pub fn push_batch_blocking(
-        self,
-        items: impl IntoIterator<Item = P::Item>,
-    ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
-        self.push_batch_waiting(items.into_iter().collect(), Wait::Forever)
+    verb! {
+        push_batch(self, items: impl IntoIterator<Item = P::Item>) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>>,
+            |wait| self.push_all(items.into_iter().collect(), wait);
+        now:
+        /// Pushes all items, and returns their tickets: they become ready all at once, unless their time is in the
+        /// future.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::builder().by_priority().capacity(3).build();
+        /// queue.push("normal")?;
+        /// let tickets = queue.priority(1).push_batch(["first", "second"])?;
+        /// assert_eq!(queue.cancel(tickets[0]), Some("first"));
+        /// assert_eq!(queue.pop()?, "second");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As [for the view](PushWith#errors); [`PriorityError::Full`] if there was no room for all items. All come back
+        /// in their order.
+        ///
+        /// # Panics
+        ///
+        /// As [for the view](PushWith#panics).
+        blocking:
+        /// As [`PushWith::push_batch`], but waits until there is room for all items.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::builder().by_priority().capacity(2).build();
+        /// queue.priority(1).push_batch_blocking([1, 2])?;
+        /// let refused = queue.priority(1).push_batch_blocking([3, 4, 5]);
+        /// assert!(refused.unwrap_err().is_full()); // can never fit
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PriorityError::Full`] at once if the items can never fit, otherwise as [for the view](PushWith#errors).
+        ///
+        /// # Panics
+        ///
+        /// As [for the view](PushWith#panics).
+        timed: "Pushes all items", "room for all of them",
+        /// let queue = requeue::Queue::builder().by_priority().capacity(2).build();
+        /// queue.push(1)?;
+        /// let urgent = queue.priority(1);
+        refused = urgent([2, 3]);
+        /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PriorityError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
+        ///
+        /// # Panics
+        ///
+        /// As [for the view](PushWith#panics).
+        async(mut self, items: impl IntoIterator<Item = P::Item>) -> PushWithAsync<P::PushBatch, Vec<P::Item>, Vec<Ticket>> {
+            let items: Vec<_> = items.into_iter().collect();
+            PushWithAsync::new(match self.options() {
+                Some(options) => {
+                    let tickets = tickets(items.len());
+                    Ok((self.target.push_batch_async(items), options, tickets))
+                }
+                None => Err(items),
+            })
+        }
+        /// A future that pushes all items when there is room for them. Its output is that of
+        /// [`PushWith::push_batch_blocking`]. Cancel safe, as [`PushWith::push_async`] is.
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::builder().by_priority().capacity(2).build();
+        /// assert_eq!(queue.priority(1).push_batch_async([1, 2]).await?.len(), 2);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
+        ///
+        /// # Panics
+        ///
+        /// As [for the view](PushWith#panics).
     }
 
-    /// As [`PushWith::push_batch`], but waits up to `timeout` for room.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::builder().by_priority().capacity(2).build();
-    /// queue.push(1)?;
-    /// let refused = queue.priority(1).push_batch_timeout([2, 3], Duration::from_millis(1));
-    /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PriorityError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
-    ///
-    /// # Panics
-    ///
-    /// As [for the view](PushWith#panics).
     #[track_caller]
-    pub fn push_batch_timeout(
-        self,
-        items: impl IntoIterator<Item = P::Item>,
-        timeout: Duration,
-    ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
-        self.push_batch_waiting(items.into_iter().collect(), Wait::For(timeout))
-    }
-
-    #[track_caller]
-    fn push_batch_waiting(
+    fn push_all(
         mut self,
         items: Vec<P::Item>,
         wait: Wait,
@@ -379,35 +356,6 @@ impl<P: PushTo> PushWith<P> {
         let tickets = tickets(items.len());
         self.target.push_batch(items, options, &tickets, wait)?;
         Ok(tickets)
-    }
-
-    /// A future that pushes all items when there is room for them. Its output is that of
-    /// [`PushWith::push_batch_blocking`]. Cancel safe, as [`PushWith::push_async`] is.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::builder().by_priority().capacity(2).build();
-    /// assert_eq!(queue.priority(1).push_batch_async([1, 2]).await?.len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// As [for the view](PushWith#panics).
-    #[track_caller]
-    pub fn push_batch_async(
-        mut self,
-        items: impl IntoIterator<Item = P::Item>,
-    ) -> PushWithAsync<P::PushBatch, Vec<P::Item>, Vec<Ticket>> {
-        let items: Vec<_> = items.into_iter().collect();
-        PushWithAsync::new(match self.options() {
-            Some(options) => {
-                let tickets = tickets(items.len());
-                Ok((self.target.push_batch_async(items), options, tickets))
-            }
-            None => Err(items),
-        })
     }
 }
 

@@ -12,9 +12,9 @@ fn staged_items_are_invisible_until_the_commit() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     let tx = handle.begin();
-    tx.push_with(2, None, 2).unwrap();
-    tx.push_with(1, None, 1).unwrap();
-    tx.push_after(SECOND, 3).unwrap();
+    tx.priority(2).push(2).unwrap();
+    tx.priority(1).push(1).unwrap();
+    tx.after(SECOND).push(3).unwrap();
     tx.push(4).unwrap();
     assert_eq!(tx.staged(), 4);
     assert_at_rest(&queue, 0, 0);
@@ -31,8 +31,8 @@ fn an_abort_drops_staged_items() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     let tx = handle.begin();
-    tx.push_with(1, None, 1).unwrap();
-    tx.push_after(SECOND, 2).unwrap();
+    tx.priority(1).push(1).unwrap();
+    tx.after(SECOND).push(2).unwrap();
     drop(tx);
     clock.advance(SECOND);
     assert_at_rest(&queue, 0, 0);
@@ -42,12 +42,12 @@ fn an_abort_drops_staged_items() {
 #[test]
 fn a_full_queue_lets_a_job_push_its_follow_up() {
     let queue = Queue::builder().by_priority().capacity(1).build();
-    queue.push_with(5, None, 1).unwrap();
+    queue.priority(5).push(1).unwrap();
     let mut handle = queue.handle();
     let tx = handle.begin();
     tx.pop().unwrap();
-    tx.push_with(3, None, 2).unwrap();
-    assert!(tx.push_with(3, None, 3).unwrap_err().is_full());
+    tx.priority(3).push(2).unwrap();
+    assert!(tx.priority(3).push(3).unwrap_err().is_full());
     tx.commit();
     assert_at_rest(&queue, 1, 0);
     assert_eq!(drain(&queue), [2]);
@@ -58,10 +58,10 @@ fn a_commit_after_the_close_still_publishes() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     let tx = handle.begin();
-    tx.push_with(1, None, 1).unwrap();
-    tx.push_after(SECOND, 2).unwrap();
+    tx.priority(1).push(1).unwrap();
+    tx.after(SECOND).push(2).unwrap();
     queue.close();
-    assert!(tx.push_with(1, None, 3).unwrap_err().is_closed());
+    assert!(tx.priority(1).push(3).unwrap_err().is_closed());
     tx.commit();
     assert_eq!(queue.pop(), Ok(1));
     assert_eq!(queue.pop(), Err(PopError::Empty));
@@ -77,9 +77,9 @@ fn one_transaction_over_queues_of_different_orders() {
     let (mut a, mut b, mut c) = (jobs.handle(), done.handle(), jobs.handle());
     let (tx_a, tx_b, tx_c) = (a.begin(), b.begin(), c.begin());
     assert_eq!(*tx_a.pop().unwrap(), 1);
-    tx_a.push_with(3, None, 3).unwrap();
+    tx_a.priority(3).push(3).unwrap();
     tx_b.push("done").unwrap();
-    tx_c.push_with(1, None, 4).unwrap();
+    tx_c.priority(1).push(4).unwrap();
     let (taken, _, _) = commit_all((tx_a, tx_b, tx_c));
     assert_eq!(taken.collect::<Vec<_>>(), [1]);
     assert_eq!(drain(&jobs), [4, 0, 3]);
@@ -96,8 +96,8 @@ fn items_of_one_commit_become_visible_together() {
                 let mut handle = queue.handle();
                 for pair in 0..1000 {
                     let tx = handle.begin();
-                    tx.push_with(9999, None, pair).unwrap();
-                    tx.push_with(1, None, pair).unwrap();
+                    tx.priority(9999).push(pair).unwrap();
+                    tx.priority(1).push(pair).unwrap();
                     tx.commit();
                 }
                 queue.close();

@@ -65,18 +65,6 @@ macro_rules! forms {
     )+]};
 }
 
-/// The short forms.
-const SHORT: [Push; 3] = [
-    |queue, _, priority, at, item| queue.push_with(priority, at, item),
-    |_, handle, priority, at, item| handle.push_with(priority, at, item),
-    |_, handle, priority, at, item| {
-        let tx = handle.begin();
-        let pushed = tx.push_with(priority, at, item);
-        tx.commit();
-        pushed
-    },
-];
-
 /// Forms that do not wait for room.
 const TRYING: [Push; 12] = forms![
     |view, item| view.push(item),
@@ -95,7 +83,7 @@ const WAITING: [Push; 12] = forms![
 
 /// All forms.
 fn pushes() -> impl Iterator<Item = Push> {
-    SHORT.into_iter().chain(TRYING).chain(WAITING)
+    TRYING.into_iter().chain(WAITING)
 }
 
 /// A queue with a manual clock.
@@ -114,6 +102,6 @@ fn filled(priorities: &[u16]) -> (PriorityQueue<u32>, Vec<Ticket>) {
 
 fn fill(queue: &PriorityQueue<u32>, priorities: &[u16]) -> Vec<Ticket> {
     let numbered = (0..).zip(priorities);
-    let tickets = numbered.map(|(item, &priority)| queue.push_with(priority, None, item));
+    let tickets = numbered.map(|(item, &priority)| queue.priority(priority).push(item));
     tickets.collect::<Result<_, _>>().unwrap()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{clocked, filled, pushes, SHORT, TRYING};
+use super::{clocked, filled, pushes, TRYING};
 use crate::common::failing::{fail, failures, letters, put_off, SECOND};
 use crate::common::{assert_at_rest, drain, panics};
 use requeue::{ManualClock, PriorityError, PriorityQueue, Queue, Reason};
@@ -31,10 +31,12 @@ fn equal_priorities_are_popped_in_push_order_per_handle() {
     for item in (0..128).step_by(8) {
         for consumer in &mut consumers {
             pusher
-                .push_with(3, None, item + popped.len() % 4 * 2)
+                .priority(3)
+                .push(item + popped.len() % 4 * 2)
                 .unwrap();
             pusher
-                .push_with(3, None, item + popped.len() % 4 * 2 + 1)
+                .priority(3)
+                .push(item + popped.len() % 4 * 2 + 1)
                 .unwrap();
             popped.push(consumer.pop().unwrap());
         }
@@ -48,12 +50,12 @@ fn equal_priorities_are_popped_in_push_order_per_handle() {
 fn a_push_without_a_priority_has_the_default_one() {
     let queue = PriorityQueue::by_priority();
     let default = PriorityQueue::<u32>::DEFAULT_PRIORITY;
-    queue.push_with(default + 1, None, 4).unwrap();
+    queue.priority(default + 1).push(4).unwrap();
     queue.push(1).unwrap();
     queue.handle().push(2).unwrap();
     let plain = &queue;
     plain.handle().push(3).unwrap();
-    queue.push_with(default - 1, None, 0).unwrap();
+    queue.priority(default - 1).push(0).unwrap();
     assert_eq!(queue.pop(), Ok(0));
     let mut defaults: Vec<_> = (0..3).map(|_| queue.pop().unwrap()).collect();
     defaults.sort_unstable(); // from several shards
@@ -89,7 +91,7 @@ fn there_are_no_priorities_but_1_to_9999() {
         for priority in [1, 9999] {
             assert!(push(&queue, &mut handle, priority, None, 7).is_ok());
         }
-        for push in SHORT.into_iter().chain(TRYING) {
+        for push in TRYING {
             let refused = push(&queue, &mut handle, 1, None, 8);
             assert_eq!(refused, Err(PriorityError::Full(8)));
         }
@@ -119,8 +121,8 @@ fn refused_items_are_returned() {
         let refused = push(&queue, &mut queue.handle(), 1, None, 7);
         assert_eq!(refused, Err(PriorityError::Closed(7)));
     }
-    assert!(queue.push_at(queue.now(), 7).unwrap_err().is_closed());
-    assert!(queue.push_after(SECOND, 7).unwrap_err().is_closed());
+    assert!(queue.at(queue.now()).push(7).unwrap_err().is_closed());
+    assert!(queue.after(SECOND).push(7).unwrap_err().is_closed());
     assert_at_rest(&queue, 0, 0);
 }
 
@@ -131,7 +133,7 @@ fn failed_items_come_first_within_their_priority() {
         let mut handle = queue.handle();
         let plain = &queue;
         fail(&mut plain.handle(), failure);
-        queue.push_with(1, None, 3).unwrap();
+        queue.priority(1).push(3).unwrap();
         assert_at_rest(&queue, 4, 0);
         let tx = handle.begin();
         assert_eq!(*tx.pop().unwrap(), 3);
@@ -153,8 +155,8 @@ fn items_that_come_back_together_keep_their_order() {
         assert_eq!(order, [1, 3, 0, 2, 4][..3 + round]);
         tx.abort();
     }
-    queue.push_with(1, None, 5).unwrap();
-    queue.push_with(2, None, 6).unwrap();
+    queue.priority(1).push(5).unwrap();
+    queue.priority(2).push(6).unwrap();
     assert_eq!(drain(&queue), [1, 3, 5, 0, 2, 6, 4]);
 }
 
@@ -175,12 +177,12 @@ fn of_two_transactions_each_gives_back_to_its_priorities() {
 #[test]
 fn delayed_items_keep_their_priority() {
     let (clock, queue) = clocked();
-    queue.push_with(3, None, 1).unwrap();
+    queue.priority(3).push(1).unwrap();
     put_off(&queue, SECOND);
-    queue.push_with(4, None, 2).unwrap();
-    queue.push_with(3, None, 3).unwrap();
+    queue.priority(4).push(2).unwrap();
+    queue.priority(3).push(3).unwrap();
     clock.advance(SECOND);
-    queue.push_with(2, None, 0).unwrap();
+    queue.priority(2).push(0).unwrap();
     assert_eq!(drain(&queue), [0, 1, 3, 2]);
 }
 
@@ -192,16 +194,16 @@ fn fail_once(queue: &PriorityQueue<u32>) {
 #[test]
 fn the_dead_are_buried_and_pushed_again_with_their_priority() {
     let queue = Queue::builder().by_priority().max_attempts(1).build();
-    let ticket = queue.push_with(3, None, 1).unwrap();
+    let ticket = queue.priority(3).push(1).unwrap();
     fail_once(&queue);
     assert_at_rest(&queue, 0, 0);
     assert_eq!(queue.cancel(ticket), None);
-    queue.push_with(4, None, 2).unwrap();
-    queue.push_with(2, None, 0).unwrap();
+    queue.priority(4).push(2).unwrap();
+    queue.priority(2).push(0).unwrap();
     assert_eq!(queue.dead_letters().requeue_all(), 1);
     assert_eq!(queue.cancel(ticket), None);
     assert_eq!(drain(&queue), [0, 1, 2]);
-    queue.push_with(3, None, 1).unwrap();
+    queue.priority(3).push(1).unwrap();
     fail_once(&queue);
     assert_eq!(letters(&queue), [(1, 1, Reason::Aborted)]);
 }
@@ -211,7 +213,7 @@ fn those_that_wait_for_long_get_preferred() {
     let clock = requeue::ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.age_after(SECOND).build();
-    let push = |priority, item| queue.push_with(priority, None, item).unwrap();
+    let push = |priority, item| queue.priority(priority).push(item).unwrap();
     push(10, 0);
     clock.advance(8 * SECOND);
     push(1, 1); // equivalent to priority 9 at the beginning
@@ -227,10 +229,10 @@ fn scheduled_items_age_from_their_due_time() {
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.age_after(SECOND).build();
     let later = clock.now() + 8 * SECOND;
-    queue.push_with(5, Some(later), 0).unwrap(); // equivalent to priority 13 at the beginning
+    queue.priority(5).at(later).push(0).unwrap(); // equivalent to priority 13 at the beginning
     clock.advance(8 * SECOND);
-    queue.push_with(4, None, 1).unwrap(); // to 12
-    queue.push_with(6, None, 2).unwrap();
+    queue.priority(4).push(1).unwrap(); // to 12
+    queue.priority(6).push(2).unwrap();
     assert_eq!(drain(&queue), [1, 0, 2]);
 }
 
@@ -248,7 +250,7 @@ fn an_item_that_is_older_than_time_itself_is_there() {
     let builder = Queue::builder().by_priority().age_after(10 * DAY);
     let queue = builder.clock(clock.clone()).build();
     clock.advance(330 * 366 * DAY);
-    queue.push_with(9999, None, 1).unwrap();
+    queue.priority(9999).push(1).unwrap();
     assert_eq!(queue.next_scheduled(), None); // takes the item in
     assert!(!queue.is_empty());
     assert_eq!(queue.pop(), Ok(1));

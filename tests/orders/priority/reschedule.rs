@@ -13,7 +13,7 @@ use requeue::{ManualClock, PopError, Queue};
 fn rescheduled_items_are_due_at_the_new_time() {
     let (clock, queue) = clocked();
     let start = clock.now();
-    let tickets = [1, 2, 3].map(|item| queue.push_after(item * SECOND, item).unwrap());
+    let tickets = [1, 2, 3].map(|item| queue.after(item * SECOND).push(item).unwrap());
     assert!(queue.reschedule(tickets[0], start + 5 * SECOND));
     assert_eq!(queue.next_scheduled(), Some(start + 2 * SECOND));
     assert!(queue.reschedule(tickets[2], start + SECOND));
@@ -29,7 +29,7 @@ fn rescheduled_items_are_due_at_the_new_time() {
 #[test]
 fn a_time_may_change_again_and_again() {
     let (clock, queue) = clocked();
-    let ticket = queue.push_after(SECOND, 7).unwrap();
+    let ticket = queue.after(SECOND).push(7).unwrap();
     for round in 0..2000 {
         assert!(queue.reschedule(ticket, clock.now() + (round % 9 + 1) * SECOND));
         assert_eq!(queue.pop(), Err(PopError::Empty));
@@ -44,9 +44,9 @@ fn a_time_may_change_again_and_again() {
 #[test]
 fn ready_items_wait_for_their_new_time() {
     let (clock, queue) = clocked();
-    let plain = queue.push_with(1, None, 1).unwrap();
-    let due = queue.push_with(2, Some(clock.now()), 2).unwrap();
-    queue.push_with(3, None, 3).unwrap();
+    let plain = queue.priority(1).push(1).unwrap();
+    let due = queue.priority(2).at(clock.now()).push(2).unwrap();
+    queue.priority(3).push(3).unwrap();
     assert_at_rest(&queue, 3, 0);
     for ticket in [plain, due] {
         assert!(queue.reschedule(ticket, clock.now() + SECOND));
@@ -62,8 +62,8 @@ fn ready_items_wait_for_their_new_time() {
 fn items_not_taken_in_yet_get_their_new_time() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
-    let now = handle.push_after(SECOND, 1).unwrap();
-    let later = handle.push_with(1, None, 2).unwrap();
+    let now = handle.after(SECOND).push(1).unwrap();
+    let later = handle.priority(1).push(2).unwrap();
     assert!(queue.reschedule(now, clock.now()));
     assert!(queue.reschedule(later, clock.now() + SECOND));
     assert_eq!(drain(&queue), [1]);
@@ -76,10 +76,10 @@ fn a_time_that_has_passed_makes_ready_at_once_behind_its_equals() {
     let (clock, queue) = clocked();
     let start = clock.now();
     clock.advance(SECOND);
-    let first = queue.push_with(5, None, 1).unwrap();
-    queue.push_with(5, None, 2).unwrap();
-    let late = queue.push_with(5, Some(start + 9 * SECOND), 3).unwrap();
-    queue.push_with(6, None, 4).unwrap();
+    let first = queue.priority(5).push(1).unwrap();
+    queue.priority(5).push(2).unwrap();
+    let late = queue.priority(5).at(start + 9 * SECOND).push(3).unwrap();
+    queue.priority(6).push(4).unwrap();
     assert!(queue.reschedule(late, start));
     assert!(queue.reschedule(first, start));
     assert_at_rest(&queue, 4, 0);
@@ -91,9 +91,9 @@ fn an_item_keeps_its_priority_and_ages_from_its_new_time_on() {
     let clock = ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.age_after(SECOND).build();
-    let ticket = queue.push_with(5, None, 1).unwrap();
+    let ticket = queue.priority(5).push(1).unwrap();
     assert!(queue.reschedule(ticket, clock.now() + 4 * SECOND));
-    queue.push_with(7, None, 2).unwrap();
+    queue.priority(7).push(2).unwrap();
     clock.advance(4 * SECOND);
     // By now the other one is equivalent to priority 3, and the first has just become ready.
     assert_eq!(drain(&queue), [2, 1]);
@@ -104,12 +104,12 @@ fn items_outside_of_the_queue_cannot_be_rescheduled() {
     let (clock, queue) = clocked();
     let later = clock.now() + SECOND;
     let tickets: Vec<_> = (1..=3)
-        .map(|item| queue.push_with(1, None, item).unwrap())
+        .map(|item| queue.priority(1).push(item).unwrap())
         .collect();
     let mut handle = queue.handle();
     let tx = handle.begin();
     assert_eq!(*tx.pop().unwrap(), 1);
-    let staged = tx.push_with(1, None, 4).unwrap();
+    let staged = tx.priority(1).push(4).unwrap();
     assert!(!queue.reschedule(tickets[0], later)); // held
     assert!(!queue.reschedule(staged, later));
     tx.abort();
@@ -131,7 +131,7 @@ fn a_task_that_waits_is_woken_at_the_earlier_time() {
     for pop in async_pops() {
         for delay in [0, 1] {
             let (clock, queue) = clocked();
-            let ticket = queue.push_after(9 * SECOND, 7).unwrap();
+            let ticket = queue.after(9 * SECOND).push(7).unwrap();
             let mut handle = queue.handle();
             let mut task = Task::waiting(pop(&mut handle));
             assert!(queue.reschedule(ticket, clock.now() + delay * SECOND));
@@ -155,7 +155,7 @@ fn a_thread_that_waits_is_woken_at_the_earlier_time() {
         for (form, pop) in blocking_pops() {
             for round in 0..4 {
                 let (clock, queue) = clocked();
-                let ticket = queue.push_after(9 * SECOND, 7).unwrap();
+                let ticket = queue.after(9 * SECOND).push(7).unwrap();
                 let popped = thread::scope(|scope| {
                     let waiter = scope.spawn(|| pop(&mut queue.handle()));
                     (0..round * 40).for_each(|_| thread::yield_now());
@@ -172,7 +172,7 @@ fn a_thread_that_waits_is_woken_at_the_earlier_time() {
 #[test]
 fn a_closed_queue_waits_for_the_new_time() {
     let (clock, queue) = clocked();
-    let ticket = queue.push_with(1, None, 7).unwrap();
+    let ticket = queue.priority(1).push(7).unwrap();
     queue.close();
     assert!(queue.reschedule(ticket, clock.now() + SECOND));
     assert_eq!(queue.pop(), Err(PopError::Empty));

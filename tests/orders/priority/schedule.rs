@@ -42,16 +42,16 @@ fn a_push_at_or_after_a_time_has_the_default_priority() {
     let default = PriorityQueue::<u32>::DEFAULT_PRIORITY;
     let mut handle = queue.handle();
     let due = clock.now() + SECOND;
-    queue.push_after(SECOND, 1).unwrap();
-    queue.push_at(due, 2).unwrap();
-    handle.push_after(SECOND, 3).unwrap();
-    handle.push_at(due, 4).unwrap();
+    queue.after(SECOND).push(1).unwrap();
+    queue.at(due).push(2).unwrap();
+    handle.after(SECOND).push(3).unwrap();
+    handle.at(due).push(4).unwrap();
     let tx = handle.begin();
-    tx.push_after(SECOND, 5).unwrap();
-    tx.push_at(due, 6).unwrap();
+    tx.after(SECOND).push(5).unwrap();
+    tx.at(due).push(6).unwrap();
     tx.commit();
-    queue.push_with(default - 1, Some(due), 0).unwrap();
-    queue.push_with(default + 1, Some(due), 7).unwrap();
+    queue.priority(default - 1).at(due).push(0).unwrap();
+    queue.priority(default + 1).at(due).push(7).unwrap();
     assert_scheduled(&queue, 8, Some(due));
     clock.advance(SECOND);
     let mut items = drain(&queue);
@@ -88,7 +88,7 @@ fn of_one_priority_the_earlier_time_goes_first() {
 fn due_items_are_counted_as_ready() {
     let (clock, queue) = clocked();
     for seconds in [3, 1, 2] {
-        queue.push_after(seconds * SECOND, seconds).unwrap();
+        queue.after(seconds * SECOND).push(seconds).unwrap();
     }
     queue.push(0).unwrap();
     for ready in 1..=4 {
@@ -170,7 +170,7 @@ fn pushed_items_are_not_overtaken_by_items_due_later() {
 fn returned_due_items_keep_their_order() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
-    queue.push_after(2 * SECOND, 1).unwrap();
+    queue.after(2 * SECOND).push(1).unwrap();
     queue.push(0).unwrap();
     assert_at_rest(&queue, 1, 0);
     clock.advance(2 * SECOND);
@@ -196,15 +196,15 @@ fn times_beyond_the_range_of_the_clock_are_clamped() {
     let (clock, queue) = clocked();
     let at = end_of_time(clock.now());
     let tickets = [
-        queue.push_after(Duration::MAX, 0).unwrap(),
-        queue.push_at(at, 1).unwrap(),
-        queue.push_with(1, Some(at), 2).unwrap(),
+        queue.after(Duration::MAX).push(0).unwrap(),
+        queue.at(at).push(1).unwrap(),
+        queue.priority(1).at(at).push(2).unwrap(),
     ];
     assert_eq!(queue.pop(), Err(PopError::Empty));
     clock.advance(Duration::from_secs(60 * 60 * 24 * 365 * 100));
     assert_at_rest(&queue, 0, 0);
     assert_eq!(queue.stats().delayed, 3);
-    queue.push_after(SECOND, 3).unwrap();
+    queue.after(SECOND).push(3).unwrap();
     assert_eq!(queue.next_scheduled(), Some(clock.now() + SECOND));
     for (item, ticket) in (0..).zip(tickets) {
         assert_eq!(queue.cancel(ticket), Some(item));
@@ -219,7 +219,7 @@ fn the_next_time_ignores_removed_items() {
     queue.push(0).unwrap();
     assert_eq!(queue.next_scheduled(), None);
     let due = |seconds: u32| clock.now() + seconds * SECOND;
-    let tickets = [3, 1, 2].map(|seconds| queue.push_at(due(seconds), seconds).unwrap());
+    let tickets = [3, 1, 2].map(|seconds| queue.at(due(seconds)).push(seconds).unwrap());
     assert_scheduled(&queue, 3, Some(due(1)));
     assert_eq!(queue.cancel(tickets[1]), Some(1));
     assert_scheduled(&queue, 2, Some(due(2)));
@@ -234,7 +234,7 @@ fn a_clock_that_goes_backwards_makes_them_later() {
     let (clock, queue) = clocked();
     let start = clock.now();
     clock.advance(10 * SECOND);
-    queue.push_after(SECOND, 7).unwrap();
+    queue.after(SECOND).push(7).unwrap();
     clock.set(start);
     clock.advance(10 * SECOND);
     assert_eq!(queue.pop(), Err(PopError::Empty));
@@ -256,12 +256,12 @@ fn scheduled_items_keep_their_permit_in_a_bounded_queue() {
     let clock = requeue::ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.capacity(4).build();
-    let ticket = queue.push_after(SECOND, 1).unwrap();
-    queue.push_after(2 * SECOND, 2).unwrap();
+    let ticket = queue.after(SECOND).push(1).unwrap();
+    queue.after(2 * SECOND).push(2).unwrap();
     queue.push(0).unwrap();
     queue.push(0).unwrap();
     assert!(queue.push(0).unwrap_err().is_full());
-    assert!(queue.push_after(SECOND, 3).unwrap_err().is_full());
+    assert!(queue.after(SECOND).push(3).unwrap_err().is_full());
     assert_eq!(queue.cancel(ticket), Some(1));
     assert_room(&queue);
     assert_eq!(drain(&queue), [0, 0, 0]);
@@ -274,7 +274,7 @@ fn scheduled_items_keep_their_permit_in_a_bounded_queue() {
 fn a_closed_queue_waits_for_scheduled_items() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
-    queue.push_after(SECOND, 7).unwrap();
+    queue.after(SECOND).push(7).unwrap();
     queue.close();
     assert_eq!(queue.pop(), Err(PopError::Empty));
     assert_eq!(handle.pop(), Err(PopError::Empty));
@@ -286,7 +286,7 @@ fn a_closed_queue_waits_for_scheduled_items() {
 #[test]
 fn a_closed_queue_is_drained_when_the_last_is_cancelled() {
     let (_, queue) = clocked();
-    let ticket = queue.push_after(SECOND, 7).unwrap();
+    let ticket = queue.after(SECOND).push(7).unwrap();
     queue.close();
     assert_eq!(queue.cancel(ticket), Some(7));
     assert_eq!(queue.pop(), Err(PopError::Closed));

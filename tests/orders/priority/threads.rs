@@ -52,7 +52,7 @@ fn every_item_is_popped_once_whoever_aborts() {
                         for item in 0..ITEMS {
                             let priority = 1 + u16::try_from(rng.below(9999)).unwrap();
                             let item = item * 2 + pusher;
-                            handle.push_with(priority, None, item).unwrap();
+                            handle.priority(priority).push(item).unwrap();
                         }
                     })
                 })
@@ -77,7 +77,7 @@ fn each_thread_gets_items_in_order() {
         let mut rng = Rng::new(2);
         for item in 0..ITEMS {
             let priority = 1 + u16::try_from(rng.below(100)).unwrap();
-            queue.push_with(priority, None, (priority, item)).unwrap();
+            queue.priority(priority).push((priority, item)).unwrap();
         }
         let start = Barrier::new(4);
         let parts: Vec<Vec<_>> = thread::scope(|scope| {
@@ -112,7 +112,7 @@ fn an_item_is_cancelled_or_popped_and_never_both() {
             let mut cancelled = Vec::new();
             for item in 0..ITEMS {
                 let priority = 1 + u16::try_from(rng.below(9999)).unwrap();
-                tickets.push(handle.push_with(priority, None, item).unwrap());
+                tickets.push(handle.priority(priority).push(item).unwrap());
                 let ticket = rng.pick(&tickets);
                 match rng.below(3) {
                     0 => cancelled.extend(queue.cancel(ticket)),
@@ -145,7 +145,7 @@ fn scheduled_items_reach_waiting_threads() {
             let mut handle = queue.handle();
             for item in 0..1000 {
                 let delay = item % 7 * SECOND;
-                while handle.push_after(delay, item).is_err() {
+                while handle.after(delay).push(item).is_err() {
                     clock.advance(SECOND);
                     thread::yield_now();
                 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::mem;
 
-use super::{clocked, filled, pushes};
+use super::{clocked, filled, not_before, pushes};
 use crate::common::failing::{put_off, SECOND};
 use crate::common::{assert_at_rest, drain, Ledger};
 use requeue::{OutOfRange, PriorityQueue, Queue};
@@ -28,7 +28,7 @@ fn the_ticket_of_an_item_that_is_gone_means_no_other_item() {
     let (queue, tickets) = filled(&[1]);
     assert_eq!(queue.reprioritize(tickets[0], 2), Ok(true));
     assert_eq!(queue.pop(), Ok(0));
-    queue.push_with(1, None, 7).unwrap(); // where the first one was
+    queue.priority(1).push(7).unwrap(); // where the first one was
     assert_eq!(queue.reprioritize(tickets[0], 3), Ok(false));
     assert_eq!(queue.cancel(tickets[0]), None);
     assert_eq!(drain(&queue), [7]);
@@ -40,7 +40,7 @@ fn cancelled_items_are_returned_and_not_dropped() {
     let queue = PriorityQueue::by_priority();
     let tickets: Vec<_> = ledger
         .items()
-        .map(|item| queue.push_with(1, None, item).ok().unwrap())
+        .map(|item| queue.priority(1).push(item).ok().unwrap())
         .collect();
     let cancelled = queue.cancel(tickets[1]);
     assert_eq!(ledger.drops(), [0, 0, 0]);
@@ -69,7 +69,7 @@ fn every_item_has_another_ticket() {
 #[test]
 fn scheduled_items_can_be_cancelled_and_reprioritized() {
     let (clock, queue) = clocked();
-    let tickets = [1, 2, 3].map(|item| queue.push_after(SECOND, item).unwrap());
+    let tickets = [1, 2, 3].map(|item| queue.after(SECOND).push(item).unwrap());
     assert_eq!(queue.cancel(tickets[0]), Some(1));
     assert_eq!(queue.reprioritize(tickets[2], 1), Ok(true));
     assert_eq!(queue.stats().delayed, 2);
@@ -84,14 +84,14 @@ fn staged_items_cannot_be_cancelled() {
     let mut handle = queue.handle();
     for due in [None, Some(clock.now())] {
         let tx = handle.begin();
-        let ticket = tx.push_with(1, due, 7).unwrap();
+        let ticket = not_before(tx.priority(1), due).push(7).unwrap();
         assert_eq!(queue.cancel(ticket), None);
         assert_eq!(queue.reprioritize(ticket, 2), Ok(false));
         tx.commit();
         assert_eq!(queue.cancel(ticket), Some(7));
 
         let tx = handle.begin();
-        let ticket = tx.push_with(1, due, 7).unwrap();
+        let ticket = not_before(tx.priority(1), due).push(7).unwrap();
         tx.abort();
         assert_eq!(queue.cancel(ticket), None);
     }
@@ -137,7 +137,7 @@ fn committed_items_cannot_be_cancelled() {
 #[test]
 fn delayed_items_cannot_be_cancelled_until_they_are_due() {
     let (clock, queue) = clocked();
-    let ticket = queue.push_with(1, None, 7).unwrap();
+    let ticket = queue.priority(1).push(7).unwrap();
     put_off(&queue, SECOND);
     assert_eq!(queue.cancel(ticket), None);
     assert_eq!(queue.reprioritize(ticket, 1), Ok(false));
@@ -192,7 +192,7 @@ fn many_are_cancelled_while_others_stay() {
     for round in 0..20_u16 {
         let mut tickets = Vec::new();
         for item in 0..500_u16 {
-            let ticket = queue.push_with(item % 7 + 1, None, round * 500 + item);
+            let ticket = queue.priority(item % 7 + 1).push(round * 500 + item);
             tickets.push((item, ticket.unwrap()));
         }
         for (item, ticket) in tickets {
@@ -218,8 +218,8 @@ fn the_dead_and_the_recovered() {
     let clock = requeue::ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.leased(SECOND).max_attempts(2).build();
-    let ticket = queue.push_with(1, None, 7).unwrap();
-    queue.push_with(2, None, 8).unwrap();
+    let ticket = queue.priority(1).push(7).unwrap();
+    queue.priority(2).push(8).unwrap();
     let mut slow = queue.handle();
     let tx = slow.begin();
     assert_eq!(*tx.pop().unwrap(), 7);

@@ -23,7 +23,7 @@ fn a_task_is_woken_when_an_item_is_due() {
             if waits_first {
                 task.assert_waits();
             }
-            queue.push_after(SECOND, 7).unwrap();
+            queue.after(SECOND).push(7).unwrap();
             // A waiter is woken to plan the time.
             task.assert_waits();
             let woken = task.rings();
@@ -45,7 +45,7 @@ fn every_blocked_pop_is_woken_when_an_item_is_due() {
                 let start = Barrier::new(2);
                 let before = round % 2 == 0;
                 if before {
-                    queue.push_after(SECOND, 7).unwrap();
+                    queue.after(SECOND).push(7).unwrap();
                 }
                 let popped = thread::scope(|scope| {
                     let plain = &queue;
@@ -57,7 +57,7 @@ fn every_blocked_pop_is_woken_when_an_item_is_due() {
                     start.wait();
                     (0..round * 40).for_each(|_| thread::yield_now());
                     if !before {
-                        queue.push_after(SECOND, 7).unwrap();
+                        queue.after(SECOND).push(7).unwrap();
                     }
                     clock.advance(SECOND);
                     waiter.join().unwrap()
@@ -75,11 +75,11 @@ fn threads_and_tasks_wake_by_the_clock_of_the_system() {
         let plain = &queue;
         let mut handle = plain.handle();
         for (_, pop) in blocking_pops() {
-            queue.push_after(Duration::from_millis(1), 7).unwrap();
+            queue.after(Duration::from_millis(1)).push(7).unwrap();
             assert_eq!(pop(&mut handle), Ok(7));
         }
         for pop in async_pops() {
-            queue.push_after(Duration::from_millis(1), 7).unwrap();
+            queue.after(Duration::from_millis(1)).push(7).unwrap();
             assert_eq!(block_on(pop(&mut handle)), Ok(7));
         }
     });
@@ -88,11 +88,11 @@ fn threads_and_tasks_wake_by_the_clock_of_the_system() {
 #[test]
 fn an_earlier_time_after_a_later_one_is_kept() {
     let (clock, queue) = clocked();
-    queue.push_after(10 * SECOND, 1).unwrap();
+    queue.after(10 * SECOND).push(1).unwrap();
     let plain = &queue;
     let mut handles = [plain.handle(), plain.handle()];
     let mut tasks = poppers(&mut handles);
-    queue.push_after(SECOND, 2).unwrap();
+    queue.after(SECOND).push(2).unwrap();
     tasks.iter_mut().for_each(Task::assert_waits);
     clock.advance(SECOND);
     assert_eq!(next_output(&mut tasks).unwrap(), 2);
@@ -107,7 +107,7 @@ fn as_many_get_something_as_items_are_due() {
     let mut handles: Vec<_> = (0..4).map(|_| plain.handle()).collect();
     let mut tasks = poppers(&mut handles);
     for (item, seconds) in (0..).zip([1, 1, 2, 3]) {
-        queue.push_after(seconds * SECOND, item).unwrap();
+        queue.after(seconds * SECOND).push(item).unwrap();
     }
     tasks.iter_mut().for_each(Task::assert_waits);
     for due in [vec![0, 1], vec![2], vec![3]] {
@@ -125,11 +125,11 @@ fn as_many_get_something_as_items_are_due() {
 fn a_waiter_takes_an_item_that_arrives_before_the_due_time() {
     for pop in async_pops() {
         let (_, queue) = clocked();
-        queue.push_after(SECOND, 7).unwrap();
+        queue.after(SECOND).push(7).unwrap();
         let plain = &queue;
         let mut handle = plain.handle();
         let mut task = Task::waiting(pop(&mut handle));
-        queue.push_with(9999, None, 8).unwrap();
+        queue.priority(9999).push(8).unwrap();
         assert!(task.was_woken());
         assert_eq!(task.output(), Ok(8));
     }
@@ -139,7 +139,7 @@ fn a_waiter_takes_an_item_that_arrives_before_the_due_time() {
 fn a_waiter_at_a_closed_queue_ends_when_the_last_is_cancelled() {
     for pop in async_pops() {
         let (_, queue) = clocked();
-        let ticket = queue.push_after(SECOND, 7).unwrap();
+        let ticket = queue.after(SECOND).push(7).unwrap();
         let plain = &queue;
         let mut handle = plain.handle();
         let mut task = Task::waiting(pop(&mut handle));
@@ -235,7 +235,7 @@ fn a_push_that_is_refused_ends_a_transaction_that_was_forgotten() {
 #[test]
 fn workers_take_a_queue_by_priority_as_any_other() {
     let queue = PriorityQueue::by_priority();
-    queue.push_with(2, None, 1).unwrap();
+    queue.priority(2).push(1).unwrap();
     queue.close();
     let workers = Workers::builder(&queue).run(|_, _| Ok::<(), ()>(()));
     assert_eq!(workers.join().done, 1);
@@ -262,7 +262,7 @@ fn bounded() -> (ManualClock, PriorityQueue<u32>) {
 #[test]
 fn a_cancelled_item_makes_room_for_a_waiting_push() {
     let queue = Queue::builder().by_priority().capacity(1).build();
-    let ticket = queue.push_with(1, None, 7).unwrap();
+    let ticket = queue.priority(1).push(7).unwrap();
     let mut handle = queue.handle();
     let mut task = Task::waiting(handle.push_async(8));
     assert_eq!(queue.cancel(ticket), Some(7));

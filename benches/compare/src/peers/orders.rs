@@ -55,7 +55,7 @@ impl Peer<u64> for Priority {
 
 impl Sender<u64> for WithHandle<u64, ByPriority> {
     fn push(&mut self, item: u64) -> Result<(), u64> {
-        let pushed = self.handle.push_with(priority(item), None, item);
+        let pushed = self.handle.priority(priority(item)).push(item);
         pushed.map(drop).map_err(|_| item)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use staging::Staging;
 use crate::entry::Entry;
 use crate::format::OrderTag;
 use requeue::PushError;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The order of a [`DurableQueue`](crate::DurableQueue): an order of `requeue`. Sealed.
 #[allow(private_bounds)] // sealed
@@ -42,14 +42,6 @@ pub(crate) type RamTaken<T, O> = requeue::OwnedTaken<EntryOf<T, O>, <O as Engine
 pub(crate) type Staged<T, O> = Result<Option<requeue::Ticket>, PushError<EntryOf<T, O>>>;
 /// The same for many items.
 pub(crate) type StagedBatch<T, O> = Result<Vec<requeue::Ticket>, PushError<Vec<EntryOf<T, O>>>>;
-
-/// How long a call waits: not at all, for a time, or without end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    Never,
-    For(Duration),
-    Forever,
-}
 
 /// The priority and the due time of a push.
 #[derive(Clone, Copy, Debug)]

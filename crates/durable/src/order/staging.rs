@@ -1,8 +1,10 @@
 //! Pushes in memory.
 
-use super::{Place, Wait};
+use super::Place;
 use requeue::priority::{PriorityError, PushWith};
-use requeue::{Order, OwnedTransaction, Prioritized, PushError, Restore, Ticket, Transaction};
+use requeue::{
+    Order, OwnedTransaction, Prioritized, PushError, Restore, Ticket, Transaction, Wait,
+};
 use std::future::Future;
 use std::time::Duration;
 
@@ -62,8 +64,7 @@ impl<E: Send, R: Order<E>> Staging<E, R> for Plain {
     ) -> Result<Option<Ticket>, PushError<E>> {
         match wait {
             Wait::Never => tx.push(entry),
-            Wait::For(timeout) => tx.push_timeout(entry, timeout),
-            Wait::Forever => tx.push_blocking(entry),
+            wait => tx.push_waiting(entry, wait),
         }
         .map(|()| None)
     }
@@ -74,12 +75,7 @@ impl<E: Send, R: Order<E>> Staging<E, R> for Plain {
         _: Option<Place>,
         wait: Wait,
     ) -> Result<Vec<Ticket>, PushError<Vec<E>>> {
-        match wait {
-            Wait::Never => tx.push_batch(entries),
-            Wait::For(timeout) => tx.push_batch_timeout(entries, timeout),
-            Wait::Forever => tx.push_batch_blocking(entries),
-        }
-        .map(|_| Vec::new())
+        tx.push_batch_waiting(entries, wait).map(|_| Vec::new())
     }
 
     fn restore(
@@ -125,12 +121,7 @@ impl<E: Send, R: Prioritized<E>> Staging<E, R> for Placed {
         place: Option<Place>,
         wait: Wait,
     ) -> Result<Option<Ticket>, PushError<E>> {
-        let to = with_place(tx, place);
-        let staged = match wait {
-            Wait::Never => to.push(entry),
-            Wait::For(timeout) => to.push_timeout(entry, timeout),
-            Wait::Forever => to.push_blocking(entry),
-        };
+        let staged = with_place(tx, place).push_waiting(entry, wait);
         staged.map(Some).map_err(in_range)
     }
 
@@ -140,12 +131,7 @@ impl<E: Send, R: Prioritized<E>> Staging<E, R> for Placed {
         place: Option<Place>,
         wait: Wait,
     ) -> Result<Vec<Ticket>, PushError<Vec<E>>> {
-        let to = with_place(tx, place);
-        let staged = match wait {
-            Wait::Never => to.push_batch(entries),
-            Wait::For(timeout) => to.push_batch_timeout(entries, timeout),
-            Wait::Forever => to.push_batch_blocking(entries),
-        };
+        let staged = with_place(tx, place).push_batch_waiting(entries, wait);
         staged.map_err(in_range)
     }
 

@@ -3,8 +3,9 @@
 use super::DurableQueue;
 use crate::error::{PopError, StoreError};
 use crate::handle::Handle;
-use crate::order::{Order, Wait};
+use crate::order::Order;
 use crate::Fifo;
+use requeue::Wait;
 use std::fmt;
 use std::iter::FusedIterator;
 
@@ -23,11 +24,7 @@ impl<T: Send + 'static, O: Order<T>> Iterator for Iter<T, O> {
 
     fn next(&mut self) -> Option<Result<T, StoreError>> {
         let handle = self.handle.as_mut()?;
-        let popped = match self.wait {
-            Wait::Never => handle.pop(),
-            _ => handle.pop_blocking(),
-        };
-        match popped {
+        match handle.pop_waiting(self.wait) {
             Ok(item) => Some(Ok(item)),
             Err(error) => {
                 self.handle = None;

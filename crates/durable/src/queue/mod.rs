@@ -27,7 +27,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use thread_local::ThreadLocal;
 
 /// A queue whose committed items are on the disk. Clones are the same queue.
@@ -224,14 +224,19 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         self.ram.wait_idle();
     }
 
-    /// As [`wait_idle`](Self::wait_idle), for at most `timeout`; returns whether the queue was idle.
-    pub fn wait_idle_timeout(&self, timeout: Duration) -> bool {
-        self.ram.wait_idle_timeout(timeout)
-    }
-
-    /// As [`wait_idle`](Self::wait_idle), in a task.
-    pub fn wait_idle_async(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.ram.wait_idle_async()
+    requeue::verb! {
+        wait_idle(&self) -> bool, |wait| self.ram.wait_idle_waiting(wait);
+        timed: "Returns whether the queue was [idle](Self::wait_idle)", "that",
+        /// # let directory = tempfile::tempdir()?;
+        /// # let store = requeue_durable::Store::open(directory.path())?;
+        /// let jobs = store.queue("jobs")?;
+        /// jobs.push(7)?;
+        is_idle = jobs();
+        /// assert!(!is_idle);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        async(&self) -> impl Future<Output = ()> + Send + 'static { self.ram.wait_idle_async() }
+        /// As [`wait_idle`](Self::wait_idle), in a task.
     }
 }
 

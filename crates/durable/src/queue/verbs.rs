@@ -3,12 +3,12 @@
 use super::DurableQueue;
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::{Handle, HandleState};
-use crate::order::{Order, Place, Wait};
+use crate::order::{Order, Place};
 use crate::ticket::{Ticket, Tickets};
 use crate::transaction::Core;
 use crate::{Taken, Transaction};
+use requeue::Wait;
 use std::future::Future;
-use std::time::Duration;
 
 /// What can begin a transaction: a queue, or a handle.
 pub(crate) trait Begin<T: Send + 'static, O: Order<T>>: Sized {
@@ -139,136 +139,136 @@ async fn pop_batch_async<T: Send + 'static, O: Order<T>>(
 }
 
 macro_rules! verbs {
-    ($type:ident, [$($by:tt)+], $begin:expr) => {
+    ($type:ident, [$($by:tt)+], $begin:expr, $on:ident: $(#[$own:meta])*) => {
         /// Each call is a transaction of its own, and durable when it returns: see [`Durability`](crate::Durability).
         ///
         /// Pushes return [`PushError::Full`], [`Closed`](PushError::Closed) or [`Codec`](PushError::Codec) with the items, or
         /// [`PushError::Store`]; pops return [`PopError`]. A pop whose commit fails gives its items back to the head.
         impl<T: Send + 'static, O: Order<T>> $type<T, O> {
-            /// Pushes an item.
-            ///
-            /// # Errors
-            ///
-            /// [`PushError::Full`] if there is no room, and as all pushes.
-            pub fn push($($by)+ self, item: T) -> Result<(), PushError<T>> {
-                push(self, item, None, Wait::Never).map(drop)
+            requeue::verb! {
+                push($($by)+ self, item: T) -> Result<(), PushError<T>>,
+                    |wait| push(self, item, None, wait).map(drop);
+                now:
+                /// Pushes an item.
+                ///
+                /// # Errors
+                ///
+                /// [`PushError::Full`] if there is no room, and as all pushes.
+                blocking:
+                /// Pushes an item; waits for room.
+                ///
+                /// # Errors
+                ///
+                /// As all pushes.
+                timed: "Pushes an item", "room",
+                /// # let directory = tempfile::tempdir()?;
+                /// # let store = requeue_durable::Store::open(directory.path())?;
+                /// let jobs = store.builder("jobs").capacity(1).build()?;
+                /// jobs.push(7)?;
+                $(#[$own])*
+                refused = $on(8);
+                /// assert!(refused.unwrap_err().is_full());
+                /// # Ok::<(), Box<dyn std::error::Error>>(())
+                /// ```
+                ///
+                /// # Errors
+                ///
+                /// [`PushError::Full`] after the timeout, and as all pushes.
+                async($($by)+ self, item: T) -> impl Future<Output = Result<(), PushError<T>>> + Send + '_ {
+                    async move { push_async($begin(self), item, None).await.map(drop) }
+                }
+                /// Pushes an item in a task; waits for room.
+                ///
+                /// # Errors
+                ///
+                /// As all pushes.
+                ///
+                /// # Cancel safety
+                ///
+                /// Dropping the future drops the item, or leaves its commit to the log, as
+                /// [`commit_async`](Transaction::commit_async) says.
             }
 
-            /// Pushes an item; waits for room.
-            ///
-            /// # Errors
-            ///
-            /// As all pushes.
-            pub fn push_blocking($($by)+ self, item: T) -> Result<(), PushError<T>> {
-                push(self, item, None, Wait::Forever).map(drop)
+            requeue::verb! {
+                push_batch($($by)+ self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
+                    |wait| push_batch(self, items.into_iter().collect(), None, wait).map(|tickets| tickets.len());
+                now:
+                /// Pushes all items in one transaction, or none; returns how many.
+                ///
+                /// # Errors
+                ///
+                /// As all pushes, if one of the items could not be pushed. All come back in their order.
+                blocking:
+                /// As [`push_batch`](Self::push_batch); waits for room.
+                ///
+                /// # Errors
+                ///
+                /// As all pushes.
+                timed: "Pushes all items in one transaction, or none", "room for all of them",
+                /// # let directory = tempfile::tempdir()?;
+                /// # let store = requeue_durable::Store::open(directory.path())?;
+                /// let jobs = store.builder("jobs").capacity(2).build()?;
+                /// jobs.push(7)?;
+                $(#[$own])*
+                refused = $on([8, 9]);
+                /// assert_eq!(refused.unwrap_err().into_inner(), Some(vec![8, 9]));
+                /// # Ok::<(), Box<dyn std::error::Error>>(())
+                /// ```
+                ///
+                /// # Errors
+                ///
+                /// As [`push_batch`](Self::push_batch).
+                async($($by)+ self, items: impl IntoIterator<Item = T>) -> impl Future<Output = Result<usize, PushError<Vec<T>>>> + Send + '_ {
+                    let items = items.into_iter().collect();
+                    async move { push_batch_async($begin(self), items, None).await.map(|tickets| tickets.len()) }
+                }
+                /// As [`push_batch`](Self::push_batch), in a task; waits for room.
+                ///
+                /// # Errors
+                ///
+                /// As all pushes.
             }
 
-            /// Pushes an item; waits for room for at most `timeout`.
-            ///
-            /// # Errors
-            ///
-            /// [`PushError::Full`] after the timeout, and as all pushes.
-            pub fn push_timeout($($by)+ self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-                push(self, item, None, Wait::For(timeout)).map(drop)
-            }
-
-            /// Pushes an item in a task; waits for room.
-            ///
-            /// # Errors
-            ///
-            /// As all pushes.
-            ///
-            /// # Cancel safety
-            ///
-            /// Dropping the future drops the item, or leaves its commit to the log, as
-            /// [`commit_async`](Transaction::commit_async) says.
-            pub fn push_async($($by)+ self, item: T) -> impl Future<Output = Result<(), PushError<T>>> + Send + '_ {
-                async move { push_async($begin(self), item, None).await.map(drop) }
-            }
-
-            /// Pushes all items in one transaction, or none; returns how many.
-            ///
-            /// # Errors
-            ///
-            /// As all pushes, if one of the items could not be pushed. All come back in their order.
-            pub fn push_batch($($by)+ self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>> {
-                push_batch(self, items.into_iter().collect(), None, Wait::Never).map(|tickets| tickets.len())
-            }
-
-            /// As [`push_batch`](Self::push_batch); waits for room.
-            ///
-            /// # Errors
-            ///
-            /// As all pushes.
-            pub fn push_batch_blocking($($by)+ self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>> {
-                push_batch(self, items.into_iter().collect(), None, Wait::Forever).map(|tickets| tickets.len())
-            }
-
-            /// As [`push_batch`](Self::push_batch); waits for room for at most `timeout`.
-            ///
-            /// # Errors
-            ///
-            /// As [`push_batch`](Self::push_batch).
-            pub fn push_batch_timeout(
-                $($by)+ self,
-                items: impl IntoIterator<Item = T>,
-                timeout: Duration,
-            ) -> Result<usize, PushError<Vec<T>>> {
-                push_batch(self, items.into_iter().collect(), None, Wait::For(timeout)).map(|tickets| tickets.len())
-            }
-
-            /// As [`push_batch`](Self::push_batch), in a task; waits for room.
-            ///
-            /// # Errors
-            ///
-            /// As all pushes.
-            pub fn push_batch_async(
-                $($by)+ self,
-                items: impl IntoIterator<Item = T>,
-            ) -> impl Future<Output = Result<usize, PushError<Vec<T>>>> + Send + '_ {
-                let items = items.into_iter().collect();
-                async move { push_batch_async($begin(self), items, None).await.map(|tickets| tickets.len()) }
-            }
-
-            /// Pops the next item.
-            ///
-            /// # Errors
-            ///
-            /// [`PopError::Empty`] if nothing is ready, and as all pops.
-            pub fn pop($($by)+ self) -> Result<T, PopError> {
-                pop(self, Wait::Never)
-            }
-
-            /// Pops the next item; waits for one.
-            ///
-            /// # Errors
-            ///
-            /// As all pops.
-            pub fn pop_blocking($($by)+ self) -> Result<T, PopError> {
-                pop(self, Wait::Forever)
-            }
-
-            /// Pops the next item; waits for one for at most `timeout`.
-            ///
-            /// # Errors
-            ///
-            /// [`PopError::Empty`] after the timeout, and as all pops.
-            pub fn pop_timeout($($by)+ self, timeout: Duration) -> Result<T, PopError> {
-                pop(self, Wait::For(timeout))
-            }
-
-            /// Pops the next item in a task; waits for one.
-            ///
-            /// # Errors
-            ///
-            /// As all pops.
-            ///
-            /// # Cancel safety
-            ///
-            /// Dropping the future gives the item back, or leaves its commit to the log, as
-            /// [`commit_async`](Transaction::commit_async) says; then the item is lost.
-            pub fn pop_async($($by)+ self) -> impl Future<Output = Result<T, PopError>> + Send + '_ {
-                async move { pop_async($begin(self)).await }
+            requeue::verb! {
+                pop($($by)+ self) -> Result<T, PopError>, |wait| pop(self, wait);
+                now:
+                /// Pops the next item.
+                ///
+                /// # Errors
+                ///
+                /// [`PopError::Empty`] if nothing is ready, and as all pops.
+                blocking:
+                /// Pops the next item; waits for one.
+                ///
+                /// # Errors
+                ///
+                /// As all pops.
+                timed: "Pops the next item", "one",
+                /// # let directory = tempfile::tempdir()?;
+                /// # let store = requeue_durable::Store::open(directory.path())?;
+                /// let jobs = store.queue::<u32>("jobs")?;
+                $(#[$own])*
+                popped = $on();
+                /// assert!(popped.unwrap_err().is_empty());
+                /// # Ok::<(), Box<dyn std::error::Error>>(())
+                /// ```
+                ///
+                /// # Errors
+                ///
+                /// [`PopError::Empty`] after the timeout, and as all pops.
+                async($($by)+ self) -> impl Future<Output = Result<T, PopError>> + Send + '_ {
+                    async move { pop_async($begin(self)).await }
+                }
+                /// Pops the next item in a task; waits for one.
+                ///
+                /// # Errors
+                ///
+                /// As all pops.
+                ///
+                /// # Cancel safety
+                ///
+                /// Dropping the future gives the item back, or leaves its commit to the log, as
+                /// [`commit_async`](Transaction::commit_async) says; then the item is lost.
             }
 
             /// Pops up to `max` items in one transaction; none if nothing is ready.
@@ -280,44 +280,43 @@ macro_rules! verbs {
                 pop_batch(self, 1, max, Wait::Never)
             }
 
-            /// As [`pop_batch`](Self::pop_batch); waits for the first `min`, and returns less only if the queue is closed.
-            ///
-            /// # Errors
-            ///
-            /// As [`pop_batch`](Self::pop_batch).
-            pub fn pop_batch_blocking($($by)+ self, min: usize, max: usize) -> Result<Vec<T>, StoreError> {
-                pop_batch(self, min, max, Wait::Forever)
-            }
-
-            /// As [`pop_batch`](Self::pop_batch); waits for the first `min` for at most `timeout`.
-            ///
-            /// # Errors
-            ///
-            /// As [`pop_batch`](Self::pop_batch).
-            pub fn pop_batch_timeout(
-                $($by)+ self,
-                min: usize,
-                max: usize,
-                timeout: Duration,
-            ) -> Result<Vec<T>, StoreError> {
-                pop_batch(self, min, max, Wait::For(timeout))
-            }
-
-            /// As [`pop_batch_blocking`](Self::pop_batch_blocking), in a task.
-            ///
-            /// # Errors
-            ///
-            /// As [`pop_batch`](Self::pop_batch).
-            pub fn pop_batch_async(
-                $($by)+ self,
-                min: usize,
-                max: usize,
-            ) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send + '_ {
-                async move { pop_batch_async($begin(self), min, max).await }
+            requeue::verb! {
+                pop_batch($($by)+ self, min: usize, max: usize) -> Result<Vec<T>, StoreError>,
+                    |wait| pop_batch(self, min, max, wait);
+                blocking:
+                /// As [`pop_batch`](Self::pop_batch); waits for the first `min`, and returns less only if the queue is closed.
+                ///
+                /// # Errors
+                ///
+                /// As [`pop_batch`](Self::pop_batch).
+                timed: "Pops up to `max` items in one transaction", "the first `min` of them",
+                /// # let directory = tempfile::tempdir()?;
+                /// # let store = requeue_durable::Store::open(directory.path())?;
+                /// let jobs = store.queue("jobs")?;
+                /// jobs.push(7)?;
+                $(#[$own])*
+                popped = $on(2, 10);
+                /// assert_eq!(popped?, [7]); // fewer than 2
+                /// # Ok::<(), Box<dyn std::error::Error>>(())
+                /// ```
+                ///
+                /// # Errors
+                ///
+                /// As [`pop_batch`](Self::pop_batch).
+                async($($by)+ self, min: usize, max: usize) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send + '_ {
+                    async move { pop_batch_async($begin(self), min, max).await }
+                }
+                /// As [`pop_batch_blocking`](Self::pop_batch_blocking), in a task.
+                ///
+                /// # Errors
+                ///
+                /// As [`pop_batch`](Self::pop_batch).
             }
         }
     };
 }
 
-verbs!(Handle, [&mut], Handle::begin);
-verbs!(DurableQueue, [&], DurableQueue::begin_owned);
+verbs! { Handle, [&mut], Handle::begin, handle:
+    /// let mut handle = jobs.handle();
+}
+verbs! { DurableQueue, [&], DurableQueue::begin_owned, jobs: }

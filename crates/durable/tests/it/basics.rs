@@ -309,6 +309,40 @@ fn a_backlog_beyond_the_memory() {
 }
 
 #[test]
+fn a_wait_ends_at_its_deadline() {
+    let directory = directory();
+    let clock = requeue::ManualClock::new();
+    let queue = options()
+        .open(directory.path())
+        .unwrap()
+        .builder::<u32>("numbers")
+        .capacity(1)
+        .clock(clock.clone())
+        .build()
+        .unwrap();
+    let now = queue.now();
+    let later = now + Duration::from_secs(1);
+    assert!(queue.pop_deadline(now).unwrap_err().is_empty());
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| queue.handle().begin().pop_deadline(later).map(|item| *item));
+        while queue.stats().waiting == 0 {
+            std::thread::yield_now();
+        }
+        clock.advance(Duration::from_secs(1));
+        assert!(waiter.join().unwrap().unwrap_err().is_empty());
+    });
+    assert!(queue.wait_idle_deadline(now));
+    queue.push_deadline(7, later).unwrap();
+    assert!(queue.push_deadline(8, later).unwrap_err().is_full());
+    assert!(!queue.wait_idle_deadline(later));
+    let pushed = queue.handle().push_batch_deadline([8], later);
+    assert!(pushed.unwrap_err().is_full());
+    let found = requeue_durable::pop_any_deadline(&mut [queue.handle()], now);
+    assert_eq!(found.unwrap(), (0, 7));
+    assert!(queue.pop_batch_deadline(1, 2, later).unwrap().is_empty());
+}
+
+#[test]
 fn delays_survive() {
     use std::sync::{Arc, Mutex};
     use std::time::{SystemTime, UNIX_EPOCH};

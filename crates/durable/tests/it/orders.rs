@@ -20,8 +20,8 @@ fn a_leased_queue_has_the_methods_of_its_order() {
 
     let by_priority = store.builder::<u32>("by priority").clock(clock.clone());
     let by_priority = by_priority.by_priority().leased(SECOND).build().unwrap();
-    let ticket = by_priority.push_with(2, None, 7).unwrap();
-    by_priority.push_with(1, None, 8).unwrap();
+    let ticket = by_priority.priority(2).push(7).unwrap();
+    by_priority.priority(1).push(8).unwrap();
     assert!(by_priority.reprioritize(ticket, 3).unwrap());
     let mut stuck = by_priority.named_handle("stuck");
     let tx = stuck.begin();
@@ -41,11 +41,11 @@ fn scheduled_items_are_pushed_by_all_that_push() {
     let now = clock.now();
     assert_eq!(jobs.next_scheduled(), None);
     let mut handle = jobs.handle();
-    handle.push_at(now + 3 * SECOND, 3).unwrap();
-    jobs.push_after(2 * SECOND, 2).unwrap();
+    handle.at(now + 3 * SECOND).push(3).unwrap();
+    jobs.after(2 * SECOND).push(2).unwrap();
     let tx = handle.begin();
-    tx.push_with(1, Some(now + SECOND), 1).unwrap();
-    tx.push_with(1, None, 0).unwrap();
+    tx.priority(1).at(now + SECOND).push(1).unwrap();
+    tx.priority(1).push(0).unwrap();
     tx.commit().unwrap();
     assert_eq!(jobs.next_scheduled(), Some(now + SECOND));
     for number in 0..4 {

@@ -8,7 +8,7 @@ use requeue::workers::AsyncTransaction;
 use std::fmt;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A transaction bound to one queue, from [`PgQueue::begin`]: an [`AsyncTransaction`], as those of the queues in memory.
 ///
@@ -59,6 +59,15 @@ impl<T: 'static> OwnedTransaction<T> {
     /// As for [`PgTransaction::pop`].
     pub async fn pop_wait(&mut self, timeout: Duration) -> Result<Option<PgItem<T>>, Error> {
         self.tx.pop_wait(&self.queue, timeout).await
+    }
+
+    /// Takes the next item of the queue, or waits for one until `deadline`: see [`PgTransaction::pop_deadline`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`PgTransaction::pop`].
+    pub async fn pop_deadline(&mut self, deadline: Instant) -> Result<Option<PgItem<T>>, Error> {
+        self.tx.pop_deadline(&self.queue, deadline).await
     }
 
     /// Returns the transaction.

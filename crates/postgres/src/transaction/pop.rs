@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::queue::{Core, PgQueue};
 use crate::sql::Order;
+use requeue::Wait;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::select;
@@ -93,10 +94,37 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         timeout: Duration,
     ) -> Result<Option<PgItem<T>>, Error> {
+        self.pop_waiting(queue, Wait::For(timeout)).await
+    }
+
+    /// Takes the next item; waits for one until `deadline`. Otherwise as [`pop_wait`](Self::pop_wait).
+    ///
+    /// # Errors
+    ///
+    /// As for [`pop`](Self::pop).
+    pub async fn pop_deadline<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        deadline: std::time::Instant,
+    ) -> Result<Option<PgItem<T>>, Error> {
+        self.pop_waiting(queue, Wait::Until(deadline)).await
+    }
+
+    pub(super) async fn pop_waiting<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        wait: Wait,
+    ) -> Result<Option<PgItem<T>>, Error> {
         if let Some(item) = self.pop(queue).await? {
             return Ok(Some(item));
         }
-        let deadline = Instant::now().checked_add(timeout);
+        let now = Instant::now();
+        let deadline = match wait {
+            Wait::Never => Some(now),
+            Wait::For(timeout) => now.checked_add(timeout),
+            Wait::Until(deadline) => Some(deadline.into()),
+            Wait::Forever => None,
+        };
         let shared = Arc::clone(&self.db.shared);
         let id = queue.core.id().await?;
         let mut waiter = shared.hub.enter(id);

@@ -2,7 +2,7 @@
 
 use crate::{until, Db, LONG};
 use requeue_postgres::{PgQueue, Postgres};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::task::JoinHandle;
 
 /// A task that waits for an item and commits it.
@@ -28,6 +28,20 @@ async fn a_waiter_gets_what_its_process_pushes() {
     waiters(&queue, 1).await;
     queue.push(1).await.unwrap();
     assert_eq!(waiter.await.unwrap(), Some(1));
+}
+
+#[tokio::test]
+async fn a_wait_ends_at_its_deadline() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.queue("q");
+    let mut tx = db.begin().await.unwrap();
+    let deadline = Instant::now() + Duration::from_millis(50);
+    assert!(tx.pop_deadline(&queue, deadline).await.unwrap().is_none());
+    assert!(Instant::now() >= deadline);
+    queue.push(1).await.unwrap();
+    let item = tx.pop_deadline(&queue, deadline).await.unwrap();
+    assert_eq!(item.map(|item| *item), Some(1));
+    tx.commit().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! What items can be pushed to.
 
 use crate::error::PushError;
-use crate::order::{Order, Place, Wait};
+use crate::order::{Order, Place};
 use crate::queue::verbs;
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Handle, Transaction};
+use requeue::Wait;
 use sealed::Push;
 use std::future::Future;
 use std::time::Instant;

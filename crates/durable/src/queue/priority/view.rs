@@ -3,7 +3,7 @@
 use super::target::PushTo;
 use super::PRIORITIES;
 use crate::error::PushError;
-use crate::order::{EntryOf, Order, Place, Wait, DEFAULT_PRIORITY};
+use crate::order::{EntryOf, Order, Place, DEFAULT_PRIORITY};
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Handle, Transaction};
 use requeue::Prioritized;
@@ -82,126 +82,99 @@ impl<P: PushTo> PushWith<P> {
         })
     }
 
-    fn push_one(self, item: P::Item, wait: Wait) -> Result<Ticket, PushError<P::Item>> {
-        match self.place() {
+    requeue::verb! {
+        push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>>, |wait| match self.place() {
             Some(place) => self.target.push(item, place, wait),
             None => Err(PushError::OutOfRange(item)),
-        }
-    }
-
-    fn push_many(
-        self,
-        items: Vec<P::Item>,
-        wait: Wait,
-    ) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>> {
-        match self.place() {
-            Some(place) => self
-                .target
-                .push_batch(items, place, wait)
-                .map(Tickets::into_vec),
-            None => Err(PushError::OutOfRange(items)),
-        }
-    }
-
-    /// Pushes an item; returns its ticket.
-    ///
-    /// # Errors
-    ///
-    /// As the push of the queue, handle or transaction, and [`PushError::OutOfRange`] if the priority is not in 1 to 9,999.
-    pub fn push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>> {
-        self.push_one(item, Wait::Never)
-    }
-
-    /// Pushes an item; waits for room.
-    ///
-    /// # Errors
-    ///
-    /// As [`push`](Self::push).
-    pub fn push_blocking(self, item: P::Item) -> Result<Ticket, PushError<P::Item>> {
-        self.push_one(item, Wait::Forever)
-    }
-
-    /// Pushes an item; waits for room for at most `timeout`.
-    ///
-    /// # Errors
-    ///
-    /// As [`push`](Self::push).
-    pub fn push_timeout(
-        self,
-        item: P::Item,
-        timeout: Duration,
-    ) -> Result<Ticket, PushError<P::Item>> {
-        self.push_one(item, Wait::For(timeout))
-    }
-
-    /// Pushes an item in a task; waits for room.
-    ///
-    /// # Errors
-    ///
-    /// As [`push`](Self::push).
-    pub fn push_async(
-        self,
-        item: P::Item,
-    ) -> impl Future<Output = Result<Ticket, PushError<P::Item>>> + Send {
-        let begun = match self.place() {
-            Some(place) => Ok(self.target.push_async(item, place)),
-            None => Err(PushError::OutOfRange(item)),
         };
-        async { begun?.await }
+        now:
+        /// Pushes an item; returns its ticket.
+        ///
+        /// # Errors
+        ///
+        /// As the push of the queue, handle or transaction, and [`PushError::OutOfRange`] if the priority is not in 1 to 9,999.
+        blocking:
+        /// Pushes an item; waits for room.
+        ///
+        /// # Errors
+        ///
+        /// As [`push`](Self::push).
+        timed: "Pushes an item", "room",
+        /// # let directory = tempfile::tempdir()?;
+        /// # let store = requeue_durable::Store::open(directory.path())?;
+        /// let jobs = store.builder("jobs").by_priority().capacity(1).build()?;
+        /// let urgent = jobs.priority(1);
+        /// urgent.push(7)?;
+        refused = urgent(8);
+        /// assert!(refused.unwrap_err().is_full());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As [`push`](Self::push).
+        async(self, item: P::Item) -> impl Future<Output = Result<Ticket, PushError<P::Item>>> + Send {
+            let begun = match self.place() {
+                Some(place) => Ok(self.target.push_async(item, place)),
+                None => Err(PushError::OutOfRange(item)),
+            };
+            async { begun?.await }
+        }
+        /// Pushes an item in a task; waits for room.
+        ///
+        /// # Errors
+        ///
+        /// As [`push`](Self::push).
     }
 
-    /// Pushes all items, with the same priority and time; returns their tickets.
-    ///
-    /// # Errors
-    ///
-    /// As [`push`](Self::push), with the items that were not pushed.
-    pub fn push_batch(
-        self,
-        items: impl IntoIterator<Item = P::Item>,
-    ) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>> {
-        self.push_many(items.into_iter().collect(), Wait::Never)
-    }
-
-    /// As [`push_batch`](Self::push_batch); waits for room.
-    ///
-    /// # Errors
-    ///
-    /// As [`push_batch`](Self::push_batch).
-    pub fn push_batch_blocking(
-        self,
-        items: impl IntoIterator<Item = P::Item>,
-    ) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>> {
-        self.push_many(items.into_iter().collect(), Wait::Forever)
-    }
-
-    /// As [`push_batch`](Self::push_batch); waits for room for at most `timeout`.
-    ///
-    /// # Errors
-    ///
-    /// As [`push_batch`](Self::push_batch).
-    pub fn push_batch_timeout(
-        self,
-        items: impl IntoIterator<Item = P::Item>,
-        timeout: Duration,
-    ) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>> {
-        self.push_many(items.into_iter().collect(), Wait::For(timeout))
-    }
-
-    /// As [`push_batch_blocking`](Self::push_batch_blocking), in a task.
-    ///
-    /// # Errors
-    ///
-    /// As [`push_batch`](Self::push_batch).
-    pub fn push_batch_async(
-        self,
-        items: impl IntoIterator<Item = P::Item>,
-    ) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<P::Item>>>> + Send {
-        let items: Vec<_> = items.into_iter().collect();
-        let begun = match self.place() {
-            Some(place) => Ok(self.target.push_batch_async(items, place)),
-            None => Err(PushError::OutOfRange(items)),
-        };
-        async { begun?.await.map(Tickets::into_vec) }
+    requeue::verb! {
+        push_batch(self, items: impl IntoIterator<Item = P::Item>) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>>,
+            |wait| {
+                let items = items.into_iter().collect();
+                match self.place() {
+                    Some(place) => self.target.push_batch(items, place, wait).map(Tickets::into_vec),
+                    None => Err(PushError::OutOfRange(items)),
+                }
+            };
+        now:
+        /// Pushes all items, with the same priority and time; returns their tickets.
+        ///
+        /// # Errors
+        ///
+        /// As [`push`](Self::push), with the items that were not pushed.
+        blocking:
+        /// As [`push_batch`](Self::push_batch); waits for room.
+        ///
+        /// # Errors
+        ///
+        /// As [`push_batch`](Self::push_batch).
+        timed: "Pushes all items, with the same priority and time", "room for all of them",
+        /// # let directory = tempfile::tempdir()?;
+        /// # let store = requeue_durable::Store::open(directory.path())?;
+        /// let jobs = store.builder("jobs").by_priority().capacity(2).build()?;
+        /// let urgent = jobs.priority(1);
+        /// urgent.push(7)?;
+        refused = urgent([8, 9]);
+        /// assert_eq!(refused.unwrap_err().into_inner(), Some(vec![8, 9]));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As [`push_batch`](Self::push_batch).
+        async(self, items: impl IntoIterator<Item = P::Item>) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<P::Item>>>> + Send {
+            let items: Vec<_> = items.into_iter().collect();
+            let begun = match self.place() {
+                Some(place) => Ok(self.target.push_batch_async(items, place)),
+                None => Err(PushError::OutOfRange(items)),
+            };
+            async { begun?.await.map(Tickets::into_vec) }
+        }
+        /// As [`push_batch_blocking`](Self::push_batch_blocking), in a task.
+        ///
+        /// # Errors
+        ///
+        /// As [`push_batch`](Self::push_batch).
     }
 }
 
@@ -224,43 +197,6 @@ macro_rules! views {
             /// The same, for pushes that are not delivered before so long after the push.
             pub fn after($($by)+ self, delay: Duration) -> PushWith<$target> {
                 PushWith::new(self).after(delay)
-            }
-
-            /// Pushes an item with a priority, and a time before which it is not delivered: short for
-            /// [`priority`](Self::priority) and [`at`](Self::at).
-            ///
-            /// # Errors
-            ///
-            /// As [`PushWith::push`].
-            pub fn push_with(
-                $($by)+ self,
-                priority: u16,
-                not_before: Option<Instant>,
-                item: T,
-            ) -> Result<Ticket, PushError<T>> {
-                let view = self.priority(priority);
-                match not_before {
-                    Some(at) => view.at(at).push(item),
-                    None => view.push(item),
-                }
-            }
-
-            /// Pushes an item that is not delivered before `at`: short for [`at`](Self::at).
-            ///
-            /// # Errors
-            ///
-            /// As [`PushWith::push`].
-            pub fn push_at($($by)+ self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-                self.at(at).push(item)
-            }
-
-            /// Pushes an item that is not delivered before so long after the push: short for [`after`](Self::after).
-            ///
-            /// # Errors
-            ///
-            /// As [`PushWith::push`].
-            pub fn push_after($($by)+ self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-                self.after(delay).push(item)
             }
         }
     };
