@@ -17,8 +17,7 @@ pub use owned::{OwnedPop, OwnedPush, OwnedPushBatch};
 pub(crate) use pop_batch::AnyCell;
 pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
 
-use crate::core::batch::RegisterNth;
-use crate::core::put::{Put, Register};
+use crate::core::admit::{Put, Register};
 use crate::core::shared::Shared;
 use crate::core::wait::DONE;
 use crate::core::{CellOf, Local};
@@ -169,11 +168,17 @@ impl<T, O: Order<T>> PushBatchAsync<'_, T, O> {
     pub(crate) fn poll_as(
         &mut self,
         context: &Context<'_>,
-        register: impl RegisterNth<T, O>,
+        register: impl Register<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
+        let Self { cell, items } = self;
         let wake_target = WakeTarget::task(context.waker());
-        self.cell
-            .poll_batch(&mut self.items, &wake_target, register)
+        Local::poll_put(
+            &mut cell.get_mut(),
+            items,
+            Put::Publish,
+            &wake_target,
+            register,
+        )
     }
 }
 
@@ -184,7 +189,7 @@ impl<T, O: Order<T>> Future for PushBatchAsync<'_, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_as(context, Shared::register_nth)
+        self.poll_as(context, Shared::register)
     }
 }
 

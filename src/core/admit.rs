@@ -1,85 +1,101 @@
-//! Admission of pushes: the queue is open, and there is a permit.
+//! Admission of pushes: the queue is open, and there is a permit for each item.
 
 use super::local::Local;
-use super::put::{Put, Register};
-use crate::order::{Order, PushMetaOf};
+use super::refusal::{Admission, Refusal};
+use super::shared::Shared;
+use crate::order::Order;
 use crate::sync::defer_with;
+use crate::wait::WaitKind;
 use crate::PushError;
-use std::slice;
 
-/// The reason why a push is refused for good: waiting would not help.
+/// When a pushed item becomes ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refusal {
-    /// The queue is closed.
-    Closed,
-    /// A key is at its limit, or only the end of a transaction that itself waits for this push could make room.
-    Full,
+pub(crate) enum Put {
+    /// At once.
+    Publish,
+    /// When the transaction commits.
+    Stage,
 }
 
-/// The result of an admission check. `None`: there is no room now, but waiting may help.
-pub(crate) type Admission<L = ()> = Option<Result<L, Refusal>>;
-
-/// The admitted items, or the error that returns them.
-#[inline]
-pub(crate) fn admitted<L, I>(admission: Admission<L>, items: I) -> Result<(L, I), PushError<I>> {
-    match admission {
-        Some(Ok(admitted)) => Ok((admitted, items)),
-        refused => Err(Unpushed::new(items, refused.and_then(Result::err)).into()),
-    }
+/// Registers the nth item of a push, and returns its metadata without its time; `None`: there is no room for it.
+pub(crate) trait Register<T, O: Order<T>>:
+    Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>
+{
 }
 
-/// An item that was not pushed.
-pub(crate) struct Unpushed<T> {
-    pub(crate) item: T,
-    /// The reason for a final refusal; `None`: there is no room now, but waiting may help.
-    pub(crate) refusal: Option<Refusal>,
-}
+impl<T, O: Order<T>, F: Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>> Register<T, O> for F {}
 
-impl<T> Unpushed<T> {
-    pub(super) fn new(item: T, refusal: impl Into<Option<Refusal>>) -> Self {
-        let refusal = refusal.into();
-        Self { item, refusal }
-    }
-}
+/// What one call pushes: an item, or a batch, of which all items are pushed or none.
+pub(crate) trait Load<T, O: Order<T>>: Sized {
+    /// The metadata of the registered items.
+    type Metas;
+    /// The result of the push.
+    type Pushed;
+    const KIND: WaitKind;
 
-impl<T> From<Unpushed<T>> for PushError<T> {
-    fn from(Unpushed { item, refusal }: Unpushed<T>) -> Self {
-        match refusal {
-            Some(Refusal::Closed) => Self::Closed(item),
-            Some(Refusal::Full) | None => Self::Full(item),
-        }
-    }
+    fn as_slice(&self) -> &[T];
+
+    /// Takes the permits for all items, or none.
+    fn take_permits(&self, local: &mut Local<T, O>, put: Put) -> bool;
+
+    /// Returns the permits of items that are not pushed after all.
+    fn return_permits(local: &mut Local<T, O>, put: Put);
+
+    /// Registers the items; `None`: one has no room, and none is registered.
+    fn register(
+        &self,
+        shared: &Shared<T, O>,
+        register: &impl Register<T, O>,
+    ) -> Option<Self::Metas>;
+
+    /// Stores the admitted items.
+    fn store(
+        self,
+        local: &mut Local<T, O>,
+        metas: Self::Metas,
+        put: Put,
+    ) -> Result<Self::Pushed, PushError<Self>>;
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Takes a permit, and registers the item. If its key is at the limit, or the registration panics, the permit is
+    /// Takes permits, and registers the items. If a key is at its limit, or the registration panics, the permits are
     /// released.
     #[inline]
-    pub(super) fn admit(
+    pub(super) fn admit<L: Load<T, O>>(
         &mut self,
-        item: &T,
+        load: &L,
         put: Put,
         register: &impl Register<T, O>,
-    ) -> Admission<PushMetaOf<T, O>> {
+    ) -> Admission<L::Metas> {
         if self.is_refusing(put) {
             self.permits.release_ahead();
-            return Some(Err(Refusal::Closed));
+            return self.refuse_admission(Refusal::Closed);
         }
         if self.may_find_full {
             // Checked first, so that no permit is taken that others could use meanwhile.
-            if !self.fits(slice::from_ref(item)) {
-                return Some(Err(Refusal::Full));
+            if !self.fits(load.as_slice()) {
+                return self.refuse_admission(Refusal::Full);
             }
-            if !self.take_permit(put) {
+            // The second time, permits may have been freed by leases that were taken back.
+            if !load.take_permits(self, put)
+                && !(self.shared.reclaim() && load.take_permits(self, put))
+            {
                 return None;
             }
         }
-        let local = defer_with(self, |local| local.return_permit(put));
-        let Some(meta) = register(&local.shared, item) else {
+        let local = defer_with(self, |local| L::return_permits(local, put));
+        let Some(metas) = load.register(&local.shared, register) else {
             return Some(Err(Refusal::Full));
         };
         local.cancel();
-        Some(Ok(meta))
+        Some(Ok(metas))
+    }
+
+    /// Refuses a push for good: it does not need the permits that it has gathered.
+    #[cold]
+    fn refuse_admission<M>(&mut self, refusal: Refusal) -> Admission<M> {
+        self.permits.give_back_gathered();
+        Some(Err(refusal))
     }
 
     /// The result of `admit`, except that on a closed queue a lack of room is final: possibly only transactions that
@@ -100,28 +116,8 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Whether the keys of some items have room for them, possibly since expired leases were taken back.
-    pub(super) fn fits(&self, items: &[T]) -> bool {
+    fn fits(&self, items: &[T]) -> bool {
         self.shared.fits(items) || self.shared.reclaim() && self.shared.fits(items)
-    }
-
-    /// Takes a permit, possibly one that was freed since expired leases were taken back.
-    pub(super) fn take_permit(&mut self, put: Put) -> bool {
-        self.take_free_permit(put) || self.shared.reclaim() && self.take_free_permit(put)
-    }
-
-    fn take_free_permit(&mut self, put: Put) -> bool {
-        let (staged, held) = (self.staged(), self.held());
-        match put {
-            Put::Publish => self.permits.take_gathered_or_one(),
-            Put::Stage => self.permits.ensure_permit(staged, held),
-        }
-    }
-
-    pub(super) fn return_permit(&mut self, put: Put) {
-        match put {
-            Put::Publish => self.give_back(1),
-            Put::Stage => self.release(),
-        }
     }
 
     /// Whether waiting for room may help: not if these items would not fit beside this transaction's staged ones in
@@ -134,10 +130,13 @@ impl<T, O: Order<T>> Local<T, O> {
         can_fit && (self.room_waiter.is_taken() || self.fits(items))
     }
 
-    /// Releases permits, and wakes their waiters.
-    #[inline]
-    pub(super) fn give_back(&mut self, count: usize) {
-        self.permits.give_back(count);
+    /// Takes a permit for one more item; returns whether there was one.
+    pub(super) fn take_permit(&mut self, put: Put) -> bool {
+        let (staged, held) = (self.staged(), self.held());
+        match put {
+            Put::Publish => self.permits.take_gathered_or_one(),
+            Put::Stage => self.permits.ensure_permit(staged, held),
+        }
     }
 
     /// Releases the permits that the transaction no longer needs.

@@ -1,254 +1,149 @@
-//! Batch pushes: each is one transaction.
+//! Batches: all of their items are pushed, or none. One that is published is a transaction of its own.
 
-use super::admit::{admitted, Admission, Refusal};
-use super::local::{CellOf, Local};
-use super::put::Put;
+use super::admit::{Load, Put, Register};
+use super::end::CommitCounts;
+use super::local::Local;
 use super::shared::Shared;
-use super::wait;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
-use crate::raw::{Open, Stager, Stored};
-use crate::sync::{defer_with, Defer};
-use crate::time::Wait;
-use crate::wait::{WaitKind, WakeTarget};
+use crate::raw::{Stager, Stored};
+use crate::sync::defer_with;
+use crate::wait::WaitKind;
 use crate::PushError;
 use std::collections::VecDeque;
-use std::iter;
 use std::mem;
-use std::ops::DerefMut;
-use std::sync::Arc;
-use std::task::Poll;
-use std::vec;
 
-/// The metadata of the items of a batch that are yet to be staged.
-type BatchMeta<T, O> = VecDeque<PushMetaOf<T, O>>;
+impl<T, O: Order<T>> Load<T, O> for Vec<T> {
+    /// Empty if the queue registers no items.
+    type Metas = VecDeque<PushMetaOf<T, O>>;
+    type Pushed = usize;
+    const KIND: WaitKind = WaitKind::Several;
 
-/// Registers the nth item of a batch, and returns its metadata without its time; `None`: there is no room for it.
-pub(crate) trait RegisterNth<T, O: Order<T>>:
-    Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>
-{
-}
-
-impl<T, O: Order<T>, F: Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>> RegisterNth<T, O> for F {}
-
-/// Batches without a transaction of the caller.
-impl<T, O: Order<T>> CellOf<T, O> {
-    /// Pushes items now: all or none.
-    pub(crate) fn push_batch_now(
-        &mut self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        if self.settled().may_find_full {
-            let items = items.into_iter().collect();
-            return self.push_batch(items, Wait::Never, Shared::register_nth);
-        }
-        self.push_all(items.into_iter())
+    fn as_slice(&self) -> &[T] {
+        self
     }
 
-    /// Pushes items of an unknown number to a queue without limits.
-    fn push_all(&mut self, items: impl Iterator<Item = T>) -> Result<usize, PushError<Vec<T>>> {
-        if self.get_mut().shared().registers() {
-            let shared = Arc::clone(self.get_mut().shared());
-            let since = shared.stamp();
-            // Without limits the registration always succeeds.
-            let register = |item: &T| shared.register_since(item, since).unwrap_or_default();
-            return self.push_each(items, register);
-        }
-        let Some(mut tx) = self.begin_batch() else {
-            return Err(PushError::Closed(items.collect()));
-        };
-        tx.cell_mut().get_mut().stage_all(items);
-        Ok(Self::end_batch(tx))
-    }
-
-    /// Begins the transaction of a batch, unless the queue is closed.
-    fn begin_batch(&mut self) -> Option<Open<'_, Local<T, O>>> {
-        let mut tx = Open::new(self);
-        let local = tx.cell_mut().get_mut();
-        local.endpoint.begin_staging();
-        if local.ready.fenced_word().is_closed() {
-            let _: PushError<()> = local.refuse(());
-            return None;
-        }
-        Some(tx)
-    }
-
-    /// Commits the staged items, and returns their number.
-    fn end_batch(mut tx: Open<'_, Local<T, O>>) -> usize {
-        let count = tx.cell_mut().get_mut().staged();
-        if count > 0 {
-            tx.close().commit_and_wake();
-        }
-        count
-    }
-
-    /// Pushes the batch if there is room for it now; otherwise leaves it where it is.
-    pub(crate) fn push_batch_unless_full(
-        &mut self,
-        batch: &mut Option<Vec<T>>,
-        register: &impl RegisterNth<T, O>,
-    ) -> Option<Result<usize, PushError<Vec<T>>>> {
-        let items = batch.take().expect(wait::DONE);
-        let Some(admission) = self.settled().admit_items(&items, register) else {
-            *batch = Some(items);
-            return None;
-        };
-        Some(self.push_admitted(Some(admission), items))
-    }
-
-    /// Pushes items with the metadata of their registration.
-    fn push_each(
-        &mut self,
-        items: impl Iterator<Item = T>,
-        mut register: impl FnMut(&T) -> PushMetaOf<T, O>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        let Some(mut tx) = self.begin_batch() else {
-            return Err(PushError::Closed(items.collect()));
-        };
-        let local = tx.cell_mut().get_mut();
-        for item in items {
-            let meta = register(&item);
-            local.stage_registered(item, meta);
-        }
-        Ok(Self::end_batch(tx))
-    }
-
-    /// Pushes a batch, waiting for room at most for `timeout`; without one, indefinitely. `register` registers the nth
-    /// item.
-    pub(crate) fn push_batch(
-        &mut self,
-        items: Vec<T>,
-        wait: Wait,
-        register: impl RegisterNth<T, O>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        let mut local = self.settled();
-        let worth = local.is_worth_waiting(&items);
-        let admission = wait::for_room(&mut local, WaitKind::Several, worth, wait, |local| {
-            local.admit_items(&items, &register)
-        });
-        if admission.is_none() {
-            local.stop_waiting();
-        }
-        self.push_admitted(admission, items)
-    }
-
-    /// Polls for room, and then takes the batch and pushes it.
-    #[track_caller]
-    pub(crate) fn poll_batch(
-        &mut self,
-        waiting: &mut Option<Vec<T>>,
-        wake_target: &WakeTarget<'_>,
-        register: impl RegisterNth<T, O>,
-    ) -> Poll<Result<usize, PushError<Vec<T>>>> {
-        let items = waiting.take().expect(wait::DONE);
-        let mut local = self.get_mut();
-        let worth = local.is_worth_waiting(&items);
-        let poll = wait::poll_room(&mut local, WaitKind::Several, worth, wake_target, |local| {
-            local.admit_items(&items, &register)
-        });
-        let Poll::Ready(admitted) = poll else {
-            *waiting = Some(items);
-            return Poll::Pending;
-        };
-        // Ends the borrow of the future, which the batch's transaction would take for a forgotten one.
-        self.end_waiting();
-        Poll::Ready(self.push_admitted(Some(admitted), items))
-    }
-
-    /// Pushes a batch if it was admitted.
-    fn push_admitted(
-        &mut self,
-        admission: Admission<Vec<PushMetaOf<T, O>>>,
-        items: Vec<T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        let (metas, items) = admitted(admission, items)?;
-        let shared = Arc::clone(self.get_mut().shared());
-        if !shared.registers() {
-            return self.push_all(items.into_iter());
-        }
-        let mut metas = unregistering(&shared, metas);
-        let register = |_: &T| metas.pop_front().expect("each item is registered");
-        self.push_each(items.into_iter(), register)
-    }
-}
-
-/// Guards the metadata of registered items: those left when it is dropped are unregistered.
-fn unregistering<T, O: Order<T>>(
-    shared: &Shared<T, O>,
-    metas: Vec<PushMetaOf<T, O>>,
-) -> Defer<BatchMeta<T, O>, impl FnMut(&mut BatchMeta<T, O>) + '_> {
-    defer_with(metas.into(), |metas| {
-        for PushMeta { meta, .. } in metas.drain(..) {
-            shared.unregister(meta);
-        }
-    })
-}
-
-impl<T, O: Order<T>> Local<T, O> {
-    /// Takes permits for a batch, in addition to the staged items, and registers its items if the queue does that.
-    fn admit_items(
-        &mut self,
-        items: &[T],
-        register: &impl RegisterNth<T, O>,
-    ) -> Admission<Vec<PushMetaOf<T, O>>> {
-        let is_refusing = self.is_refusing(Put::Stage);
-        if is_refusing || !self.fits(items) {
-            self.give_back_gathered();
-            let closed = is_refusing.then_some(Refusal::Closed);
-            return Some(Err(closed.unwrap_or(Refusal::Full)));
-        }
-        if !self.take_permits_for(items.len()) {
-            // Possibly some were freed since expired leases were taken back.
-            if !self.shared.reclaim() || !self.take_permits_for(items.len()) {
-                return None;
-            }
-        }
-        let mut local = defer_with(self, |local| local.release());
-        let Some(metas) = local.register_all(items, register) else {
-            return Some(Err(Refusal::Full));
-        };
-        local.cancel();
-        Some(Ok(metas))
-    }
-
-    /// Takes permits for a batch: all or none. Only the first waiter of the wait queue gathers them as they become
-    /// free; the other waiters take none.
-    fn take_permits_for(&mut self, items: usize) -> bool {
-        let Some(room) = self.shared.room() else {
+    /// Only the first waiter of the wait queue gathers permits as they become free; the other waiters take none.
+    fn take_permits(&self, local: &mut Local<T, O>, _: Put) -> bool {
+        let Some(room) = local.shared.room() else {
             return true;
         };
-        let waits = self.room_waiter.is_taken();
-        let gathers = waits && self.room_waiter.is_first(&room.wait_queue);
-        let missing = self.permits.missing(self.staged() + items, self.held());
+        let waits = local.room_waiter.is_taken();
+        let gathers = waits && local.room_waiter.is_first(&room.wait_queue);
+        let (staged, held) = (local.staged() + self.len(), local.held());
+        let missing = local.permits.missing(staged, held);
         if waits && !gathers || missing > room.capacity.limit() {
             return false;
         }
-        self.permits.take_for_batch(missing, gathers)
+        local.permits.take_for_batch(missing, gathers)
     }
 
-    pub(super) fn give_back_gathered(&mut self) {
-        self.permits.give_back_gathered();
+    fn return_permits(local: &mut Local<T, O>, _: Put) {
+        local.release();
     }
 
-    fn register_all(
-        &mut self,
-        items: &[T],
-        register: &impl RegisterNth<T, O>,
-    ) -> Option<Vec<PushMetaOf<T, O>>> {
-        if !self.shared.registers() {
-            return Some(Vec::new());
+    fn register(
+        &self,
+        shared: &Shared<T, O>,
+        register: &impl Register<T, O>,
+    ) -> Option<Self::Metas> {
+        if !shared.registers() {
+            return Some(VecDeque::new());
         }
-        let since = self.shared.stamp();
-        let mut metas = unregistering(&self.shared, Vec::with_capacity(items.len()));
-        for (nth, item) in items.iter().enumerate() {
-            let meta = register(&self.shared, nth, item)?;
+        let since = shared.stamp();
+        let metas = VecDeque::with_capacity(self.len());
+        // Also if the registration of a further item panics.
+        let mut metas = defer_with(metas, |metas| unregister(shared, mem::take(metas)));
+        for (nth, item) in self.iter().enumerate() {
+            let meta = register(shared, nth, item)?;
             metas.push_back(PushMeta { since, meta });
         }
-        Some(mem::take(&mut *metas).into())
+        Some(mem::take(&mut *metas))
+    }
+
+    fn store(
+        self,
+        local: &mut Local<T, O>,
+        mut metas: Self::Metas,
+        put: Put,
+    ) -> Result<usize, PushError<Self>> {
+        let register = |_: &_, _: &_| metas.pop_front().expect("each item is registered");
+        let stored = local.store_all(self.into_iter(), put, register);
+        unregister(&local.shared, metas);
+        stored
     }
 }
 
-/// Staging of items whose registration would do nothing, or has been done.
+/// Unregisters items that are not pushed after all.
+fn unregister<T, O: Order<T>>(shared: &Shared<T, O>, metas: VecDeque<PushMetaOf<T, O>>) {
+    for PushMeta { meta, .. } in metas {
+        shared.unregister(meta);
+    }
+}
+
 impl<T, O: Order<T>> Local<T, O> {
+    /// Pushes items of an unknown number now.
+    pub(crate) fn push_batch(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        if self.may_find_full {
+            let items: Vec<_> = items.into_iter().collect();
+            return self.put(items, Put::Publish, Shared::register);
+        }
+        let since = self.shared.stamp();
+        let register = |shared: &Shared<T, O>, item: &T| {
+            // Without limits the registration always succeeds.
+            let meta = shared.register(0, item).unwrap_or_default();
+            PushMeta { since, meta }
+        };
+        self.store_all(items.into_iter(), Put::Publish, register)
+    }
+
+    /// Stages items with the metadata of their registration, and commits them if they are to be published.
+    fn store_all(
+        &mut self,
+        items: impl Iterator<Item = T>,
+        put: Put,
+        mut register: impl FnMut(&Shared<T, O>, &T) -> PushMetaOf<T, O>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        if !self.begin_staging(put) {
+            let _: PushError<()> = self.refuse(());
+            return Err(PushError::Closed(items.collect()));
+        }
+        let before = self.staged();
+        // Without items, or if user code panics.
+        let mut local = defer_with(&mut *self, |local| local.end_batch(put));
+        if local.shared.registers() {
+            for item in items {
+                let meta = register(&local.shared, &item);
+                local.stage_registered(item, meta);
+            }
+        } else {
+            local.stage_all(items);
+        }
+        let count = local.staged() - before;
+        if count == 0 {
+            return Ok(0);
+        }
+        local.cancel();
+        if put == Put::Publish {
+            let published = self.endpoint.commit_staged();
+            let freed = 0;
+            self.wake_for(CommitCounts { published, freed });
+        }
+        Ok(count)
+    }
+
+    /// Ends the staging of a batch of which nothing is staged, or which is not complete.
+    fn end_batch(&mut self, put: Put) {
+        if put == Put::Publish || self.staged() == 0 {
+            self.endpoint.end_staging();
+            self.permits.end(0, 0);
+            self.shared.notify_end(0);
+            self.drop_staged();
+        }
+    }
+
     /// Stages items, where the queue registers none.
     fn stage_all(&mut self, items: impl Iterator<Item = T>) {
         let mut items = items.fuse();
@@ -280,88 +175,6 @@ impl<T, O: Order<T>> Local<T, O> {
             self.endpoint.note_time(since);
         }
         self.endpoint.stage(Stored { item, meta });
-    }
-}
-
-/// Batches in a transaction: all of their items are staged, or none.
-impl<T, O: Order<T>> Local<T, O> {
-    /// Stages a batch, waiting for room at most for `timeout`; without one, indefinitely.
-    pub(crate) fn stage_batch<C: DerefMut<Target = Self>>(
-        user: &mut C,
-        items: Vec<T>,
-        wait: Wait,
-        register: impl RegisterNth<T, O>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        if user.plain && !user.is_refusing(Put::Stage) {
-            return user.stage_admitted(Some(Ok(Vec::new())), items);
-        }
-        let worth = user.is_worth_waiting(&items);
-        let attempt =
-            |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
-        let admission = wait::for_room(user, WaitKind::Several, worth, wait, attempt);
-        user.stage_admitted(admission, items)
-    }
-
-    /// Polls for room, and then takes the batch and stages it.
-    #[track_caller]
-    pub(crate) fn poll_stage_batch<C: DerefMut<Target = Self>>(
-        user: &mut C,
-        waiting: &mut Option<Vec<T>>,
-        wake_target: &WakeTarget<'_>,
-        register: impl RegisterNth<T, O>,
-    ) -> Poll<Result<usize, PushError<Vec<T>>>> {
-        let items = waiting.take().expect(wait::DONE);
-        let worth = user.is_worth_waiting(&items);
-        let attempt =
-            |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
-        let poll = wait::poll_room(user, WaitKind::Several, worth, wake_target, attempt);
-        let Poll::Ready(admission) = poll else {
-            *waiting = Some(items);
-            return Poll::Pending;
-        };
-        Poll::Ready(user.stage_admitted(Some(admission), items))
-    }
-
-    /// Stages a batch if it was admitted. If the queue was closed meanwhile, the first item is refused, or none is.
-    fn stage_admitted(
-        &mut self,
-        admission: Admission<Vec<PushMetaOf<T, O>>>,
-        items: Vec<T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        if !matches!(admission, Some(Ok(_))) {
-            self.give_back_gathered();
-        }
-        let (metas, items) = admitted(admission, items)?;
-        let count = items.len();
-        let mut items = items.into_iter();
-        let Some(first) = items.next() else {
-            return Ok(0);
-        };
-        if !self.shared.registers() {
-            self.stage_first(first, PushMeta::default(), &mut items)?;
-            self.stage_all(items);
-            return Ok(count);
-        }
-        let shared = Arc::clone(&self.shared);
-        let mut metas = unregistering(&shared, metas);
-        let mut next_meta = || metas.pop_front().expect("each item is registered");
-        self.stage_first(first, next_meta(), &mut items)?;
-        items.for_each(|item| self.stage_registered(item, next_meta()));
-        Ok(count)
-    }
-
-    /// Stages the first item of a batch; the others come back with it if the queue is closed.
-    fn stage_first(
-        &mut self,
-        first: T,
-        meta: PushMetaOf<T, O>,
-        others: &mut vec::IntoIter<T>,
-    ) -> Result<(), PushError<Vec<T>>> {
-        let staged = self.store(Some(Ok(meta)), first, Put::Stage);
-        staged.map_err(|refused| {
-            let all = iter::once(refused.into_inner()).chain(others);
-            PushError::Closed(all.collect())
-        })
     }
 }
 

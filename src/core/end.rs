@@ -49,7 +49,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Drops the staged items.
-    fn drop_staged(&mut self) {
+    pub(super) fn drop_staged(&mut self) {
         if !Shared::<T, O>::SORTS {
             return self.endpoint.drop_staged();
         }
@@ -75,12 +75,6 @@ impl<T, O: Order<T>> CellOf<T, O> {
         let (local, unborrowed) = self.whole();
         let (published, freed) = local.endpoint.commit(&unborrowed);
         CommitCounts { published, freed }
-    }
-
-    /// Commits, and notifies waiters.
-    pub(super) fn commit_and_wake(&mut self) {
-        let outcome = self.commit();
-        self.get_mut().wake_for(outcome);
     }
 
     /// The counts of [`commit_together`](crate::raw::commit_together) in this queue.

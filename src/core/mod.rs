@@ -4,7 +4,7 @@
 //! the one loop around an attempt. [`shared`] is the state common to all handles of a queue, created from [`settings`].
 
 pub(crate) mod admit;
-pub(crate) mod batch;
+mod batch;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod costs;
 pub(crate) mod end;
@@ -16,6 +16,7 @@ pub(crate) mod pool;
 mod pop;
 pub(crate) mod pop_batch;
 pub(crate) mod put;
+mod refusal;
 pub(crate) mod settings;
 pub(crate) mod shared;
 mod take;

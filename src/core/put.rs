@@ -1,7 +1,8 @@
-//! Enqueuing: an item is admitted (`admit`), registered and stored, and waiters are notified.
+//! Enqueuing: an item or a batch is admitted (`admit`), registered and stored, and waiters are notified.
 
-use super::admit::{admitted, Admission, Refusal};
+use super::admit::{Load, Put, Register};
 use super::local::{CellOf, Local};
+use super::refusal::{Admission, Refusal};
 use super::shared::Shared;
 use super::wait;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
@@ -14,24 +15,7 @@ use std::ops::DerefMut;
 use std::slice;
 use std::task::Poll;
 
-/// When a pushed item becomes ready.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Put {
-    /// At once.
-    Publish,
-    /// When the transaction commits.
-    Stage,
-}
-
-/// Registers an item, and returns its metadata; `None`: there is no room for it.
-pub(crate) trait Register<T, O: Order<T>>:
-    Fn(&Shared<T, O>, &T) -> Option<PushMetaOf<T, O>>
-{
-}
-
-impl<T, O: Order<T>, F: Fn(&Shared<T, O>, &T) -> Option<PushMetaOf<T, O>>> Register<T, O> for F {}
-
-/// Pushes of one item.
+/// The fast pushes of one item, each with its one slow function.
 impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
@@ -43,19 +27,9 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
     #[inline(never)]
     pub(crate) fn push_slowly(&mut self, item: T) -> Result<(), PushError<T>> {
-        let local = self.settled();
-        if Shared::<T, O>::SORTS || !local.word().is_only_bounded() {
-            return local.put(item, Put::Publish, Shared::register);
-        }
-        if !local.take_permit(Put::Publish) {
-            return Err(PushError::Full(item));
-        }
-        local.publish(item)
+        self.settled().put(item, Put::Publish, Shared::register)
     }
-}
 
-/// Pushes of a transaction.
-impl<T, O: Order<T>> CellOf<T, O> {
     /// Stages an item if the queue is plain and nothing else has to be done: no barrier passed, no memory allocated.
     #[inline(always)] // the push of a transaction
     pub(crate) fn stage_at_once(&self, item: T) -> Result<(), T> {
@@ -72,7 +46,12 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(never)]
     #[track_caller]
     pub(crate) fn stage(&self, item: T) -> Result<(), PushError<T>> {
-        self.borrow().stage(item)
+        let mut local = self.borrow();
+        if !local.takes_staged() {
+            return local.put(item, Put::Stage, Shared::register);
+        }
+        let meta = O::Meta::default();
+        local.store_staged(Stored { item, meta })
     }
 }
 
@@ -92,99 +71,74 @@ impl<T, O: Order<T>> Local<T, O> {
         self.announce(hidden)
     }
 
-    #[inline]
-    fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
-        if !self.takes_staged() {
-            return self.stage_slowly(item);
-        }
-        let meta = O::Meta::default();
-        self.store_staged(Stored { item, meta })
-    }
-
     /// Whether an item can be [staged](Self::store_staged) at once; the transaction has its permit then.
     #[inline]
     fn takes_staged(&mut self) -> bool {
         let (staged, held) = (self.staged(), self.held());
         self.plain || self.word().is_only_bounded() && self.permits.ensure_ahead(staged, held)
     }
+}
 
-    #[inline(never)]
-    fn stage_slowly(&mut self, item: T) -> Result<(), PushError<T>> {
-        if !self.word().is_only_bounded() {
-            return self.put(item, Put::Stage, Shared::register);
-        }
-        if !self.take_permit(Put::Stage) {
-            return Err(PushError::Full(item));
-        }
-        let meta = O::Meta::default();
-        self.store_staged(Stored { item, meta })
-    }
-
-    /// Pushes an item with the metadata of its registration, if there is room for it.
-    pub(crate) fn put(
+/// Pushes of an item or a batch.
+impl<T, O: Order<T>> Local<T, O> {
+    /// Pushes if there is room.
+    pub(crate) fn put<L: Load<T, O>>(
         &mut self,
-        item: T,
+        load: L,
         put: Put,
         register: impl Register<T, O>,
-    ) -> Result<(), PushError<T>> {
-        let admission = self.admit(&item, put, &register);
-        self.store(admission, item, put)
+    ) -> Result<L::Pushed, PushError<L>> {
+        let admission = self.admit(&load, put, &register);
+        self.store_admitted(admission, load, put)
     }
 
-    /// As [`Local::put`], when there is room for the item.
+    /// As [`Local::put`], when there is room.
     #[inline]
-    pub(crate) fn put_waiting<C: DerefMut<Target = Self>>(
+    pub(crate) fn put_waiting<C: DerefMut<Target = Self>, L: Load<T, O>>(
         user: &mut C,
-        item: T,
+        load: L,
         put: Put,
         wait: Wait,
         register: impl Register<T, O>,
-    ) -> Result<(), PushError<T>> {
+    ) -> Result<L::Pushed, PushError<L>> {
         if wait.is_over(&user.shared.time) {
-            return user.put(item, put, register);
+            return user.put(load, put, register);
         }
-        let worth = user.is_worth_waiting(slice::from_ref(&item));
+        let worth = user.is_worth_waiting(load.as_slice());
         let attempt =
-            |user: &mut C| user.unless_waiting(|local| local.admit(&item, put, &register));
-        let admission = wait::for_room(user, WaitKind::One, worth, wait, attempt);
-        user.store(admission, item, put)
+            |user: &mut C| user.unless_waiting(|local| local.admit(&load, put, &register));
+        let admission = wait::for_room(user, L::KIND, worth, wait, attempt);
+        user.store_admitted(admission, load, put)
     }
 
-    /// Pushes an item, which it takes then, unless waiting for room may help.
-    pub(crate) fn put_unless_full(
+    /// As [`Local::put`], unless waiting for room may help: then the load stays where it is.
+    pub(crate) fn put_unless_full<L: Load<T, O>>(
         &mut self,
-        item: &mut Option<T>,
+        load: &mut Option<L>,
         register: &impl Register<T, O>,
-    ) -> Admission {
-        match self.admit(item.as_ref()?, Put::Publish, register)? {
-            Err(refusal) => Some(Err(refusal)),
-            Ok(meta) => {
-                let pushed = self.store(Some(Ok(meta)), item.take()?, Put::Publish);
-                Some(pushed.map_err(|refused| {
-                    *item = Some(refused.into_inner());
-                    Refusal::Closed
-                }))
-            }
-        }
+    ) -> Option<Result<L::Pushed, PushError<L>>> {
+        let admission = self.admit(load.as_ref().expect(wait::DONE), Put::Publish, register)?;
+        let load = load.take().expect(wait::DONE);
+        Some(self.store_admitted(Some(admission), load, Put::Publish))
     }
 
-    /// Polls for room, and then takes the item and pushes it.
+    /// Polls for room, and then takes the load and pushes it.
     #[track_caller]
-    pub(crate) fn poll_put<C: DerefMut<Target = Self>>(
+    pub(crate) fn poll_put<C: DerefMut<Target = Self>, L: Load<T, O>>(
         user: &mut C,
-        item: &mut Option<T>,
+        load: &mut Option<L>,
         put: Put,
         wake_target: &WakeTarget<'_>,
         register: impl Register<T, O>,
-    ) -> Poll<Result<(), PushError<T>>> {
-        let waiting = item.as_ref().expect(wait::DONE);
-        let worth = user.is_worth_waiting(slice::from_ref(waiting));
+    ) -> Poll<Result<L::Pushed, PushError<L>>> {
+        let waiting = load.as_ref().expect(wait::DONE);
+        let worth = user.is_worth_waiting(waiting.as_slice());
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit(waiting, put, &register));
-        let poll = wait::poll_room(user, WaitKind::One, worth, wake_target, attempt);
+        let poll = wait::poll_room(user, L::KIND, worth, wake_target, attempt);
         poll.map(|admission| {
-            let item = item.take().expect(wait::DONE);
-            user.store(Some(admission), item, put)
+            let load = load.take().expect(wait::DONE);
+            user.store_admitted(admission, load, put)
         })
     }
 
@@ -194,79 +148,118 @@ impl<T, O: Order<T>> Local<T, O> {
         user: &mut C,
         wake_target: &WakeTarget<'_>,
     ) -> Poll<()> {
-        let poll = wait::poll_room(user, WaitKind::One, true, wake_target, |user: &mut C| {
-            if !user.word().is_closed() {
-                let local = &mut **user;
-                if !local.take_permit(Put::Publish) {
+        let attempt = |user: &mut C| {
+            let local = &mut **user;
+            if !local.word().is_closed() {
+                let takes = |local: &mut Self| local.take_permit(Put::Publish);
+                if !takes(local) && !(local.shared.reclaim() && takes(local)) {
                     return None;
                 }
                 local.permits.gather_one();
             }
-            Some(Ok(()))
-        });
-        poll.map(drop)
+            Some(Ok::<_, Refusal>(()))
+        };
+        wait::poll_room(user, WaitKind::One, true, wake_target, attempt).map(drop)
+    }
+
+    /// Stores what was admitted.
+    #[inline]
+    fn store_admitted<L: Load<T, O>>(
+        &mut self,
+        admission: Admission<L::Metas>,
+        load: L,
+        put: Put,
+    ) -> Result<L::Pushed, PushError<L>> {
+        match admission.unwrap_or(Err(Refusal::Full)) {
+            Ok(metas) => load.store(self, metas, put),
+            Err(refusal) => Err(refusal.of(load)),
+        }
     }
 }
 
-/// Storing admitted items.
-impl<T, O: Order<T>> Local<T, O> {
-    /// Stores an item if it was admitted.
+impl<T, O: Order<T>> Load<T, O> for T {
+    type Metas = PushMetaOf<T, O>;
+    type Pushed = ();
+    const KIND: WaitKind = WaitKind::One;
+
+    fn as_slice(&self) -> &[T] {
+        slice::from_ref(self)
+    }
+
     #[inline]
-    pub(super) fn store(
-        &mut self,
-        admission: Admission<PushMetaOf<T, O>>,
-        item: T,
-        put: Put,
-    ) -> Result<(), PushError<T>> {
-        let (PushMeta { since, meta }, item) = admitted(admission, item)?;
-        if self.shared.timed {
-            self.endpoint.note_time(since);
-        }
-        let stored = Stored { item, meta };
+    fn take_permits(&self, local: &mut Local<T, O>, put: Put) -> bool {
+        local.take_permit(put)
+    }
+
+    fn return_permits(local: &mut Local<T, O>, put: Put) {
         match put {
-            Put::Publish => {
-                let hidden = self.endpoint.push_hidden(stored);
-                self.announce(hidden)
-            }
-            Put::Stage => {
-                let staged = self.store_staged(stored);
-                staged.map_err(|refused| {
-                    self.shared.unregister(meta);
-                    refused
-                })
-            }
+            Put::Publish => local.permits.give_back(1),
+            Put::Stage => local.release(),
         }
     }
 
+    #[inline]
+    fn register(
+        &self,
+        shared: &Shared<T, O>,
+        register: &impl Register<T, O>,
+    ) -> Option<PushMetaOf<T, O>> {
+        let since = shared.stamp();
+        let meta = register(shared, 0, self)?;
+        Some(PushMeta { since, meta })
+    }
+
+    #[inline]
+    fn store(
+        self,
+        local: &mut Local<T, O>,
+        PushMeta { since, meta }: PushMetaOf<T, O>,
+        put: Put,
+    ) -> Result<(), PushError<T>> {
+        if local.shared.timed {
+            local.endpoint.note_time(since);
+        }
+        let stored = Stored { item: self, meta };
+        match put {
+            Put::Publish => {
+                let hidden = local.endpoint.push_hidden(stored);
+                local.announce(hidden)
+            }
+            Put::Stage => local.store_staged(stored),
+        }
+    }
+}
+
+/// Storing.
+impl<T, O: Order<T>> Local<T, O> {
     /// Stages an item, unless the queue is closed and the transaction holds nothing.
     #[inline]
     fn store_staged(&mut self, stored: StoredOf<T, O>) -> Result<(), PushError<T>> {
         self.endpoint.make_room_for_one();
-        let first = self.endpoint.begin_staging();
-        if self.ready.fenced_word().is_closed() {
-            self.stage_after_close(stored, first)
-        } else {
-            self.endpoint.stage(stored);
-            Ok(())
-        }
-    }
-
-    /// Stages an item although the queue is closed, if the transaction holds something: then no pop returns `Closed`
-    /// before the transaction has ended, or has at least given all items back and shows that it stages.
-    #[cold]
-    fn stage_after_close(
-        &mut self,
-        stored: StoredOf<T, O>,
-        first: bool,
-    ) -> Result<(), PushError<T>> {
-        if !self.is_refusing(Put::Stage) {
+        if self.begin_staging(Put::Stage) {
             self.endpoint.stage(stored);
             return Ok(());
         }
-        if first {
+        self.shared.unregister(stored.meta);
+        Err(self.refuse(stored.item))
+    }
+
+    /// Announces that items are staged; returns false if the queue refuses them. One that is closed does not if the
+    /// transaction holds something: then no pop returns `Closed` before the transaction has ended, or has at least given
+    /// all items back and shows that it stages.
+    #[inline]
+    pub(super) fn begin_staging(&mut self, put: Put) -> bool {
+        let first = self.endpoint.begin_staging();
+        !self.ready.fenced_word().is_closed() || self.stages_after_close(put, first)
+    }
+
+    #[cold]
+    fn stages_after_close(&mut self, put: Put, first: bool) -> bool {
+        let refuses = self.is_refusing(put);
+        if refuses && first {
             self.endpoint.end_staging();
         }
-        Err(self.refuse(stored.item))
+        !refuses
     }
 
     /// Refuses items because the queue is closed. Another thread may have observed this transaction as open, although
@@ -312,7 +305,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return Ok(());
         };
         let Stored { item, meta } = entry.item;
-        self.give_back(1);
+        self.permits.give_back(1);
         self.shared.unregister(meta);
         Err(self.refuse(item))
     }

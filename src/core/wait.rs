@@ -2,7 +2,6 @@
 //!
 //! `user` is a handle's [`Local`], or its borrow by a transaction.
 
-use super::admit::{Admission, Refusal};
 use super::local::Local;
 use super::shared::{Room, Shared};
 use crate::order::Order;
@@ -82,13 +81,13 @@ where
 }
 
 /// As [`for_item`], for room, if waiting [may help](Local::is_worth_waiting).
-pub(crate) fn for_room<T, O, C, L>(
+pub(crate) fn for_room<T, O, C, L, E>(
     user: &mut C,
     kind: WaitKind,
     worth: bool,
     wait: Wait,
-    mut attempt: impl FnMut(&mut C) -> Admission<L>,
-) -> Admission<L>
+    mut attempt: impl FnMut(&mut C) -> Option<Result<L, E>>,
+) -> Option<Result<L, E>>
 where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
@@ -107,9 +106,9 @@ where
         return Some(result);
     }
     let shared = Arc::clone(&user.shared);
-    // Leaves gathered permits to the caller, unless user code panics: a clock, or the key function of the order.
-    let mut user = defer_with((user, true), |(user, panics)| {
-        if *panics {
+    // Runs also if user code panics: a clock, or the key function of the order.
+    let mut user = defer_with((user, false), |(user, succeeded)| {
+        if !*succeeded {
             user.permits.give_back_gathered();
         }
         stop_waiting_for(user, Wanted::Room);
@@ -118,8 +117,8 @@ where
     let polled = block(deadline, |wake_target| {
         poll_room(&mut *user.0, kind, worth, wake_target, &mut attempt)
     });
-    let result = polled.or_else(|| attempt(&mut *user.0));
-    user.1 = false;
+    let result = polled.unwrap_or_else(|| attempt(&mut *user.0));
+    user.1 = matches!(result, Some(Ok(_)));
     result
 }
 
@@ -224,22 +223,22 @@ where
     Poll::Pending
 }
 
-/// Polls for room with `attempt`; attempts only once if waiting cannot help (`worth` is false). A waiter that is
-/// refused for good passes an unused wake-up on.
-pub(crate) fn poll_room<T, O, C, L>(
+/// Polls for room with `attempt`; attempts only once if waiting cannot help (`worth` is false), and returns `None` if there
+/// is none. A waiter that is refused for good passes an unused wake-up on.
+pub(crate) fn poll_room<T, O, C, L, E>(
     user: &mut C,
     kind: WaitKind,
     worth: bool,
     wake_target: &WakeTarget<'_>,
-    mut attempt: impl FnMut(&mut C) -> Admission<L>,
-) -> Poll<Result<L, Refusal>>
+    mut attempt: impl FnMut(&mut C) -> Option<Result<L, E>>,
+) -> Poll<Option<Result<L, E>>>
 where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
     let shared = Arc::clone(&user.shared);
     let Some(room) = shared.room().filter(|_| worth) else {
-        return Poll::Ready(attempt(user).unwrap_or(Err(Refusal::Full)));
+        return Poll::Ready(attempt(user));
     };
     let attempt = |user: &mut C| {
         let admission = attempt(user);
@@ -269,11 +268,12 @@ where
         }
         poll
     };
-    if user.is_leader {
+    let poll = if user.is_leader {
         wait_as_leader(user, wait)
     } else {
         wait(user)
-    }
+    };
+    poll.map(Some)
 }
 
 impl<T, O: Order<T>> Waits for Local<T, O> {

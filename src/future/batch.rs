@@ -1,7 +1,7 @@
 //! The future of a batch that waits for room in a transaction.
 
 use super::Borrowing;
-use crate::core::batch::RegisterNth;
+use crate::core::admit::{Put, Register};
 use crate::core::shared::Shared;
 use crate::core::wait::DONE;
 use crate::core::Local;
@@ -39,12 +39,12 @@ impl<T, O: Order<T>> StageBatchAsync<'_, T, O> {
     pub(crate) fn poll_as(
         &mut self,
         context: &Context<'_>,
-        register: impl RegisterNth<T, O>,
+        register: impl Register<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let Self { borrowing, items } = self;
         let Borrowing { local } = borrowing.as_mut().expect(DONE);
         let wake_target = WakeTarget::task(context.waker());
-        let poll = Local::poll_stage_batch(local, items, &wake_target, register);
+        let poll = Local::poll_put(local, items, Put::Stage, &wake_target, register);
         if poll.is_ready() {
             *borrowing = None;
         }
@@ -60,6 +60,6 @@ impl<T, O: Order<T>> Future for StageBatchAsync<'_, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_as(context, Shared::register_nth)
+        self.poll_as(context, Shared::register)
     }
 }

@@ -1,9 +1,7 @@
 //! Futures without a handle: each poll uses the handle of the thread that it runs on.
 
-use crate::core::admit::admitted;
-use crate::core::batch::RegisterNth;
+use crate::core::admit::{Put, Register};
 use crate::core::pool::{CheckedOut, Pool};
-use crate::core::put::Register;
 use crate::core::shared::{Room, Shared};
 use crate::core::wait::{self, DONE};
 use crate::core::{CellOf, Local};
@@ -156,23 +154,22 @@ impl<T, O: Order<T>> OwnedPush<T, O> {
         let attempt = |item: &mut Option<T>| {
             calls.call(|cell| cell.settled().put_unless_full(item, &register))
         };
-        let poll = if let Some(admission) = at_once.then(|| attempt(item)).flatten() {
-            Poll::Ready(admission)
+        let poll = if let Some(pushed) = at_once.then(|| attempt(item)).flatten() {
+            Poll::Ready(pushed)
         } else {
             let mut user = waiter.get_or_insert_with(|| calls.waiter()).get_mut();
             let worth = user.is_worth_waiting(item.as_slice());
             let wake_target = WakeTarget::task(context.waker());
-            wait::poll_room(&mut user, WaitKind::One, worth, &wake_target, |_| {
+            let poll = wait::poll_room(&mut user, WaitKind::One, worth, &wake_target, |_| {
                 attempt(item)
-            })
+            });
+            let full = || Err(PushError::Full(item.take().expect(DONE)));
+            poll.map(|pushed| pushed.unwrap_or_else(full))
         };
         if poll.is_ready() {
             (*queue, *waiter) = (None, None);
         }
-        poll.map(|admission| {
-            let left = item.take();
-            left.map_or(Ok(()), |item| admitted(Some(admission), item).map(drop))
-        })
+        poll
     }
 }
 
@@ -218,7 +215,7 @@ impl<T, O: Order<T>> OwnedPushBatch<T, O> {
     pub(crate) fn poll_as(
         &mut self,
         context: &Context<'_>,
-        register: impl RegisterNth<T, O>,
+        register: impl Register<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let Self {
             queue,
@@ -227,12 +224,13 @@ impl<T, O: Order<T>> OwnedPushBatch<T, O> {
         } = self;
         let calls = queue.as_ref().expect(DONE);
         let at_once = waiter.is_none() && !calls.is_serving_pushes();
-        let push = || calls.call(|cell| cell.push_batch_unless_full(items, &register));
+        let push = || calls.call(|cell| cell.settled().put_unless_full(items, &register));
         let poll = if let Some(pushed) = at_once.then(push).flatten() {
             Poll::Ready(pushed)
         } else {
-            let cell = &mut waiter.get_or_insert_with(|| calls.waiter()).0;
-            cell.poll_batch(items, &WakeTarget::task(context.waker()), register)
+            let mut user = waiter.get_or_insert_with(|| calls.waiter()).get_mut();
+            let wake_target = WakeTarget::task(context.waker());
+            Local::poll_put(&mut user, items, Put::Publish, &wake_target, register)
         };
         if poll.is_ready() {
             (*queue, *waiter) = (None, None);
@@ -249,7 +247,7 @@ impl<T, O: Order<T>> Future for OwnedPushBatch<T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_as(context, Shared::register_nth)
+        self.poll_as(context, Shared::register)
     }
 }
 

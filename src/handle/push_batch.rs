@@ -1,7 +1,9 @@
 //! Batches of pushes that are committed at once.
 
 use super::Handle;
+use crate::core::put::Put;
 use crate::core::shared::Shared;
+use crate::core::Local;
 use crate::future::PushBatchAsync;
 use crate::order::Order;
 use crate::PushError;
@@ -27,12 +29,12 @@ impl<T, O: Order<T>> Handle<T, O> {
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        self.cell().push_batch_now(items)
+        self.local().push_batch(items)
     }
 
     verb! {
         push_batch(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| self.cell().push_batch(items.into_iter().collect(), wait, Shared::register_nth);
+            |wait| Local::put_waiting(&mut self.local(), items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Shared::register);
         blocking:
         /// Pushes all items in one transaction, and waits until there is room for all of them.
         ///

@@ -207,7 +207,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
             self.shared.unregister(known.meta);
         }
         let item = Stored {
-            item: refused.item,
+            item: refused.into_inner(),
             meta,
         };
         let entry = Entry { item, delivery };

@@ -139,12 +139,12 @@ impl<T, O: Order<T>> Queue<T, O> {
         &self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        self.call(|cell| cell.push_batch_now(items))
+        self.call(|cell| cell.settled().push_batch(items))
     }
 
     verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| self.call(|cell| cell.push_batch(items.into_iter().collect(), wait, Shared::register_nth));
+            |wait| self.call(|cell| Local::put_waiting(&mut cell.settled(), items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Shared::register));
         blocking:
         /// Pushes all items in one transaction, and waits until there is room for all of them. Order as for
         /// [`Queue::push_batch`].

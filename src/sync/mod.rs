@@ -24,7 +24,7 @@ mod weaken;
 #[cfg(yields)]
 mod yields;
 
-pub(crate) use defer::{defer, defer_with, Defer};
+pub(crate) use defer::{defer, defer_with};
 pub(crate) use mutex::{lock, try_lock, Mutex, MutexGuard};
 pub(crate) use panic::swallow_panic;
 #[cfg(not(any(loom, shuttle)))]

@@ -111,7 +111,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
 
     verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| Local::stage_batch(&mut self.local(), items.into_iter().collect(), wait, Shared::register_nth);
+            |wait| Local::put_waiting(&mut self.local(), items.into_iter().collect::<Vec<_>>(), Put::Stage, wait, Shared::register);
         now:
         /// Stages all items, and returns their number. If the iterator panics, none is staged.
         ///

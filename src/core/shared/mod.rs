@@ -9,7 +9,6 @@ mod stats;
 mod token;
 
 use crate::bound::Capacity;
-use crate::core::admit::{Refusal, Unpushed};
 use crate::core::settings::Settings;
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf, StoredOf};
 use crate::policy::dead::Overflow;
@@ -22,7 +21,7 @@ use crate::raw::{ByProof, Remainder, Shards, Shareable, Stored};
 use crate::sync::{defer, swallow_panic};
 use crate::time::Time;
 use crate::wait::{DueTimer, ModeWord, WaitQueue, WaitRoom};
-use crate::PopError;
+use crate::{PopError, PushError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -181,23 +180,23 @@ impl<T, O: Order<T>> Shared<T, O> {
         &self,
         item: T,
         register: impl FnOnce(&T) -> Option<PushMetaOf<T, O>>,
-    ) -> Result<(), Unpushed<T>> {
+    ) -> Result<(), PushError<T>> {
         let ready = &*self.ready;
         if ready.word().is_closed() {
-            return Err(Unpushed::new(item, Refusal::Closed));
+            return Err(PushError::Closed(item));
         }
         let takes_one = || self.room().map_or(true, |room| room.take_one());
         if !(takes_one() || self.reclaim() && takes_one()) {
-            return Err(Unpushed::new(item, None));
+            return Err(PushError::Full(item));
         }
         let permit = defer(|| self.give_back(1));
         let Some(PushMeta { since, meta }) = register(&item) else {
-            return Err(Unpushed::new(item, Refusal::Full));
+            return Err(PushError::Full(item));
         };
         let admit = || !ready.fenced_word().is_closed();
         if let Err(stored) = self.shards.push(Stored { item, meta }, since, admit) {
             self.unregister(meta);
-            return Err(Unpushed::new(stored.item, Refusal::Closed));
+            return Err(PushError::Closed(stored.item));
         }
         permit.cancel();
         ready.notify(1);

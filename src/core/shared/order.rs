@@ -33,22 +33,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.registry().is_limited()
     }
 
-    /// Registers an item that is about to be pushed, and returns its metadata; `None`: there is no room for one like it.
+    /// Registers the nth item of a push, and returns its metadata; `None`: there is no room for one like it.
     /// May run user code.
     ///
     /// A caller that does not push it afterwards [unregisters](Shared::unregister) it.
-    pub(crate) fn register(&self, item: &T) -> Option<PushMetaOf<T, O>> {
-        self.register_since(item, self.stamp())
-    }
-
-    /// As [`Shared::register`], with a given time stamp.
-    pub(crate) fn register_since(&self, item: &T, since: u64) -> Option<PushMetaOf<T, O>> {
-        let meta = self.registry().register(item)?;
-        Some(PushMeta { since, meta })
-    }
-
-    /// As [`Shared::register`], for the nth item of a batch, without its time.
-    pub(crate) fn register_nth(&self, _nth: usize, item: &T) -> Option<O::Meta> {
+    pub(crate) fn register(&self, _nth: usize, item: &T) -> Option<O::Meta> {
         self.registry().register(item)
     }
 

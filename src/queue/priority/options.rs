@@ -2,7 +2,7 @@
 
 use crate::core::shared::Shared;
 use crate::order::priority::{Prioritized, Priority, PriorityMeta, Ticket};
-use crate::order::{PushMeta, Source};
+use crate::order::Source;
 
 /// The requested priority and time of a push.
 #[derive(Clone, Copy)]
@@ -34,15 +34,11 @@ impl PushOptions {
     pub(super) fn register<T: Send, O: Prioritized<T>>(
         self,
         ticket: Ticket,
-    ) -> impl Fn(&Shared<T, O>, &T) -> Option<PushMeta<PriorityMeta>> + Copy {
-        move |shared, _| {
-            let since = shared.stamp();
-            let meta = self.meta(ticket, shared);
-            Some(PushMeta { since, meta })
-        }
+    ) -> impl Fn(&Shared<T, O>, usize, &T) -> Option<PriorityMeta> + Copy {
+        move |shared, _, _| Some(self.meta(ticket, shared))
     }
 
-    /// As [`PushOptions::register`], for the nth item of a batch, without its time.
+    /// As [`PushOptions::register`], for the nth item of a batch.
     pub(super) fn register_nth<T: Send, O: Prioritized<T>>(
         self,
         tickets: &[Ticket],

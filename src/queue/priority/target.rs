@@ -1,7 +1,7 @@
 //! The targets of pushes with a priority: a queue, a handle, or a transaction.
 
 use super::options::PushOptions;
-use crate::core::put::Put;
+use crate::core::admit::Put;
 use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{
@@ -127,7 +127,9 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
         wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
         let register = options.register_nth(tickets);
-        self.call(|cell| cell.push_batch(items, wait, register))
+        self.call(|cell| {
+            Local::put_waiting(&mut cell.settled(), items, Put::Publish, wait, register)
+        })
     }
 
     fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
@@ -159,8 +161,8 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &mut Handle<T, O> {
         tickets: &[Ticket],
         wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
-        self.cell()
-            .push_batch(items, wait, options.register_nth(tickets))
+        let (mut local, register) = (self.local(), options.register_nth(tickets));
+        Local::put_waiting(&mut local, items, Put::Publish, wait, register)
     }
 
     fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
@@ -193,7 +195,7 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Transaction<'_, T, O> {
         wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
         let register = options.register_nth(tickets);
-        Local::stage_batch(&mut self.local(), items, wait, register)
+        Local::put_waiting(&mut self.local(), items, Put::Stage, wait, register)
     }
 
     fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {

@@ -17,12 +17,18 @@ impl<T> Endpoint<T> {
     /// numbers of staged and of held items.
     #[inline]
     pub(crate) fn commit(&mut self, _: &Unborrowed<'_>) -> (usize, usize) {
+        (self.commit_staged(), self.commit_held())
+    }
+
+    /// Publishes the staged items, and returns their number.
+    #[inline]
+    pub(crate) fn commit_staged(&mut self) -> usize {
         let staged = self.staged();
         if staged > 0 {
             self.publish();
             self.counters().end_staging();
         }
-        (staged, self.commit_held())
+        staged
     }
 
     /// Publishes the staged items, of which there is one at least.
