@@ -19,7 +19,11 @@ impl<T, O: Order<T>> CellOf<T, O> {
         if Shared::<T, O>::SORTS || self.is_unsettled() || self.get_mut().word().slows_pop() {
             return self.pop_slowly();
         }
-        self.get_mut().pop_plainly().ok_or(PopError::Empty)
+        let local = self.get_mut();
+        match local.endpoint.pop() {
+            Some(stored) => Ok(local.deliver(stored)),
+            None => Err(PopError::Empty),
+        }
     }
 
     #[inline(never)]
@@ -31,13 +35,6 @@ impl<T, O: Order<T>> CellOf<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Pops an item where a pop need not check more than the shards beforehand.
-    #[inline(always)] // the pop
-    fn pop_plainly(&mut self) -> Option<T> {
-        let stored = self.endpoint.pop()?;
-        Some(self.deliver(stored))
-    }
-
     /// Pops the next item of the present shard if nothing else has to be done: see [`Local::may_take_at_once`]. The caller
     /// then [delivers](Local::deliver_at_once) it.
     #[inline(always)] // the pop of a woken task
@@ -98,13 +95,8 @@ impl<T, O: Order<T>> Local<T, O> {
 
     #[inline]
     fn pop_one(&mut self) -> Result<T, PopError> {
-        let item = if Shared::<T, O>::SORTS || self.word().slows_pop() {
-            let mut item = None;
-            self.take(&mut item, 1);
-            item
-        } else {
-            self.pop_plainly()
-        };
+        let mut item = None;
+        self.take(&mut item, 1);
         item.ok_or_else(|| self.shared.why_empty())
     }
 
@@ -180,16 +172,13 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(never)]
     #[track_caller]
     pub(crate) fn hold_slowly(&self) -> Result<ItemRef<'_, StoredOf<T, O>>, PopError> {
-        match self.hold_returned(Local::allows_hold) {
-            Some(item) => Ok(item),
-            None => self.hold_after_attempts(),
+        if let Some(item) = self.hold_returned(Local::allows_hold) {
+            return Ok(item);
         }
-    }
-
-    #[inline(never)]
-    #[track_caller]
-    fn hold_after_attempts(&self) -> Result<ItemRef<'_, StoredOf<T, O>>, PopError> {
-        self.borrow().pop_after_attempt()
+        let mut local = self.borrow();
+        // Those that wait for the queue to be idle or drained may have observed the attempts.
+        step!("pop.attempts-unsaid", local.shared.popped());
+        local.pop()
     }
 }
 
@@ -211,24 +200,12 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         self.hold_one()
     }
 
-    /// As [`Borrow::pop`], after an attempt in vain, which those that wait for the queue to be idle or drained may have
-    /// observed.
-    pub(crate) fn pop_after_attempt(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        step!("pop.attempts-unsaid", self.shared.popped());
-        self.pop()
-    }
-
-    /// The reason why nothing was taken. Notifies waiters: one may have observed the attempt, and wait for its end.
-    #[cold]
-    fn nothing_held(&self) -> PopError {
-        self.shared.notify_end(0);
-        self.shared.why_empty()
-    }
-
+    /// Where a pop depends on the shards alone, takes an item from them. After the close only if one of them shows an
+    /// item: see `Local::is_over`.
     #[inline(always)] // as above
     fn hold_one(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         let word = self.word();
-        if !self.needs_no_preparation(word) {
+        if word.slows_pops() || word.is_closed() && !self.endpoint.sees_one() {
             return self.hold_prepared();
         }
         let held = self.hold();
@@ -236,8 +213,17 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
             self.release();
         }
         let held = held.ok_or_else(|| self.nothing_held())?;
-        self.record_first();
+        if self.held() == 1 {
+            self.record_begin();
+        }
         Ok(held)
+    }
+
+    /// The reason why nothing was taken. Notifies waiters: one may have observed the attempt, and wait for its end.
+    #[cold]
+    fn nothing_held(&self) -> PopError {
+        self.shared.notify_end(0);
+        self.shared.why_empty()
     }
 
     /// As [`Borrow::hold_one`], where a pop depends on more than the shards.
@@ -249,14 +235,15 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         held.ok_or_else(|| self.shared.why_empty())
     }
 
-    /// Takes one more item into the hold. `None`: waiting may help. It does not if the queue is closed and this
+    /// The result of an attempt; `None`: waiting may help. It does not if the queue was `closed` before the attempt, and this
     /// transaction has work, or one that waits together with it is `busy`: each would wait for the other's end.
-    fn hold_unless_waiting(
+    fn unless_waiting_helps<R>(
         &mut self,
         busy: bool,
-    ) -> Option<Result<ItemRef<'t, StoredOf<T, O>>, PopError>> {
+        attempt: impl FnOnce(&mut Self) -> Result<R, PopError>,
+    ) -> Option<Result<R, PopError>> {
         let closed = self.word().is_closed();
-        match self.hold_one() {
+        match attempt(self) {
             Err(PopError::Empty) if !(closed && (busy || self.has_work())) => None,
             other => Some(other),
         }
@@ -267,7 +254,9 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         &mut self,
         wait: Wait,
     ) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        let held = wait::for_item(self, wait, |local| local.hold_unless_waiting(false));
+        let held = wait::for_item(self, wait, |local| {
+            local.unless_waiting_helps(false, Self::hold_one)
+        });
         held.unwrap_or(Err(PopError::Empty))
     }
 
@@ -278,7 +267,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         wake_target: Option<&WakeTarget<'_>>,
         busy: bool,
     ) -> Poll<Result<ItemRef<'t, StoredOf<T, O>>, PopError>> {
-        let attempt = |local: &mut Self| local.hold_unless_waiting(busy);
+        let attempt = |local: &mut Self| local.unless_waiting_helps(busy, Self::hold_one);
         if let Some(wake_target) = wake_target {
             return wait::poll_item(self, wake_target, attempt);
         }
@@ -288,24 +277,23 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
 
     /// Peeks at the item that a pop would return, waiting at most for `timeout`; without one, indefinitely.
     pub(crate) fn peek_waiting(&mut self, wait: Wait) -> Result<(), PopError> {
-        let found = wait::for_item(self, wait, Self::peek_unless_waiting);
+        let found = wait::for_item(self, wait, |local| {
+            local.unless_waiting_helps(false, Self::peek)
+        });
         found.unwrap_or(Err(PopError::Empty))
     }
 
     /// Polls for an item to peek at.
     pub(crate) fn poll_peek(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<(), PopError>> {
-        wait::poll_item(self, wake_target, Self::peek_unless_waiting)
+        wait::poll_item(self, wake_target, |local| {
+            local.unless_waiting_helps(false, Self::peek)
+        })
     }
 
-    /// As [`Borrow::hold_unless_waiting`], for a peek.
-    fn peek_unless_waiting(&mut self) -> Option<Result<(), PopError>> {
-        let closed = self.word().is_closed();
-        if self.take(&mut IntoPeek, 1) > 0 {
-            return Some(Ok(()));
-        }
-        match self.shared.why_empty() {
-            PopError::Empty if !(closed && self.has_work()) => None,
-            error => Some(Err(error)),
+    fn peek(&mut self) -> Result<(), PopError> {
+        match self.take(&mut IntoPeek, 1) {
+            0 => Err(self.shared.why_empty()),
+            _ => Ok(()),
         }
     }
 

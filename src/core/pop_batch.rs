@@ -7,6 +7,7 @@ use crate::order::{Order, StoredOf};
 use crate::raw::{Gathering, HeldItems};
 use crate::time::{Time, Wait};
 use crate::wait::WakeTarget;
+use std::ops::DerefMut;
 use std::task::Poll;
 
 /// The progress of a batch: how many items it wants and has taken, and until when a task waits for them.
@@ -57,6 +58,52 @@ impl Batch {
     }
 }
 
+/// Waiting for a batch, of which `take` takes the ready items; it returns `None` if waiting for more may help.
+impl Batch {
+    /// Takes items until the batch has its minimum, the timeout has passed, or waiting cannot help.
+    fn wait<T, O, C>(
+        mut self,
+        user: &mut C,
+        wait: Wait,
+        mut take: impl FnMut(&mut C, &mut Self) -> Option<()>,
+    ) -> usize
+    where
+        O: Order<T>,
+        C: DerefMut<Target = Local<T, O>>,
+    {
+        if self.has_enough() {
+            take(user, &mut self);
+        } else {
+            wait::for_item(user, wait, |user| take(user, &mut self));
+        }
+        self.taken
+    }
+
+    /// Takes the ready items, and polls for more until the batch has its minimum or its time is over. The caller then
+    /// leaves the wait queue.
+    fn poll<T, O, C>(
+        &mut self,
+        user: &mut C,
+        wake_target: &WakeTarget<'_>,
+        mut take: impl FnMut(&mut C, &mut Self) -> Option<()>,
+    ) -> Poll<()>
+    where
+        O: Order<T>,
+        C: DerefMut<Target = Local<T, O>>,
+    {
+        if self.has_enough() {
+            take(user, self);
+            return Poll::Ready(());
+        }
+        let poll = wait::poll_item(user, wake_target, |user| take(user, self));
+        match poll {
+            // After the attempt: an item that has arrived wins over the deadline.
+            Poll::Pending if self.is_over(&user.shared.time, wake_target) => Poll::Ready(()),
+            poll => poll,
+        }
+    }
+}
+
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes the ready items for the batch. `None`: waiting for more may help.
     fn take_for<G: Target<T, O>>(&mut self, batch: &mut Batch, target: &mut G) -> Option<()> {
@@ -72,40 +119,26 @@ impl<T, O: Order<T>> Local<T, O> {
         closed && (self.has_work() || self.shared.why_empty().is_closed())
     }
 
-    /// Pops until the batch has its minimum, the timeout has passed, or waiting cannot help.
+    /// Pops a batch.
     pub(crate) fn pop_batch_waiting(
         mut self: &mut Self,
-        mut batch: Batch,
+        batch: Batch,
         wait: Wait,
         items: &mut Vec<T>,
     ) -> usize {
-        if batch.has_enough() {
-            self.take_for(&mut batch, items);
-            return batch.taken;
-        }
-        wait::for_item(&mut self, wait, |local| local.take_for(&mut batch, items));
-        batch.taken
+        batch.wait(&mut self, wait, |local, batch| local.take_for(batch, items))
     }
 
-    /// Pops the ready items, and polls for more until the batch has its minimum or its time is over. The caller then
-    /// leaves the wait queue.
+    /// Polls for a batch.
     pub(crate) fn poll_pop_batch(
         mut self: &mut Self,
         wake_target: &WakeTarget<'_>,
         batch: &mut Batch,
         items: &mut Vec<T>,
     ) -> Poll<()> {
-        if batch.has_enough() {
-            return self
-                .take_for(batch, items)
-                .map_or(Poll::Pending, Poll::Ready);
-        }
-        let poll = wait::poll_item(&mut self, wake_target, |local| local.take_for(batch, items));
-        // After the attempt: an item that has arrived wins over the deadline.
-        if poll.is_pending() && batch.is_over(&self.shared.time, wake_target) {
-            return Poll::Ready(());
-        }
-        poll
+        batch.poll(&mut self, wake_target, |local, batch| {
+            local.take_for(batch, items)
+        })
     }
 }
 
@@ -115,36 +148,22 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         local.take_for(batch, &mut IntoHold(fresh))
     }
 
-    /// Takes items into the hold until the batch has its minimum, the timeout has passed, or waiting cannot help.
+    /// Takes a batch into the hold.
     pub(crate) fn pop_batch_waiting(
         mut self,
-        mut batch: Batch,
+        batch: Batch,
         wait: Wait,
     ) -> HeldItems<'t, StoredOf<T, O>> {
-        if batch.has_enough() {
-            self.hold_for(&mut batch);
-        } else {
-            wait::for_item(&mut self, wait, |user| user.hold_for(&mut batch));
-        }
+        batch.wait(&mut self, wait, Self::hold_for);
         self.give_out()
     }
 
-    /// Takes the ready items into the hold, and polls for more until the batch has its minimum or its time is over. The
-    /// caller then leaves the wait queue, and gives the items out.
+    /// Polls for a batch to hold. The caller then gives the items out.
     pub(crate) fn poll_pop_batch(
         &mut self,
         wake_target: &WakeTarget<'_>,
         batch: &mut Batch,
     ) -> Poll<()> {
-        if batch.has_enough() {
-            self.hold_for(batch);
-            return Poll::Ready(());
-        }
-        let poll = wait::poll_item(self, wake_target, |user| user.hold_for(batch));
-        let time = &self.shared.time;
-        match poll {
-            Poll::Pending if batch.is_over(time, wake_target) => Poll::Ready(()),
-            poll => poll,
-        }
+        batch.poll(self, wake_target, Self::hold_for)
     }
 }

@@ -132,10 +132,13 @@ impl<T, O: Order<T>> Local<T, O> {
         register: impl Register<T, O>,
     ) -> Poll<Result<L::Pushed, PushError<L>>> {
         let waiting = load.as_ref().expect(wait::DONE);
-        let worth = user.is_worth_waiting(waiting.as_slice());
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit(waiting, put, &register));
-        let poll = wait::poll_room(user, L::KIND, worth, wake_target, attempt);
+        let poll = if user.is_worth_waiting(waiting.as_slice()) {
+            wait::poll_room(user, L::KIND, wake_target, attempt).map(Some)
+        } else {
+            Poll::Ready(attempt(user))
+        };
         poll.map(|admission| {
             let load = load.take().expect(wait::DONE);
             user.store_admitted(admission, load, put)
@@ -148,6 +151,9 @@ impl<T, O: Order<T>> Local<T, O> {
         user: &mut C,
         wake_target: &WakeTarget<'_>,
     ) -> Poll<()> {
+        if !user.permits.is_bounded() {
+            return Poll::Ready(());
+        }
         let attempt = |user: &mut C| {
             let local = &mut **user;
             if !local.word().is_closed() {
@@ -159,7 +165,7 @@ impl<T, O: Order<T>> Local<T, O> {
             }
             Some(Ok::<_, Refusal>(()))
         };
-        wait::poll_room(user, WaitKind::One, true, wake_target, attempt).map(drop)
+        wait::poll_room(user, WaitKind::One, wake_target, attempt).map(drop)
     }
 
     /// Stores what was admitted.

@@ -7,7 +7,6 @@ use super::shared::{Shared, Token};
 use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Endpoint, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
-use crate::wait::ModeWord;
 
 /// The destination of dequeued items.
 pub(super) trait Target<T, O: Order<T>> {
@@ -190,13 +189,6 @@ impl<T, O: Order<T>> Local<T, O> {
             target.record(self, count, Token::default());
         }
         count
-    }
-
-    /// Whether a pop of a transaction depends on the shards alone. After the close only if one of them shows an item:
-    /// see [`Local::is_over`].
-    #[inline]
-    pub(super) fn needs_no_preparation(&self, word: ModeWord) -> bool {
-        !word.slows_pops() && (!word.is_closed() || self.endpoint.sees_one())
     }
 
     /// Releases due items, and starts the search at the head, before a pop that checks more than the shards.

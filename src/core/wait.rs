@@ -3,9 +3,10 @@
 //! `user` is a handle's [`Local`], or its borrow by a transaction.
 
 use super::local::Local;
+use super::refusal::Admission;
 use super::shared::{Room, Shared};
 use crate::order::Order;
-use crate::sync::{barrier, defer_with, step, thread};
+use crate::sync::{barrier, defer_with, planted, step, thread};
 use crate::time::{Wait, NEVER};
 use crate::wait::{
     block, spin, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, Waits, WakeTarget, Wanted,
@@ -43,8 +44,7 @@ fn yield_while_served(wait_queue: &WaitQueue) {
     }
 }
 
-/// Waits for an item; without a timeout, indefinitely. `None`: timed out. An item that has arrived wins over the
-/// deadline.
+/// Waits for an item. `None`: timed out. An item that has arrived wins over the deadline.
 pub(crate) fn for_item<T, O, C, R>(
     user: &mut C,
     wait: Wait,
@@ -57,37 +57,27 @@ where
     if wait.is_over(&user.shared.time) {
         return attempt(user);
     }
-    if user.finds_item_at_once() {
-        if let Some(result) = attempt(user) {
-            return Some(result);
-        }
-    }
     let may_try = |user: &C| !user.word().is_serving();
     let look = |user: &mut C| {
         let is_vain = user.looks_empty(user.word());
         (!is_vain).then(|| attempt(user)).flatten()
     };
-    if let Some(result) = spin(user, may_try, look) {
-        return Some(result);
-    }
-    let shared = Arc::clone(&user.shared);
-    // Runs also if user code panics: a clock, or `Clone` of an item.
-    let mut user = defer_with(user, |user| stop_waiting_for(user, Wanted::Item));
-    let deadline = Deadline::of(wait, &shared.time);
-    let polled = block(deadline, |wake_target| {
-        poll_item(&mut **user, wake_target, &mut attempt)
-    });
-    polled.or_else(|| attempt(&mut **user))
+    let found = spin(user, may_try, look);
+    found.or_else(|| {
+        sleep(user, wait, attempt, |user, wake_target, attempt| {
+            poll_item(user, wake_target, attempt)
+        })
+    })
 }
 
 /// As [`for_item`], for room, if waiting [may help](Local::is_worth_waiting).
-pub(crate) fn for_room<T, O, C, L, E>(
+pub(crate) fn for_room<T, O, C, R>(
     user: &mut C,
     kind: WaitKind,
     worth: bool,
     wait: Wait,
-    mut attempt: impl FnMut(&mut C) -> Option<Result<L, E>>,
-) -> Option<Result<L, E>>
+    mut attempt: impl FnMut(&mut C) -> Admission<R>,
+) -> Admission<R>
 where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
@@ -102,24 +92,34 @@ where
         let is_full = user.word().is_only_bounded() && user.shared.room().is_some_and(looks_full);
         (!is_full).then(|| attempt(user)).flatten()
     };
-    if let Some(result) = spin(user, may_try, attempt_if_free) {
-        return Some(result);
-    }
+    let found = spin(user, may_try, attempt_if_free);
+    found.or_else(|| {
+        sleep(user, wait, attempt, |user, wake_target, attempt| {
+            poll_room(user, kind, wake_target, attempt)
+        })
+    })
+}
+
+/// Sleeps until `poll` is ready, or attempts once more when the time is over.
+fn sleep<T, O, C, R, A>(
+    user: &mut C,
+    wait: Wait,
+    mut attempt: A,
+    poll: impl Fn(&mut C, &WakeTarget<'_>, &mut A) -> Poll<R>,
+) -> Option<R>
+where
+    O: Order<T>,
+    C: DerefMut<Target = Local<T, O>>,
+    A: FnMut(&mut C) -> Option<R>,
+{
     let shared = Arc::clone(&user.shared);
-    // Runs also if user code panics: a clock, or the key function of the order.
-    let mut user = defer_with((user, false), |(user, succeeded)| {
-        if !*succeeded {
-            user.permits.give_back_gathered();
-        }
-        stop_waiting_for(user, Wanted::Room);
-    });
+    // Runs also if user code panics: a clock, the key function of the order, or `Clone` of an item.
+    let mut user = defer_with(user, |user| user.stop_waiting());
     let deadline = Deadline::of(wait, &shared.time);
     let polled = block(deadline, |wake_target| {
-        poll_room(&mut *user.0, kind, worth, wake_target, &mut attempt)
+        poll(&mut **user, wake_target, &mut attempt)
     });
-    let result = polled.unwrap_or_else(|| attempt(&mut *user.0));
-    user.1 = matches!(result, Some(Ok(_)));
-    result
+    polled.or_else(|| attempt(&mut **user))
 }
 
 /// Polls for an item with `attempt`, which takes one or returns `None`.
@@ -148,21 +148,88 @@ where
 pub(crate) fn wait_for_item<T, O, C, R>(
     user: &mut C,
     wake_target: &WakeTarget<'_>,
-    mut attempt: impl FnMut(&mut C) -> Option<R>,
+    attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> Poll<R>
 where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
-    if user.is_leader {
-        return wait_as_leader(user, |user| {
-            wait_without_lead(user, wake_target, &mut attempt)
-        });
+    let spare =
+        |user: &C, served| user.word().is_closed() || user.shared.ready_items() > served as u64;
+    let is_vain = |user: &C, word| match word {
+        None => user.item_waiter.enters_at_once || user.looks_empty(user.word()),
+        Some(word) => user.looks_empty(word),
+    };
+    let (wanted, kind, waker) = (Wanted::Item, WaitKind::One, wake_target.waker);
+    let poll = wait_for_due(user, wake_target, true, |user| {
+        Waiter::poll(user, wanted, kind, waker, spare, is_vain, attempt)
+    });
+    user.item_waiter.enters_at_once = poll.is_pending();
+    if poll.is_pending() {
+        user.endpoint.rest();
     }
-    wait_without_lead(user, wake_target, &mut attempt)
+    poll
 }
 
-/// Waits as the leader does: it gives up the lead first, and may become it again.
+/// Polls for room with `attempt`. A waiter that is refused for good passes an unused wake-up on.
+pub(crate) fn poll_room<T, O, C, R, E>(
+    user: &mut C,
+    kind: WaitKind,
+    wake_target: &WakeTarget<'_>,
+    mut attempt: impl FnMut(&mut C) -> Option<Result<R, E>>,
+) -> Poll<Result<R, E>>
+where
+    O: Order<T>,
+    C: DerefMut<Target = Local<T, O>>,
+{
+    let attempt = |user: &mut C| {
+        let result = attempt(user);
+        if let Some(Err(_)) = result {
+            let (waiter, wait_queue) = user.waiter(Wanted::Room);
+            waiter.leave(wait_queue);
+        }
+        result
+    };
+    let has_spare = |room: &Arc<Room>, served| room.capacity.free() > served;
+    let spare = |user: &C, served| {
+        let room = user.shared.room();
+        user.word().is_closed() || room.is_some_and(|room| has_spare(room, served))
+    };
+    let (wanted, waker) = (Wanted::Room, wake_target.waker);
+    let awaited = Shared::<T, O>::LEASES && !planted!("waits.leads-for-room");
+    wait_for_due(user, wake_target, awaited, |user| {
+        Waiter::poll(user, wanted, kind, waker, spare, |_, _| false, attempt)
+    })
+}
+
+/// Polls by `wait`. Where what is `awaited` may become due, a waiter that has to sleep may become the leader, and the
+/// leader gives up the lead first.
+#[inline(always)] // the wait of a task
+fn wait_for_due<T, O, C, R>(
+    user: &mut C,
+    wake_target: &WakeTarget<'_>,
+    awaited: bool,
+    wait: impl FnOnce(&mut C) -> Poll<R>,
+) -> Poll<R>
+where
+    O: Order<T>,
+    C: DerefMut<Target = Local<T, O>>,
+{
+    if awaited && wake_target.is_task() {
+        user.shared.due_timer.expect_tasks();
+    }
+    let poll = if user.is_leader {
+        wait_as_leader(user, wait)
+    } else {
+        wait(user)
+    };
+    if awaited && poll.is_pending() && user.shared.due_timer.next() != NEVER {
+        lead(user, wake_target);
+    }
+    poll
+}
+
+/// Waits as the leader does: it gives up the lead first.
 #[cold]
 fn wait_as_leader<T, O, C, R>(user: &mut C, wait: impl FnOnce(&mut C) -> Poll<R>) -> Poll<R>
 where
@@ -181,99 +248,6 @@ where
         *handing_over = None;
     }
     poll
-}
-
-/// As [`wait_for_item`], for a waiter that is not the leader. It may become it.
-#[inline(always)] // the wait of a task
-fn wait_without_lead<T, O, C, R>(
-    user: &mut C,
-    wake_target: &WakeTarget<'_>,
-    attempt: &mut impl FnMut(&mut C) -> Option<R>,
-) -> Poll<R>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    if wake_target.is_task() {
-        user.shared.due_timer.expect_tasks();
-    }
-    let spare =
-        |user: &C, served| user.word().is_closed() || user.shared.ready_items() > served as u64;
-    let is_vain = |user: &C, word| match word {
-        None => user.item_waiter.enters_at_once || user.looks_empty(user.word()),
-        Some(word) => user.looks_empty(word),
-    };
-    let poll = Waiter::poll(
-        user,
-        Wanted::Item,
-        WaitKind::One,
-        wake_target.waker,
-        spare,
-        is_vain,
-        attempt,
-    );
-    user.item_waiter.enters_at_once = poll.is_pending();
-    let Poll::Pending = poll else {
-        return poll;
-    };
-    user.endpoint.rest();
-    if user.shared.due_timer.next() != NEVER {
-        lead(user, wake_target);
-    }
-    Poll::Pending
-}
-
-/// Polls for room with `attempt`; attempts only once if waiting cannot help (`worth` is false), and returns `None` if there
-/// is none. A waiter that is refused for good passes an unused wake-up on.
-pub(crate) fn poll_room<T, O, C, L, E>(
-    user: &mut C,
-    kind: WaitKind,
-    worth: bool,
-    wake_target: &WakeTarget<'_>,
-    mut attempt: impl FnMut(&mut C) -> Option<Result<L, E>>,
-) -> Poll<Option<Result<L, E>>>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    let shared = Arc::clone(&user.shared);
-    let Some(room) = shared.room().filter(|_| worth) else {
-        return Poll::Ready(attempt(user));
-    };
-    let attempt = |user: &mut C| {
-        let admission = attempt(user);
-        if let Some(Err(_)) = admission {
-            user.room_waiter.leave(&room.wait_queue);
-        }
-        admission
-    };
-    let spare = |_: &C, served| shared.word().is_closed() || room.capacity.free() > served;
-    let waker = wake_target.waker;
-    let wait = |user: &mut C| {
-        if Shared::<T, O>::LEASES && wake_target.is_task() {
-            shared.due_timer.expect_tasks();
-        }
-        let poll = Waiter::poll(
-            user,
-            Wanted::Room,
-            kind,
-            waker,
-            spare,
-            |_, _| false,
-            attempt,
-        );
-        let leads = Shared::<T, O>::LEASES && poll.is_pending();
-        if leads && shared.due_timer.next() != NEVER {
-            step!("waits.leads-for-room", lead(user, wake_target));
-        }
-        poll
-    };
-    let poll = if user.is_leader {
-        wait_as_leader(user, wait)
-    } else {
-        wait(user)
-    };
-    poll.map(Some)
 }
 
 impl<T, O: Order<T>> Waits for Local<T, O> {

@@ -20,15 +20,6 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Records the item that was just held, if it is the first one, in a queue that neither leases items nor emits
-    /// events.
-    #[inline]
-    pub(super) fn record_first(&self) {
-        if self.held() == 1 {
-            self.record_begin();
-        }
-    }
-
     /// The time stamp of when the transaction took its first item; 0 if it is not watched.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn since(&self) -> u64 {

@@ -158,11 +158,13 @@ impl<T, O: Order<T>> OwnedPush<T, O> {
             Poll::Ready(pushed)
         } else {
             let mut user = waiter.get_or_insert_with(|| calls.waiter()).get_mut();
-            let worth = user.is_worth_waiting(item.as_slice());
             let wake_target = WakeTarget::task(context.waker());
-            let poll = wait::poll_room(&mut user, WaitKind::One, worth, &wake_target, |_| {
-                attempt(item)
-            });
+            let poll = if user.is_worth_waiting(item.as_slice()) {
+                let attempt = |_: &mut _| attempt(item);
+                wait::poll_room(&mut user, WaitKind::One, &wake_target, attempt).map(Some)
+            } else {
+                Poll::Ready(attempt(item))
+            };
             let full = || Err(PushError::Full(item.take().expect(DONE)));
             poll.map(|pushed| pushed.unwrap_or_else(full))
         };
