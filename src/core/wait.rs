@@ -218,34 +218,21 @@ where
     if awaited && wake_target.is_task() {
         user.shared.due_timer.expect_tasks();
     }
-    let poll = if user.is_leader {
-        wait_as_leader(user, wait)
-    } else {
-        wait(user)
-    };
-    if awaited && poll.is_pending() && user.shared.due_timer.next() != NEVER {
-        lead(user, wake_target);
-    }
-    poll
-}
-
-/// Waits as the leader does: it gives up the lead first.
-#[cold]
-fn wait_as_leader<T, O, C, R>(user: &mut C, wait: impl FnOnce(&mut C) -> Poll<R>) -> Poll<R>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    give_up_lead(user);
     // Runs also if user code panics: a clock.
-    let mut handing_over = defer_with(Some(Arc::clone(&user.shared)), |shared| {
+    let mut handing_over = defer_with(None, |shared: &mut Option<Arc<Shared<T, O>>>| {
         step!("waits.leads", shared.iter().for_each(hand_over_lead));
     });
-    // Due items wake their waiters in FIFO order.
-    user.shared.release_due();
+    if give_up_lead(user) {
+        let shared = handing_over.insert(Arc::clone(&user.shared));
+        // Due items wake their waiters in FIFO order.
+        shared.release_due();
+    }
     let poll = wait(user);
     if poll.is_pending() {
         *handing_over = None;
+        if awaited && user.shared.due_timer.next() != NEVER {
+            lead(user, wake_target);
+        }
     }
     poll
 }
