@@ -104,7 +104,9 @@
 
 mod cache;
 mod free_count;
+mod permits;
 mod record;
+mod room;
 mod search;
 
 #[cfg(all(loom, test))]
@@ -118,7 +120,9 @@ use crate::sync::{AtomicUsize, SMALL};
 pub(crate) use cache::PermitCache;
 use crossbeam_utils::CachePadded;
 use free_count::{FreeCount, START};
+pub(crate) use permits::Permits;
 use record::PermitRecord;
+pub(crate) use room::Room;
 use std::sync::Arc;
 
 /// More permits than can ever be used; larger limits are treated as unlimited.

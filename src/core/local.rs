@@ -1,10 +1,10 @@
 //! The state of one handle.
 
 use super::end::CommitCounts;
-use super::permits::Permits;
 use super::shared::Shared;
 use super::tokens::HeldTokens;
 use super::wait;
+use crate::bound::Permits;
 use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
 use crate::policy::watch::Watch;

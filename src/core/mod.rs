@@ -11,7 +11,6 @@ pub(crate) mod end;
 pub(crate) mod failed;
 mod held;
 pub(crate) mod local;
-mod permits;
 pub(crate) mod pool;
 mod pop;
 pub(crate) mod pop_batch;

@@ -2,8 +2,8 @@
 //! leases, watches) are recorded.
 
 use super::local::Local;
-use super::permits::Permits;
 use super::shared::{Shared, Token};
+use crate::bound::Permits;
 use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Endpoint, Fresh, Purpose, Stored};
 use crate::sync::defer_with;

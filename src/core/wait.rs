@@ -4,7 +4,8 @@
 
 use super::local::Local;
 use super::refusal::Admission;
-use super::shared::{Room, Shared};
+use super::shared::Shared;
+use crate::bound::Room;
 use crate::order::Order;
 use crate::sync::{barrier, defer_with, planted, step, thread};
 use crate::time::{Wait, NEVER};

@@ -1,8 +1,9 @@
 //! Futures without a handle: each poll uses the handle of the thread that it runs on.
 
+use crate::bound::Room;
 use crate::core::admit::{Put, Register};
 use crate::core::pool::{CheckedOut, Pool};
-use crate::core::shared::{Room, Shared};
+use crate::core::shared::Shared;
 use crate::core::wait::{self, DONE};
 use crate::core::{CellOf, Local};
 use crate::order::Order;

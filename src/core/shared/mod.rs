@@ -8,7 +8,7 @@ pub(crate) mod restore;
 mod stats;
 mod token;
 
-use crate::bound::Capacity;
+use crate::bound::Room;
 use crate::core::settings::Settings;
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf, StoredOf};
 use crate::policy::dead::Overflow;
@@ -20,7 +20,7 @@ use crate::rate::Gate;
 use crate::raw::{ByProof, Remainder, Shards, Shareable, Stored};
 use crate::sync::{defer, swallow_panic};
 use crate::time::Time;
-use crate::wait::{DueTimer, ModeWord, WaitQueue, WaitRoom};
+use crate::wait::{DueTimer, ModeWord, WaitQueue};
 use crate::{PopError, PushError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,47 +49,6 @@ pub(crate) struct Shared<T, O: Order<T>> {
     pub(crate) timed: bool,
     pub(crate) name: Option<Arc<str>>,
     telemetry: Option<Telemetry>,
-}
-
-/// The room of a bounded queue.
-pub(crate) struct Room {
-    pub(crate) capacity: Capacity,
-    /// The capacity as it was configured.
-    pub(crate) limit: usize,
-    /// The wait queue for permits.
-    pub(crate) wait_queue: WaitQueue,
-}
-
-impl Room {
-    fn new(limit: usize) -> Self {
-        Self {
-            capacity: Capacity::new(limit),
-            limit,
-            wait_queue: WaitQueue::new(ModeWord::standing(false, false), true),
-        }
-    }
-
-    /// Releases permits that belong to no handle.
-    fn give_back(&self, count: usize) {
-        self.freed(self.capacity.give_shared(count));
-    }
-
-    /// Wakes waiters for `count` freed permits.
-    #[inline]
-    pub(crate) fn freed(&self, count: usize) {
-        self.wait_queue.notify(count);
-    }
-
-    /// Takes a permit that will belong to no handle.
-    fn take_one(&self) -> bool {
-        self.capacity.take_shared(1) == 1
-    }
-}
-
-impl WaitRoom for Room {
-    fn wait_queue(&self) -> &WaitQueue {
-        &self.wait_queue
-    }
 }
 
 impl<T, O: Order<T>> Shared<T, O> {

@@ -1,13 +1,12 @@
 //! The permits of a handle and its transaction.
 
-use super::shared::Room;
-use crate::bound::{Capacity, PermitCache, Took};
+use super::{Capacity, PermitCache, Room, Took};
 use crate::sync::step;
 use std::mem;
 use std::sync::Arc;
 
 /// The permits of a handle; not counted in an unbounded queue.
-pub(super) struct Permits {
+pub(crate) struct Permits {
     /// `None` if the queue is unbounded.
     bounded: Option<Bounded>,
     /// Permits of the open transaction beyond those of the items that it holds.
@@ -75,7 +74,7 @@ impl Bounded {
 }
 
 impl Permits {
-    pub(super) fn new(room: Option<&Arc<Room>>) -> Self {
+    pub(crate) fn new(room: Option<&Arc<Room>>) -> Self {
         let bounded = room.map(|room| Bounded {
             cache: PermitCache::new(&room.capacity),
             room: Arc::clone(room),
@@ -88,13 +87,13 @@ impl Permits {
     }
 
     #[inline]
-    pub(super) fn is_bounded(&self) -> bool {
+    pub(crate) fn is_bounded(&self) -> bool {
         self.bounded.is_some()
     }
 
     /// Releases permits, and wakes their waiters.
     #[inline]
-    pub(super) fn give_back(&mut self, count: usize) {
+    pub(crate) fn give_back(&mut self, count: usize) {
         if let Some(bounded) = &mut self.bounded {
             bounded.give_back(count);
         }
@@ -102,21 +101,21 @@ impl Permits {
 
     /// Releases permits; returns whether that is all. Otherwise [`notify_freed`](Self::notify_freed) must follow.
     #[inline]
-    pub(super) fn put_back(&mut self, count: usize) -> bool {
+    pub(crate) fn put_back(&mut self, count: usize) -> bool {
         self.bounded
             .as_mut()
             .map_or(true, |bounded| bounded.put_back(count))
     }
 
     /// Wakes the waiters for permits that were put back.
-    pub(super) fn notify_freed(&mut self, count: usize) {
+    pub(crate) fn notify_freed(&mut self, count: usize) {
         if let Some(bounded) = &mut self.bounded {
             bounded.notify_freed(count);
         }
     }
 
     /// Releases the gathered permits.
-    pub(super) fn give_back_gathered(&mut self) {
+    pub(crate) fn give_back_gathered(&mut self) {
         let gathered = mem::take(&mut self.gathered);
         self.give_back(gathered);
     }
@@ -130,12 +129,12 @@ impl Permits {
 
     /// Takes a permit for a push without a transaction from the cache, if there is one.
     #[inline]
-    pub(super) fn take_ahead(&mut self) -> bool {
+    pub(crate) fn take_ahead(&mut self) -> bool {
         self.bounded.as_mut().is_some_and(Bounded::take_ahead)
     }
 
     /// Takes a permit for a push without a transaction; a gathered one, if there is one.
-    pub(super) fn take_gathered_or_one(&mut self) -> bool {
+    pub(crate) fn take_gathered_or_one(&mut self) -> bool {
         if let Some(left) = self.gathered.checked_sub(1) {
             self.gathered = left;
             return true;
@@ -145,19 +144,19 @@ impl Permits {
 
     /// Reserves a permit for the next push.
     #[cfg(feature = "stream")]
-    pub(super) fn gather_one(&mut self) {
+    pub(crate) fn gather_one(&mut self) {
         self.gathered += usize::from(self.is_bounded());
     }
 
     /// Makes sure that the transaction has a permit for one more staged item, without a search; returns whether it
     /// has.
     #[inline]
-    pub(super) fn ensure_ahead(&mut self, staged: usize, held: usize) -> bool {
+    pub(crate) fn ensure_ahead(&mut self, staged: usize, held: usize) -> bool {
         self.ensure_by(staged, held, Self::take_ahead)
     }
 
     /// Makes sure that the transaction has a permit for one more staged item; returns whether it has.
-    pub(super) fn ensure_permit(&mut self, staged: usize, held: usize) -> bool {
+    pub(crate) fn ensure_permit(&mut self, staged: usize, held: usize) -> bool {
         self.ensure_by(staged, held, Self::take_one)
     }
 
@@ -178,13 +177,13 @@ impl Permits {
     }
 
     /// How many more permits the transaction needs for `staged` items.
-    pub(super) fn missing(&self, staged: usize, held: usize) -> usize {
+    pub(crate) fn missing(&self, staged: usize, held: usize) -> usize {
         staged.saturating_sub(held + self.extra)
     }
 
     /// Takes permits for a batch: all or none, or as many as are free if it `gathers` them. Returns true if it has all;
     /// they then belong to the transaction.
-    pub(super) fn take_for_batch(&mut self, len: usize, gathers: bool) -> bool {
+    pub(crate) fn take_for_batch(&mut self, len: usize, gathers: bool) -> bool {
         let Some(bounded) = &mut self.bounded else {
             return true;
         };
@@ -212,7 +211,7 @@ impl Permits {
     /// Settles the permits at the end of a transaction: releases its own and those of `freed` items, except for those
     /// of the `published` items.
     #[inline]
-    pub(super) fn end(&mut self, freed: usize, published: usize) {
+    pub(crate) fn end(&mut self, freed: usize, published: usize) {
         if let Some(bounded) = &mut self.bounded {
             let spare = (freed + mem::take(&mut self.extra)).saturating_sub(published);
             if spare > 0 {
@@ -222,7 +221,7 @@ impl Permits {
     }
 
     /// Releases the permit of an item that is gone for good, unless the transaction needs it for a staged item.
-    pub(super) fn release_one(&mut self, staged: usize, held: usize) {
+    pub(crate) fn release_one(&mut self, staged: usize, held: usize) {
         if staged > held + self.extra && self.is_bounded() {
             self.extra += 1;
         } else {
@@ -232,13 +231,13 @@ impl Permits {
 
     /// Whether the transaction has permits of its own, which the items that it takes make superfluous.
     #[inline]
-    pub(super) fn has_extra(&self) -> bool {
+    pub(crate) fn has_extra(&self) -> bool {
         self.extra > 0
     }
 
     /// Releases the permits that the transaction no longer needs since it holds more items than before.
     #[inline]
-    pub(super) fn release(&mut self, staged: usize, held: usize) {
+    pub(crate) fn release(&mut self, staged: usize, held: usize) {
         if self.has_extra() {
             let excess = self.extra.saturating_sub(staged.saturating_sub(held));
             self.extra -= excess;
@@ -248,7 +247,7 @@ impl Permits {
 
     /// Releases the permits taken ahead. A call that failed to take one must end so, or take permits in another way:
     /// the position that it tried would stay hidden from others.
-    pub(super) fn release_ahead(&mut self) {
+    pub(crate) fn release_ahead(&mut self) {
         if let Some(Bounded { cache, room }) = &mut self.bounded {
             room.freed(cache.give_ahead(&room.capacity));
         }
@@ -256,7 +255,7 @@ impl Permits {
 
     /// Releases all permits that the handle has cached, and its record. Returns what wakes the waiters for them.
     #[must_use = "the permits are free, and their waiters asleep"]
-    pub(super) fn leave(&mut self) -> impl FnOnce() {
+    pub(crate) fn leave(&mut self) -> impl FnOnce() {
         let left = self.bounded.take().map(|Bounded { mut cache, room }| {
             let freed = cache.leave(&room.capacity);
             (room, freed)
