@@ -101,7 +101,7 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
         // Not by the shortcut of `pop`, which the transactions of workers do not take: they are watched.
         let mut local = self.local();
         let item = local.pop().ok()?;
-        Some((Item::new(item), local.since()))
+        Some((Item::new(item), local.deliveries().since()))
     }
 
     fn push(&self, item: T, wait: Wait) -> impl Future<Output = Result<(), Self::Error>> + Send {
@@ -160,7 +160,7 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
 
     #[inline]
     fn since(&self) -> u64 {
-        self.local().since()
+        self.local().deliveries().since()
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The end of a transaction: staged and held items, permits and leases are settled; then waiters are notified.
 
-use super::local::{CellOf, Local, HAS_GIVEN_UP};
+use super::local::{CellOf, Local};
 use super::shared::Shared;
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::Copies;
@@ -22,20 +22,19 @@ pub(crate) struct CommitCounts {
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
         let held_any = self.held() > 0;
-        self.guarded &= !HAS_GIVEN_UP;
-        let removed = self.remove_lost(unborrowed);
+        let removed = self.deliveries.aborting(&mut self.endpoint, unborrowed);
         let dead = self.reroute_failed(cause, unborrowed);
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
         planted!("end.frees-held", self.end_permits(held, 0));
         self.end_permits(dead, 0);
-        self.return_tokens();
+        self.deliveries.aborted(&self.shared);
         step!("end.aborts-unsaid", self.notify_end(held));
         if dead > 0 {
-            self.drop_excess_letters();
+            self.shared.drop_excess_letters();
         }
         if held_any {
-            self.record_end();
+            self.deliveries.ended(&self.shared);
         }
         // Runs also if a destructor panics.
         let _staged = defer_with(self, |local| local.drop_staged());
@@ -89,17 +88,14 @@ impl<T, O: Order<T>> CellOf<T, O> {
         local.abort_for(cause, &unborrowed);
     }
 
-    /// Does what the end of a [guarded](Local::is_guarded) transaction involves after its commit. Returns the copies of
+    /// Does what the end of a [guarded](crate::policy::Deliveries::are_guarded) transaction involves after its commit. Returns the copies of
     /// leased items, whose destructors are user code.
     pub(crate) fn end_guard(&mut self, held_any: bool) -> Copies<StoredOf<T, O>> {
         let (local, unborrowed) = self.whole();
-        local.spend_tokens();
-        local.free_envelopes();
-        local.guarded &= !HAS_GIVEN_UP;
         local.retire_held(&unborrowed);
-        let copies = local.end_leases();
+        let copies = local.deliveries.committed(&local.shared);
         if held_any {
-            local.record_end();
+            local.deliveries.ended(&local.shared);
         }
         copies
     }

@@ -1,10 +1,10 @@
 //! Failed deliveries of held items that do not return to the head of their shard.
 
-use super::local::{Envelope, Local, HAS_GIVEN_UP, HAS_MANY_ENVELOPES};
-use super::shared::Shared;
+use super::local::Local;
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::retry::{Cause, Disposition, Failed};
-use crate::raw::{DeliveryMeta, HeldPosition, ItemRef, Unborrowed, Vacant};
+use crate::policy::Policies;
+use crate::raw::{DeliveryMeta, HeldPosition, ItemRef, Unborrowed};
 use crate::sync::swallow_panic;
 use crate::Reason;
 use std::sync::Arc;
@@ -16,34 +16,13 @@ const FOREIGN: &str = "item does not belong to this transaction";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NoRoom;
 
-/// The leased copy of an item that has left its transaction, if any. Dropping it runs user code.
+/// The copy of an item that has left its transaction, if any. Dropping it runs user code.
 pub(crate) type Removed<T> = Option<T>;
 
 /// Items that leave a transaction together and are retried at once.
 pub(super) type AtHead<T, O> = Vec<EntryOf<T, O>>;
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Allocates an envelope for each held item, so that an abort allocates nothing.
-    pub(super) fn preallocate_envelopes(&mut self) {
-        if self.shared.failures.has_rules() {
-            self.envelopes.fill(self.endpoint.held());
-            if self.envelopes.is_long() {
-                self.guarded |= HAS_MANY_ENVELOPES;
-            }
-        }
-    }
-
-    /// Frees the envelopes of a large transaction, of which a few are kept for the next one.
-    pub(super) fn free_envelopes(&mut self) {
-        self.envelopes.shorten();
-        self.guarded &= !HAS_MANY_ENVELOPES;
-    }
-
-    /// Takes a preallocated envelope, or a new one.
-    fn envelope(&mut self) -> Envelope<T, O> {
-        self.envelopes.pop().unwrap_or_else(Vacant::new)
-    }
-
     /// Delays or buries the held items that do not return to the head of their shard, and returns how many permits
     /// that frees.
     #[inline]
@@ -57,7 +36,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     #[inline(never)]
     fn reroute_by_rules(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
-        let Shared { failures, time, .. } = &*self.shared;
+        let Policies { failures, time, .. } = &**self.shared;
         // A clock is user code: it may panic, but an abort must not. If it does, nothing is delayed.
         let mut now = None;
         if failures.may_delay(cause) {
@@ -76,14 +55,8 @@ impl<T, O: Order<T>> Local<T, O> {
             let failed = Failed::new(entry, cause);
             self.route(disposition, now.unwrap_or_default(), failed, None);
         }
-        self.free_envelopes();
+        self.deliveries.free_envelopes();
         dead
-    }
-
-    /// Hands the dead letters beyond the limit over to the overflow function.
-    pub(super) fn drop_excess_letters(&self) {
-        let Shared { failures, time, .. } = &*self.shared;
-        failures.letters.drop_excess(time);
     }
 
     /// Moves a failed item to where `disposition` says, but if that is the head to `at_head`, if there is one: the caller then
@@ -103,11 +76,11 @@ impl<T, O: Order<T>> Local<T, O> {
                 }
             }
             Disposition::Delay(delay) => {
-                let envelope = self.envelope();
+                let envelope = self.deliveries.envelope();
                 self.shared.delay(envelope, failed, now, delay);
             }
             Disposition::Death => {
-                let envelope = self.envelope();
+                let envelope = self.deliveries.envelope();
                 self.shared.bury(envelope, failed);
             }
         }
@@ -175,13 +148,6 @@ impl<T, O: Order<T>> Local<T, O> {
         })
     }
 
-    /// Whether the transaction has retried or failed an item itself.
-    #[cfg(not(any(loom, shuttle)))]
-    #[inline]
-    pub(crate) fn has_given_up(&self) -> bool {
-        self.guarded & HAS_GIVEN_UP != 0
-    }
-
     /// Takes a held item out of the transaction and puts it at the head, as if it had not been delivered.
     ///
     /// # Panics
@@ -193,14 +159,14 @@ impl<T, O: Order<T>> Local<T, O> {
         if !self.ensure_permit() {
             return Err(NoRoom);
         }
-        let Ok(copy) = self.end_lease(position) else {
+        let Ok(copy) = self.deliveries.leaving(position) else {
             // As in `reroute_held`.
             return Ok(None);
         };
         let mut entry = self.endpoint.remove(item, position);
         entry.delivery = entry.delivery.before();
         self.put_at_head([entry]);
-        self.return_token(position);
+        self.deliveries.left(&self.shared, position);
         self.shared.notify_end(0);
         Ok(copy.map(|copy| copy.item.into_item()))
     }
@@ -223,8 +189,8 @@ impl<T, O: Order<T>> Local<T, O> {
         let delivery = self.endpoint.delivery_before(position);
         let now = self.shared.time.now();
         let disposition = disposition(self, delivery, cause).ok_or(NoRoom)?;
-        self.guarded |= HAS_GIVEN_UP;
-        let Ok(copy) = self.end_lease(position) else {
+        self.deliveries.give_up();
+        let Ok(copy) = self.deliveries.leaving(position) else {
             // It was reclaimed, and its delivery is counted; it is removed when its transaction ends.
             if disposition == Disposition::Death {
                 self.shared.failures.letters.release();
@@ -236,9 +202,9 @@ impl<T, O: Order<T>> Local<T, O> {
         if disposition == Disposition::Death {
             let (staged, held) = (self.staged(), self.held());
             self.permits.release_one(staged, held);
-            self.drop_excess_letters();
+            self.shared.drop_excess_letters();
         }
-        self.return_token(position);
+        self.deliveries.left(&self.shared, position);
         // After the close, waiters may wait for the end of this delivery.
         self.shared.notify_end(0);
         Ok(copy.map(|copy| copy.item.into_item()))

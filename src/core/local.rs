@@ -2,15 +2,11 @@
 
 use super::end::CommitCounts;
 use super::shared::Shared;
-use super::tokens::HeldTokens;
 use super::wait;
 use crate::bound::Permits;
 use crate::order::{Order, StoredOf};
-use crate::policy::retry::Failed;
-use crate::policy::watch::Watch;
-use crate::raw::{
-    Endpoint, JointRecord, LocalCell, Party, Session, Tails, Unborrowed, Vacant, VacantList,
-};
+use crate::policy::Deliveries;
+use crate::raw::{Endpoint, JointRecord, LocalCell, Party, Session, Tails, Unborrowed};
 use crate::wait::{ModeWord, WaitQueue, Waiter, Wanted};
 use crate::Reason;
 use std::sync::Arc;
@@ -18,20 +14,6 @@ use std::thread;
 
 /// A handle's [`Local`] in the cell that lends it to one user at a time.
 pub(crate) type CellOf<T, O> = LocalCell<Local<T, O>>;
-
-/// Preallocated memory for an item whose delivery fails.
-pub(super) type Envelope<T, O> = Vacant<Failed<StoredOf<T, O>>>;
-type Envelopes<T, O> = VacantList<Failed<StoredOf<T, O>>>;
-
-/// Flag of `guarded`: items are leased, events are observed, or the order has to be notified of the end of a
-/// transaction.
-const ALWAYS: u8 = 1;
-/// Flag of `guarded`: the transaction has tokens of a rate limit, or items that count against `max_held`.
-pub(super) const HAS_TOKENS: u8 = 1 << 1;
-/// Flag of `guarded`: there are more envelopes than are kept for the next transaction.
-pub(super) const HAS_MANY_ENVELOPES: u8 = 1 << 2;
-/// Flag of `guarded`: the transaction has retried or failed an item itself.
-pub(super) const HAS_GIVEN_UP: u8 = 1 << 3;
 
 /// The state of one handle.
 pub(crate) struct Local<T, O: Order<T>> {
@@ -45,20 +27,14 @@ pub(crate) struct Local<T, O: Order<T>> {
     pub(super) plain: bool,
     /// Whether a push may find no room: the queue is bounded, or keys have limits.
     pub(super) may_find_full: bool,
-    /// What the end of a transaction involves besides shards and permits, as flags: 0 if nothing.
-    pub(super) guarded: u8,
     /// Whether it is the leader: the waiter that sleeps until the next due time.
     pub(super) is_leader: bool,
     pub(super) permits: Permits,
     /// Its waiters for an item and for room; it waits with one of them at a time.
     pub(super) item_waiter: Waiter,
     pub(super) room_waiter: Waiter,
-    /// Preallocated, for held items whose delivery may fail.
-    pub(super) envelopes: Envelopes<T, O>,
-    /// The tokens of the items that the transaction has taken.
-    pub(super) tokens: HeldTokens,
-    /// `None` if the handle is not watched.
-    pub(super) watch: Option<Arc<Watch<StoredOf<T, O>>>>,
+    /// What the options keep of the transaction's deliveries.
+    pub(super) deliveries: Deliveries<T, O>,
     /// The counts of the last commit over several queues.
     pub(super) concluded: CommitCounts,
 }
@@ -67,26 +43,20 @@ impl<T, O: Order<T>> Local<T, O> {
     /// The state of a new handle with this name, if any.
     pub(crate) fn new(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Self {
         let permits = Permits::new(shared.room());
-        let listens = Shared::<T, O>::LEASES || shared.is_observed();
-        let is_watched = name.is_some() || shared.timed || listens;
-        let guarded = listens || Shared::<T, O>::SORTS;
         let endpoint = Endpoint::new(Arc::clone(shared.shards()));
-        let watch = is_watched.then(|| shared.watches.add(endpoint.number(), name));
+        let deliveries = Deliveries::new(&shared, name, endpoint.number());
         Self {
             ready: Arc::clone(shared.ready()),
             plain: !permits.is_bounded() && !shared.registers(),
             may_find_full: permits.is_bounded() || shared.is_limited(),
-            guarded: if guarded { ALWAYS } else { 0 },
-            extra_mode: ModeWord::standing(false, is_watched),
+            extra_mode: ModeWord::standing(false, deliveries.are_watched()),
             shared,
             endpoint,
             is_leader: false,
             permits,
             item_waiter: Waiter::default(),
             room_waiter: Waiter::default(),
-            envelopes: VacantList::new(),
-            tokens: HeldTokens::new(),
-            watch,
+            deliveries,
             concluded: CommitCounts::default(),
         }
     }
@@ -116,10 +86,9 @@ impl<T, O: Order<T>> Local<T, O> {
         self.endpoint.held()
     }
 
-    /// Whether a commit involves more than the shards and the permits.
     #[inline]
-    pub(crate) fn is_guarded(&self) -> bool {
-        self.guarded != 0
+    pub(crate) fn deliveries(&self) -> &Deliveries<T, O> {
+        &self.deliveries
     }
 
     /// See [`Shared::notify_end`].
@@ -199,9 +168,7 @@ impl<T, O: Order<T>> Drop for Local<T, O> {
         if let Some(room) = self.shared.room() {
             self.room_waiter.release(&room.wait_queue);
         }
-        if let Some(watch) = &self.watch {
-            self.shared.watches.remove(watch.counters);
-        }
+        self.deliveries.leave(&self.shared);
         self.permits.leave()();
     }
 }

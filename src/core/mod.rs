@@ -19,9 +19,7 @@ mod refusal;
 pub(crate) mod settings;
 pub(crate) mod shared;
 mod take;
-mod tokens;
 mod visit;
 pub(crate) mod wait;
-mod watched;
 
 pub(crate) use local::{CellOf, Local};

@@ -214,7 +214,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         }
         let held = held.ok_or_else(|| self.nothing_held())?;
         if self.held() == 1 {
-            self.record_begin();
+            self.deliveries.begin(&self.shared);
         }
         Ok(held)
     }
@@ -300,9 +300,16 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Takes the peeked item into the hold.
     pub(crate) fn hold_peeked(peeked: Peeked<'t, Local<T, O>>) -> ItemRef<'t, StoredOf<T, O>> {
         let (reference, mut borrow) = peeked.hold();
-        borrow.hold_token();
         borrow.release();
-        borrow.record_held(&reference);
+        let Local {
+            shared,
+            endpoint,
+            deliveries,
+            ..
+        } = &mut *borrow;
+        if deliveries.taken_peeked(shared, &shared.source, endpoint, &reference) {
+            shared.planned();
+        }
         reference
     }
 }

@@ -2,9 +2,10 @@
 //! leases, watches) are recorded.
 
 use super::local::Local;
-use super::shared::{Shared, Token};
+use super::shared::Shared;
 use crate::bound::Permits;
 use crate::order::{EntryOf, Next, Order, StoredOf};
+use crate::policy::limit::Token;
 use crate::raw::{Endpoint, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
 
@@ -96,14 +97,16 @@ impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
     }
 
     fn record(&mut self, local: &mut Local<T, O>, count: usize, token: Token) {
-        if token.is_some() {
-            local.keep_tokens(*self.0, token);
+        let Local {
+            shared,
+            endpoint,
+            deliveries,
+            ..
+        } = local;
+        if deliveries.taken(shared, &shared.source, endpoint, self.0, count, token) {
+            shared.planned();
         }
-        local.preallocate_envelopes();
-        if local.is_watched() {
-            local.record_fresh(self.0, count);
-        }
-        local.endpoint.skip_fresh(self.0);
+        endpoint.skip_fresh(self.0);
     }
 }
 
@@ -126,7 +129,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
     }
 
     fn record(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {
-        local.keep_token(token, None);
+        local.deliveries.keep_token(token, None);
     }
 }
 
@@ -185,7 +188,7 @@ impl<T, O: Order<T>> Local<T, O> {
             target,
             most,
         );
-        if G::HOLDS && count > 0 && (slow_pops || self.is_watched()) {
+        if G::HOLDS && count > 0 && (slow_pops || self.deliveries.are_watched()) {
             target.record(self, count, Token::default());
         }
         count
@@ -216,11 +219,12 @@ impl<T, O: Order<T>> Local<T, O> {
     fn take_gated<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
         while count < most {
-            let Some(guard) = self.shared.acquire_token(G::HOLDS) else {
+            let shared = &self.shared;
+            let Some(guard) = shared.acquire_token(G::HOLDS, || shared.is_empty()) else {
                 break;
             };
             let (endpoint, permits) = (&mut self.endpoint, &mut self.permits);
-            if Self::take_from(&self.shared, endpoint, permits, target, 1) == 0 {
+            if Self::take_from(shared, endpoint, permits, target, 1) == 0 {
                 break;
             }
             let token = guard.into_token();
@@ -276,30 +280,9 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
     pub(crate) fn end_peek(&mut self) -> bool {
         let is_back = self.endpoint.put_back();
-        if is_back && self.has_tokens() {
-            let token = self.take_token(None);
-            self.shared.undo(token);
+        if is_back {
+            self.deliveries.put_back_peeked(&self.shared);
         }
         is_back
-    }
-
-    /// Keeps the token of the first of the fresh items.
-    fn keep_tokens(&mut self, mut fresh: Fresh, token: Token) {
-        if self.endpoint.next_fresh(&mut fresh).is_some() {
-            self.keep_token(token, Some(fresh.position()));
-        }
-    }
-
-    /// Records the fresh items: the last `count` of the held ones.
-    fn record_fresh(&mut self, fresh: &mut Fresh, count: usize) {
-        if self.held() == count {
-            self.record_begin();
-        }
-        if !Shared::<T, O>::LEASES && !self.shared.is_observed() {
-            return;
-        }
-        while let Some((stored, delivery)) = self.endpoint.next_fresh(fresh) {
-            self.record(stored, delivery, fresh.position());
-        }
     }
 }

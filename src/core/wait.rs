@@ -7,6 +7,7 @@ use super::refusal::Admission;
 use super::shared::Shared;
 use crate::bound::Room;
 use crate::order::Order;
+use crate::policy::Policies;
 use crate::sync::{barrier, defer_with, planted, step, thread};
 use crate::time::{Wait, NEVER};
 use crate::wait::{
@@ -197,7 +198,7 @@ where
         user.word().is_closed() || room.is_some_and(|room| has_spare(room, served))
     };
     let (wanted, waker) = (Wanted::Room, wake_target.waker);
-    let awaited = Shared::<T, O>::LEASES && !planted!("waits.leads-for-room");
+    let awaited = Policies::<T, O>::LEASES && !planted!("waits.leads-for-room");
     wait_for_due(user, wake_target, awaited, |user| {
         Waiter::poll(user, wanted, kind, waker, spare, |_, _| false, attempt)
     })
@@ -223,10 +224,8 @@ where
     let mut handing_over = defer_with(None, |shared: &mut Option<Arc<Shared<T, O>>>| {
         step!("waits.leads", shared.iter().for_each(hand_over_lead));
     });
-    if give_up_lead(user) {
-        let shared = handing_over.insert(Arc::clone(&user.shared));
-        // Due items wake their waiters in FIFO order.
-        shared.release_due();
+    if user.is_leader {
+        stop_leading(user, &mut handing_over);
     }
     let poll = wait(user);
     if poll.is_pending() {
@@ -282,6 +281,18 @@ fn lead<T, O: Order<T>>(local: &mut Local<T, O>, wake_target: &WakeTarget<'_>) {
         wake_target.wake_at(&local.shared.time, next);
     }
     due_timer.call_backup();
+}
+
+/// Gives up the lead for a wait, at whose end another waiter is to become the leader.
+#[cold]
+fn stop_leading<T, O: Order<T>>(
+    local: &mut Local<T, O>,
+    handing_over: &mut Option<Arc<Shared<T, O>>>,
+) {
+    give_up_lead(local);
+    let shared = handing_over.insert(Arc::clone(&local.shared));
+    // Due items wake their waiters in FIFO order.
+    shared.release_due();
 }
 
 /// Gives up the lead; returns whether this waiter was the leader.

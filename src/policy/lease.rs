@@ -4,11 +4,16 @@
 //! transaction has *lost* the item: it cannot commit any more. The lock of the table decides which is first: the
 //! commit, which closes the table, or the expiry.
 
+use super::deliveries::Deliveries;
 use super::held::HeldTable;
-use crate::raw::{Entry, HeldPosition};
-use crate::sync::step;
+use super::telemetry::Event;
+use super::watch::Watch;
+use super::Policies;
+use crate::order::{EntryOf, Order, StoredOf};
+use crate::raw::{DeliveryMeta, Entry, HeldPosition, Stored};
+use crate::sync::{lock, step, MutexGuard};
+use crate::time::NEVER;
 use std::mem;
-use std::time::Duration;
 
 /// The leases of one transaction.
 pub(crate) struct LeaseTable<T> {
@@ -41,12 +46,6 @@ impl<T> Copies<T> {
         let lost = self.0.iter().filter(|(_, lease)| lease.copy.is_none());
         lost.map(|(item, _)| item)
     }
-}
-
-/// The rules of a queue for leases.
-pub(crate) struct LeaseRules<T> {
-    pub(crate) term: Duration,
-    pub(crate) copy: fn(&T) -> T,
 }
 
 /// The error of a lease that expired before its transaction was committed.
@@ -127,5 +126,110 @@ impl<T> LeaseTable<T> {
         let open = self.leases.iter().filter(|_| !self.closed);
         let held = open.filter(|(_, lease)| lease.copy.is_some());
         held.map(|(_, lease)| lease.until).min()
+    }
+}
+
+/// The leases of a transaction.
+impl<T, O: Order<T>> Deliveries<T, O> {
+    /// Records an item that the transaction has taken, and holds before `position`. Returns whether its lease expires
+    /// before everything else that is due.
+    pub(super) fn record(
+        &self,
+        policies: &Policies<T, O>,
+        source: &O::Source,
+        stored: &StoredOf<T, O>,
+        delivery: DeliveryMeta,
+        position: HeldPosition,
+    ) -> bool {
+        let Some(watch) = &self.watch else {
+            return false;
+        };
+        if policies.is_observed() {
+            policies.emit_delivered(source, stored, delivery);
+        }
+        let (Some(term), Some(copy)) = (policies.lease, O::COPY) else {
+            return false;
+        };
+        let (now, until) = (policies.time.now(), policies.time.after(term));
+        let item = Stored {
+            item: copy(&stored.item),
+            meta: stored.meta,
+        };
+        lock(&watch.leases).add(position, Entry { item, delivery }, now, until);
+        let due_timer = &policies.due_timer;
+        let is_earliest = due_timer.plan(until);
+        if is_earliest {
+            due_timer.call_backup();
+            step!("leases.plans-unsaid", due_timer.notify_planned());
+        } else if !due_timer.has_leader() {
+            // What is due earlier may have been planned for items alone.
+            due_timer.notify_room();
+        }
+        is_earliest
+    }
+
+    fn leases(&self) -> Option<MutexGuard<'_, LeaseTable<StoredOf<T, O>>>> {
+        let watch = self.watch.as_deref().filter(|_| Policies::<T, O>::LEASES);
+        watch.map(|watch| lock(&watch.leases))
+    }
+
+    /// Extends all leases by a full term from now on.
+    pub(crate) fn renew(&self, policies: &Policies<T, O>) -> Result<(), Lost> {
+        let Some(term) = policies.lease else {
+            return Ok(());
+        };
+        let until = policies.time.after(term);
+        self.leases()
+            .map_or(Ok(()), |mut leases| leases.renew(until))
+    }
+
+    /// Prevents items of the transaction from being reclaimed from now on; an error if any was.
+    pub(crate) fn close_leases(&self) -> Result<(), Lost> {
+        self.leases().map_or(Ok(()), |mut leases| leases.close())
+    }
+
+    /// Ends the lease of the item before `position`, and returns the copy; [`Lost`] if it was reclaimed before.
+    pub(super) fn end_lease(&self, position: HeldPosition) -> Result<Option<EntryOf<T, O>>, Lost> {
+        self.leases()
+            .map_or(Ok(None), |mut leases| leases.remove(position))
+    }
+
+    /// Ends all leases, and returns the copies, for the caller to drop.
+    pub(super) fn end_leases(&self) -> Copies<StoredOf<T, O>> {
+        self.leases()
+            .map_or_else(Copies::none, |mut leases| leases.end())
+    }
+}
+
+impl<T, O: Order<T>> Policies<T, O> {
+    /// Whether items are leased.
+    pub(crate) const LEASES: bool = O::COPY.is_some();
+
+    /// Takes the items away from a transaction that were taken before `taken` or whose leases have expired at `now`.
+    pub(crate) fn take_away(
+        &self,
+        watch: &Watch<StoredOf<T, O>>,
+        now: u64,
+        taken: u64,
+    ) -> Vec<EntryOf<T, O>> {
+        let mut leases = lock(&watch.leases);
+        let entries = leases.take_away(now, taken);
+        let next = leases.next();
+        drop(leases);
+        self.due_timer.plan(next.unwrap_or(NEVER));
+        entries
+    }
+
+    /// The items that were taken away are ready, or dead letters.
+    pub(crate) fn taken_away(&self, watch: &Watch<StoredOf<T, O>>, items: usize) {
+        if self.gate.is_limited() {
+            self.count_out(items);
+        }
+        if items > 0 {
+            self.emit(|| Event::Expired {
+                worker: watch.name().map(AsRef::as_ref),
+                items,
+            });
+        }
     }
 }

@@ -1,14 +1,133 @@
 //! The options of a queue, each in a module of its own.
 //!
+//! A queue has its [`Policies`]; a handle has its [`Deliveries`], what these keep of the items of its transaction. The
+//! core tells them each step of a delivery.
+//!
 //! Failed deliveries: [`retry`] has the rules, [`delay`] the delayed items, [`dead`] the dead letters. The state of a
-//! transaction that is visible to others, and the items that can be reclaimed from it: [`mod@watch`] and [`lease`]; what
-//! is kept of each held item is in a table by its position, [`held`].
+//! transaction that is visible to others, and the items that can be taken away from it: [`mod@watch`] and [`lease`].
+//! When an item may be started: [`limit`]. What is kept of each held item is in a table by its position, [`held`].
 //! Events: [`telemetry`].
 
 pub(crate) mod dead;
 pub(crate) mod delay;
-pub(crate) mod held;
+mod deliveries;
+mod held;
 pub(crate) mod lease;
+pub(crate) mod limit;
 pub(crate) mod retry;
 pub(crate) mod telemetry;
 pub(crate) mod watch;
+
+use self::retry::{Failed, Failures};
+use self::telemetry::{Event, Telemetry};
+use self::watch::WatchTable;
+use crate::order::{Order, Registry, Source, StoredOf};
+use crate::rate::Gate;
+use crate::raw::DeliveryMeta;
+use crate::sync::{step, swallow_panic};
+use crate::time::{later, Time};
+use crate::wait::{DueTimer, WaitQueue};
+pub(crate) use deliveries::{Deliveries, Envelope};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The options of a queue, and its times.
+pub(crate) struct Policies<T, O: Order<T>> {
+    /// The wait queue for items.
+    pub(crate) ready: Arc<WaitQueue>,
+    pub(crate) time: Time,
+    pub(crate) due_timer: Arc<DueTimer>,
+    /// Checked before items are dequeued.
+    pub(crate) gate: Gate,
+    pub(crate) failures: Failures<T, O::Meta>,
+    pub(crate) watches: WatchTable<StoredOf<T, O>>,
+    /// The term of leases, if items are leased.
+    pub(crate) lease: Option<Duration>,
+    /// Whether the time of each push is kept.
+    pub(crate) timed: bool,
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) telemetry: Option<Telemetry>,
+}
+
+impl<T, O: Order<T>> Policies<T, O> {
+    /// Delays an item. Its holder counts it as aborted afterwards.
+    pub(crate) fn delay(
+        &self,
+        envelope: Envelope<T, O>,
+        mut failed: Failed<StoredOf<T, O>>,
+        now: u64,
+        delay: Duration,
+    ) {
+        let (due, attempts) = (later(now, delay), failed.entry.delivery.attempts);
+        let error = self.observed_error(&failed);
+        failed.due = due;
+        self.ready.slow_pops();
+        self.failures.delayed.put(envelope, failed);
+        self.due_timer.plan(due);
+        self.due_timer.call_backup();
+        step!("due.delays-unsaid", self.ready.notify(1));
+        self.emit(|| Event::Delayed {
+            attempts,
+            delay,
+            error: error.as_deref(),
+        });
+    }
+
+    /// Makes an item a dead letter; its place among them was reserved before.
+    pub(crate) fn bury(&self, envelope: Envelope<T, O>, mut failed: Failed<StoredOf<T, O>>) {
+        // A clock is user code: it may panic, but an abort must not.
+        swallow_panic(|| failed.due = self.time.now());
+        let (attempts, reason) = (failed.entry.delivery.attempts, failed.reason);
+        let error = self.observed_error(&failed);
+        self.failures.letters.put(envelope, failed);
+        self.emit(|| Event::Died {
+            attempts,
+            reason,
+            error: error.as_deref(),
+        });
+    }
+
+    /// The error of a failed delivery, if events are observed.
+    fn observed_error(&self, failed: &Failed<StoredOf<T, O>>) -> Option<Arc<str>> {
+        failed.error.clone().filter(|_| self.is_observed())
+    }
+
+    /// Hands the dead letters beyond the limit over to the overflow function.
+    pub(crate) fn drop_excess_letters(&self) {
+        self.failures.letters.drop_excess(&self.time);
+    }
+
+    /// Whether events are observed.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.telemetry.is_some()
+    }
+
+    /// Emits an event if events are observed. A panic of a clock in `event` is caught.
+    #[inline]
+    pub(crate) fn emit<'e>(&self, event: impl FnOnce() -> Event<'e>) {
+        if let Some(telemetry) = &self.telemetry {
+            swallow_panic(|| telemetry.emit(event()));
+        }
+    }
+
+    /// Emits the event of a delivery.
+    #[inline(never)]
+    fn emit_delivered(
+        &self,
+        source: &O::Source,
+        stored: &StoredOf<T, O>,
+        DeliveryMeta { attempts, since }: DeliveryMeta,
+    ) {
+        self.emit(|| {
+            let pushed = Some(since).filter(|since| *since > 0);
+            // Nothing keeps when an item became ready again.
+            let ready = pushed.filter(|_| attempts == 1);
+            let due = || source.registry().due_of(stored.meta).saturating_add(1);
+            Event::Delivered {
+                attempts,
+                age: pushed.map(|since| self.time.age(since)),
+                waited: ready.map(|since| self.time.age(since.max(due()))),
+            }
+        });
+    }
+}

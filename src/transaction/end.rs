@@ -65,7 +65,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// Commits, when nothing can be taken back any more.
     #[inline(always)] // as above
     fn conclude(mut self) -> Taken<'h, T, O> {
-        if self.open.cell_mut().get_mut().is_guarded() {
+        let local = self.open.cell_mut().get_mut();
+        if local.deliveries().are_guarded() {
             return self.conclude_guarded();
         }
         self.end_by_commit()
@@ -90,7 +91,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// Ensures that nothing is taken back any more.
     #[inline]
     pub(crate) fn close_leases(&mut self) -> Result<(), Expired> {
-        let closed = self.open.cell_mut().get_mut().close_leases();
+        let local = self.open.cell_mut().get_mut();
+        let closed = local.deliveries().close_leases();
         closed.map_err(|Lost| Expired)
     }
 
@@ -127,7 +129,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     #[doc(alias("extend", "heartbeat", "visibility timeout"))]
     #[track_caller]
     pub fn renew(&self) -> Result<(), Expired> {
-        let renewed = self.local().renew();
+        let local = self.local();
+        let renewed = local.deliveries().renew(local.shared());
         renewed.map_err(|Lost| Expired)
     }
 

@@ -139,7 +139,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// Whether it has retried or failed an item itself.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn has_given_up(&mut self) -> bool {
-        self.open.cell_mut().get_mut().has_given_up()
+        let local = self.open.cell_mut().get_mut();
+        local.deliveries().has_given_up()
     }
 
     /// The span of a worker's run, whose first item is at the given attempt.
@@ -155,8 +156,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         let (shared, holder) = (Arc::clone(local.shared()), local.holder());
         drop(local); // before a subscriber runs
         let id = DeliveryId::new(holder.counters, holder.ended);
-        let telemetry = shared.telemetry();
-        telemetry.map_or_else(RunSpan::none, |telemetry| {
+        let telemetry = &shared.telemetry;
+        telemetry.as_ref().map_or_else(RunSpan::none, |telemetry| {
             telemetry.run_span(worker, id, attempt)
         })
     }

@@ -253,7 +253,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     #[inline]
     fn conclude(mut self) -> OwnedTaken<T, O> {
         let mut cell = self.close();
-        let is_guarded = cell.get_mut().is_guarded();
+        let is_guarded = cell.get_mut().deliveries().are_guarded();
         let outcome = cell.commit();
         let mut taken = OwnedTaken::new(cell, outcome);
         taken.wake_for(outcome);

@@ -74,7 +74,10 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
         let peek = Self {
             peeked: Some(Peeked::new(local)),
         };
-        peek.peeked().local().record_peek(); // user code: a clock
+        let local = peek.peeked().local();
+        if local.held() == 0 {
+            local.deliveries().begin(local.shared()); // user code: a clock
+        }
         peek
     }
 

@@ -3,44 +3,15 @@
 use super::Shared;
 use crate::order::{EntryOf, Order, Source, StoredOf};
 use crate::policy::retry::{Disposition, Failed};
-use crate::policy::telemetry::Event;
 use crate::policy::watch::Watch;
+use crate::policy::{Envelope, Policies};
 use crate::raw::Vacant;
-use crate::sync::{lock, planted, step, swallow_panic, thread};
-use crate::time::{later, NEVER};
+use crate::sync::{planted, step, thread};
+use crate::time::NEVER;
 use crate::Reason;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Delays an item. Its holder counts it as aborted afterwards.
-    pub(crate) fn delay(
-        &self,
-        envelope: Vacant<Failed<StoredOf<T, O>>>,
-        mut failed: Failed<StoredOf<T, O>>,
-        now: u64,
-        delay: Duration,
-    ) {
-        let (due, attempts) = (later(now, delay), failed.entry.delivery.attempts);
-        let error = self.observed_error(&failed);
-        failed.due = due;
-        self.ready.slow_pops();
-        self.failures.delayed.put(envelope, failed);
-        self.due_timer.plan(due);
-        self.due_timer.call_backup();
-        step!("due.delays-unsaid", self.ready.notify(1));
-        self.emit(|| Event::Delayed {
-            attempts,
-            delay,
-            error: error.as_deref(),
-        });
-    }
-
-    /// The error of a failed delivery, if events are observed.
-    fn observed_error(&self, failed: &Failed<StoredOf<T, O>>) -> Option<Arc<str>> {
-        failed.error.clone().filter(|_| self.is_observed())
-    }
-
     /// Puts items at the head, in their order, and returns their number. Their holder counts them as aborted afterwards.
     pub(crate) fn put_at_head<I>(&self, entries: I) -> usize
     where
@@ -66,7 +37,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline(never)]
     pub(crate) fn reclaim(&self) -> bool {
         let next = self.due_timer.next();
-        let is_due = Self::LEASES && next != NEVER && next <= self.time.now();
+        let is_due = Policies::<T, O>::LEASES && next != NEVER && next <= self.time.now();
         if is_due {
             self.release_due();
         }
@@ -94,8 +65,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         let mut released = self.shards.put_at_head(due);
         step!("due.uncounts-early", delayed.count_released(released));
         released += self.source.advance(now);
-        if Self::LEASES {
-            released += self.end_leases(now);
+        if Policies::<T, O>::LEASES {
+            let watches = self.watches.all();
+            let ready = watches.iter().map(|watch| self.take_away(watch, now, 0));
+            released += ready.sum::<usize>();
         }
         // At least one waiter has to take up the new plan, or check the rate limit again.
         self.due_timer.call_backup();
@@ -104,16 +77,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if planned {
             self.due_timer.notify_room();
         }
-        self.failures.letters.drop_excess(&self.time);
-    }
-
-    /// Reclaims items with expired leases, and returns how many became ready.
-    fn end_leases(&self, now: u64) -> usize {
-        let watches = self.watches.all();
-        watches
-            .iter()
-            .map(|watch| self.take_away(watch, now, 0))
-            .sum()
+        self.drop_excess_letters();
     }
 
     /// See [`Queue::recover`](crate::Queue::recover).
@@ -126,50 +90,26 @@ impl<T, O: Order<T>> Shared<T, O> {
             .filter(|watch| watch.name().is_some_and(|name| **name == *worker));
         let ready = named.map(|watch| self.take_away(watch, 0, before)).sum();
         self.notify_end(ready);
-        self.failures.letters.drop_excess(&self.time);
+        self.drop_excess_letters();
         ready
     }
 
-    /// Reclaims the items of a watch that were taken before `taken` or whose leases have expired at `now`, and returns
-    /// how many became ready. The caller then wakes their waiters.
+    /// Reclaims the items of a watch that were taken before `taken` or whose time is over at `now`, and returns how many
+    /// became ready. The caller then wakes their waiters.
     fn take_away(&self, watch: &Watch<StoredOf<T, O>>, now: u64, taken: u64) -> usize {
-        let mut leases = lock(&watch.leases);
-        let entries = leases.take_away(now, taken);
-        let next = leases.next();
-        drop(leases);
-        self.due_timer.plan(next.unwrap_or(NEVER));
+        let entries = self.policies.take_away(watch, now, taken);
         let count = entries.len();
         let ready = self.take_over(entries);
-        if self.gate.is_limited() {
-            self.count_out(count);
-        }
+        self.policies.taken_away(watch, count);
         self.shards.count_expired(watch.counters, count);
-        if count > 0 {
-            self.emit(|| Event::Expired {
-                worker: watch.name().map(AsRef::as_ref),
-                items: count,
-            });
-        }
         ready
     }
 
     /// Makes an item a dead letter; its place among them was reserved before.
-    pub(crate) fn bury(
-        &self,
-        envelope: Vacant<Failed<StoredOf<T, O>>>,
-        mut failed: Failed<StoredOf<T, O>>,
-    ) {
-        // A clock is user code: it may panic, but an abort must not.
-        swallow_panic(|| failed.due = self.time.now());
-        let (attempts, reason) = (failed.entry.delivery.attempts, failed.reason);
-        let (meta, error) = (failed.entry.item.meta, self.observed_error(&failed));
-        self.failures.letters.put(envelope, failed);
+    pub(crate) fn bury(&self, envelope: Envelope<T, O>, failed: Failed<StoredOf<T, O>>) {
+        let meta = failed.entry.item.meta;
+        self.policies.bury(envelope, failed);
         self.retire(meta);
-        self.emit(|| Event::Died {
-            attempts,
-            reason,
-            error: error.as_deref(),
-        });
     }
 
     /// Puts reclaimed items at the head, except those that become dead letters, and returns how many.

@@ -6,49 +6,40 @@ mod idle;
 mod order;
 pub(crate) mod restore;
 mod stats;
-mod token;
 
 use crate::bound::Room;
 use crate::core::settings::Settings;
-use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf, StoredOf};
+use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
 use crate::policy::dead::Overflow;
-use crate::policy::lease::LeaseRules;
-use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};
 use crate::policy::watch::WatchTable;
+use crate::policy::Policies;
 use crate::rate::Gate;
 use crate::raw::{ByProof, Remainder, Shards, Shareable, Stored};
-use crate::sync::{defer, swallow_panic};
-use crate::time::Time;
+use crate::sync::defer;
 use crate::wait::{DueTimer, ModeWord, WaitQueue};
 use crate::{PopError, PushError};
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
-
-pub(crate) use token::Token;
 
 /// A queue: its shards, wait queues and room, and its failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
     shards: Arc<ShardsOf<T, O>>,
     /// The source of items, if they are not taken from the shards directly.
     pub(crate) source: ByProof<O::Source>,
-    /// The wait queue for items.
-    ready: Arc<WaitQueue>,
     room: Option<Arc<Room>>,
     /// The wait queue for the queue to be idle.
     idle: WaitQueue,
-    /// Checked before items are dequeued.
-    pub(crate) gate: Gate,
-    pub(crate) time: Time,
-    pub(crate) due_timer: Arc<DueTimer>,
-    pub(crate) failures: Failures<T, O::Meta>,
-    pub(crate) watches: WatchTable<StoredOf<T, O>>,
-    /// The term of leases, if items are leased.
-    lease: Option<Duration>,
-    /// Whether the time of each push is kept.
-    pub(crate) timed: bool,
-    pub(crate) name: Option<Arc<str>>,
-    telemetry: Option<Telemetry>,
+    policies: Policies<T, O>,
+}
+
+impl<T, O: Order<T>> Deref for Shared<T, O> {
+    type Target = Policies<T, O>;
+
+    #[inline]
+    fn deref(&self) -> &Policies<T, O> {
+        &self.policies
+    }
 }
 
 impl<T, O: Order<T>> Shared<T, O> {
@@ -74,7 +65,9 @@ impl<T, O: Order<T>> Shared<T, O> {
             time.clone(),
             Arc::clone(&ready),
             // An item whose lease expires may become a dead letter.
-            room.clone().filter(|_| Self::LEASES).map(|room| room as _),
+            room.clone()
+                .filter(|_| Policies::<T, O>::LEASES)
+                .map(|room| room as _),
         );
         let source = ByProof::new(O::source(order, &shards, &due_timer), proof);
         if room.is_some() {
@@ -84,18 +77,20 @@ impl<T, O: Order<T>> Shared<T, O> {
         Self {
             shards,
             source,
-            ready,
             room,
             idle: WaitQueue::new(ModeWord::standing(false, false), false),
-            gate: Gate::new(settings.pace, settings.max_held),
-            time,
-            due_timer,
-            failures,
-            watches: WatchTable::new(),
-            lease: settings.lease,
-            timed,
-            telemetry: Telemetry::of(settings.name.as_ref()),
-            name: settings.name,
+            policies: Policies {
+                ready,
+                time,
+                due_timer,
+                gate: Gate::new(settings.pace, settings.max_held),
+                failures,
+                watches: WatchTable::new(),
+                lease: settings.lease,
+                timed,
+                telemetry: Telemetry::of(settings.name.as_ref()),
+                name: settings.name,
+            },
         }
     }
 
@@ -111,13 +106,6 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn room(&self) -> Option<&Arc<Room>> {
         self.room.as_ref()
-    }
-
-    /// The rules of leases, if items are leased.
-    #[inline]
-    pub(crate) fn lease(&self) -> Option<LeaseRules<T>> {
-        let copy = O::COPY?;
-        self.lease.map(|term| LeaseRules { term, copy })
     }
 
     #[inline]
@@ -177,25 +165,6 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.emit(|| Event::Closed);
         }
         closed
-    }
-
-    /// Emits an event if events are observed. A panic of a clock in `event` is caught.
-    #[inline]
-    pub(crate) fn emit<'e>(&self, event: impl FnOnce() -> Event<'e>) {
-        if let Some(telemetry) = &self.telemetry {
-            swallow_panic(|| telemetry.emit(event()));
-        }
-    }
-
-    /// What emits the events of the queue, if they are observed.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
-        self.telemetry.as_ref()
-    }
-
-    /// Whether events are observed.
-    pub(crate) fn is_observed(&self) -> bool {
-        self.telemetry.is_some()
     }
 
     /// The error for a queue that was found empty just now.

@@ -8,9 +8,6 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Whether items are taken from the shards by a [`Source`], and not directly.
     pub(crate) const SORTS: bool = <O::Source as Source<T, O::Meta>>::SORTS;
 
-    /// Whether items are leased.
-    pub(crate) const LEASES: bool = O::COPY.is_some();
-
     fn registry(&self) -> &<O::Source as Source<T, O::Meta>>::Registry {
         self.source.registry()
     }
@@ -47,11 +44,6 @@ impl<T, O: Order<T>> Shared<T, O> {
         let meta = self.registry().register_again(item, *meta)?;
         let since = entry.delivery.since;
         Some(PushMeta { since, meta })
-    }
-
-    /// The time stamp from which on an item was ready that was pushed at the time stamp `since`, and not delivered before.
-    pub(crate) fn first_ready(&self, since: u64, meta: O::Meta) -> u64 {
-        since.max(self.registry().due_of(meta).saturating_add(1))
     }
 
     /// Records that a held item is gone for good. May run the destructor of its key, whose panics are caught.

@@ -1,0 +1,248 @@
+//! The policies of one handle's transaction: what they keep of its deliveries, and their part in each step of these.
+
+use super::lease::{Copies, Lost};
+use super::limit::{HeldTokens, Token};
+use super::retry::Failed;
+use super::telemetry::Event;
+use super::watch::Watch;
+use super::Policies;
+use crate::order::{EntryOf, Order, Source, StoredOf};
+use crate::raw::{Endpoint, Fresh, HeldPosition, ItemRef, Unborrowed, Vacant, VacantList};
+use std::sync::Arc;
+
+/// Preallocated memory for an item whose delivery fails.
+pub(crate) type Envelope<T, O> = Vacant<Failed<StoredOf<T, O>>>;
+
+/// Flag: items are leased, events are observed, or the order has to be notified of the end of a transaction.
+const ALWAYS: u8 = 1;
+/// Flag: the transaction has tokens of a rate limit, or items that count against `max_held`.
+const HAS_TOKENS: u8 = 1 << 1;
+/// Flag: there are more envelopes than are kept for the next transaction.
+const HAS_MANY_ENVELOPES: u8 = 1 << 2;
+/// Flag: the transaction has retried or failed an item itself.
+const HAS_GIVEN_UP: u8 = 1 << 3;
+
+/// The copies of a transaction's leases, and the items that were reclaimed from it.
+type Lent<T, O> = (Copies<StoredOf<T, O>>, Vec<EntryOf<T, O>>);
+
+/// What the policies keep of the deliveries of one handle's transaction.
+pub(crate) struct Deliveries<T, O: Order<T>> {
+    /// What the end of a transaction involves besides shards and permits, as flags: 0 if nothing.
+    flags: u8,
+    /// Preallocated, for held items whose delivery may fail.
+    envelopes: VacantList<Failed<StoredOf<T, O>>>,
+    tokens: HeldTokens,
+    /// `None` if the handle is not watched.
+    pub(super) watch: Option<Arc<Watch<StoredOf<T, O>>>>,
+}
+
+impl<T, O: Order<T>> Deliveries<T, O> {
+    /// Those of a new handle with this name, if any, and with these counters.
+    pub(crate) fn new(policies: &Policies<T, O>, name: Option<Arc<str>>, counters: usize) -> Self {
+        let listens = Policies::<T, O>::LEASES || policies.is_observed();
+        let sorts = <O::Source as Source<T, O::Meta>>::SORTS;
+        let is_watched = name.is_some() || policies.timed || listens;
+        Self {
+            flags: if listens || sorts { ALWAYS } else { 0 },
+            envelopes: VacantList::new(),
+            tokens: HeldTokens::new(),
+            watch: is_watched.then(|| policies.watches.add(counters, name)),
+        }
+    }
+
+    /// Whether the transaction is visible to others.
+    #[inline]
+    pub(crate) fn are_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Whether a commit involves more than the shards and the permits.
+    #[inline]
+    pub(crate) fn are_guarded(&self) -> bool {
+        self.flags != 0
+    }
+
+    fn have_tokens(&self) -> bool {
+        self.flags & HAS_TOKENS != 0
+    }
+
+    /// Whether the transaction has retried or failed an item itself.
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline]
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.flags & HAS_GIVEN_UP != 0
+    }
+
+    /// Records that the transaction retries or fails an item itself.
+    pub(crate) fn give_up(&mut self) {
+        self.flags |= HAS_GIVEN_UP;
+    }
+
+    /// The time stamp of when the transaction took its first item; 0 if it is not watched.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn since(&self) -> u64 {
+        self.watch.as_ref().map_or(0, |watch| watch.since())
+    }
+
+    /// Records that the transaction holds something from now on.
+    pub(crate) fn begin(&self, policies: &Policies<T, O>) {
+        if let Some(watch) = &self.watch {
+            watch.begin(policies.time.stamp());
+        }
+    }
+
+    /// Takes a preallocated envelope, or a new one.
+    pub(crate) fn envelope(&mut self) -> Envelope<T, O> {
+        self.envelopes.pop().unwrap_or_else(Vacant::new)
+    }
+
+    /// Allocates an envelope for each held item, so that an abort allocates nothing.
+    fn preallocate_envelopes(&mut self, policies: &Policies<T, O>, held: usize) {
+        if policies.failures.has_rules() {
+            self.envelopes.fill(held);
+            if self.envelopes.is_long() {
+                self.flags |= HAS_MANY_ENVELOPES;
+            }
+        }
+    }
+
+    /// Frees the envelopes of a large transaction, of which a few are kept for the next one.
+    pub(crate) fn free_envelopes(&mut self) {
+        self.envelopes.shorten();
+        self.flags &= !HAS_MANY_ENVELOPES;
+    }
+}
+
+/// The steps of a delivery.
+impl<T, O: Order<T>> Deliveries<T, O> {
+    /// The fresh items, the last `count` of the held ones, were taken; `count` is 1 if there is a token. Returns whether
+    /// something is due earlier than before.
+    pub(crate) fn taken(
+        &mut self,
+        policies: &Policies<T, O>,
+        source: &O::Source,
+        endpoint: &Endpoint<StoredOf<T, O>>,
+        fresh: &mut Fresh,
+        count: usize,
+        token: Token,
+    ) -> bool {
+        if token.is_some() {
+            let mut first = *fresh;
+            endpoint.next_fresh(&mut first);
+            self.keep_token(token, Some(first.position()));
+        }
+        self.preallocate_envelopes(policies, endpoint.held());
+        let mut earlier = false;
+        if self.are_watched() {
+            if endpoint.held() == count {
+                self.begin(policies);
+            }
+            if Policies::<T, O>::LEASES || policies.is_observed() {
+                while let Some((stored, delivery)) = endpoint.next_fresh(fresh) {
+                    earlier |= self.record(policies, source, stored, delivery, fresh.position());
+                }
+            }
+        }
+        earlier
+    }
+
+    /// Keeps the token of the item before `position`, or without one of the peeked item, until the transaction ends.
+    pub(crate) fn keep_token(&mut self, token: Token, position: Option<HeldPosition>) {
+        if token.is_some() {
+            self.tokens.keep(token, position);
+            self.flags |= HAS_TOKENS;
+        }
+    }
+
+    /// The peeked item was put back.
+    pub(crate) fn put_back_peeked(&mut self, policies: &Policies<T, O>) {
+        if self.have_tokens() {
+            self.tokens.undo_peeked(policies);
+        }
+    }
+
+    /// The peeked item was taken. Returns whether something is due earlier than before.
+    pub(crate) fn taken_peeked(
+        &mut self,
+        policies: &Policies<T, O>,
+        source: &O::Source,
+        endpoint: &Endpoint<StoredOf<T, O>>,
+        item: &ItemRef<'_, StoredOf<T, O>>,
+    ) -> bool {
+        let position = endpoint.end_of_hold();
+        self.tokens.hold_peeked(position);
+        self.preallocate_envelopes(policies, endpoint.held());
+        if endpoint.held() == 1 {
+            self.begin(policies);
+        }
+        let delivery = endpoint.delivery_before(position);
+        self.record(policies, source, item, delivery, position)
+    }
+
+    /// The item before `position` leaves the transaction; returns the copy of its lease. [`Lost`] if it was reclaimed
+    /// before: then it stays.
+    pub(crate) fn leaving(&self, position: HeldPosition) -> Result<Option<EntryOf<T, O>>, Lost> {
+        self.end_lease(position)
+    }
+
+    /// The item that was held before `position` has left the transaction.
+    pub(crate) fn left(&mut self, policies: &Policies<T, O>, position: HeldPosition) {
+        if self.have_tokens() {
+            self.tokens.return_one(policies, position);
+        }
+    }
+
+    /// The transaction aborts. Returns what the caller is to drop: the copies of leased items, and the items that were
+    /// reclaimed, which leave the hold.
+    pub(crate) fn aborting(
+        &mut self,
+        endpoint: &mut Endpoint<StoredOf<T, O>>,
+        unborrowed: &Unborrowed<'_>,
+    ) -> Lent<T, O> {
+        self.flags &= !HAS_GIVEN_UP;
+        let copies = self.end_leases();
+        let lost = copies.lost();
+        let lost: Vec<_> = lost
+            .map(|position| endpoint.remove_before(position, unborrowed))
+            .collect();
+        // The gate has counted them out when they were reclaimed.
+        self.tokens.forget_counted(lost.len());
+        (copies, lost)
+    }
+
+    /// The items of the transaction were given back.
+    pub(crate) fn aborted(&mut self, policies: &Policies<T, O>) {
+        self.end_tokens(policies, false);
+    }
+
+    /// The transaction has committed. Returns the copies of leased items, whose destructors are user code.
+    pub(crate) fn committed(&mut self, policies: &Policies<T, O>) -> Copies<StoredOf<T, O>> {
+        self.end_tokens(policies, true);
+        self.free_envelopes();
+        self.flags &= !HAS_GIVEN_UP;
+        self.end_leases()
+    }
+
+    fn end_tokens(&mut self, policies: &Policies<T, O>, committed: bool) {
+        if self.have_tokens() {
+            self.flags &= !HAS_TOKENS;
+            self.tokens.end(policies, committed);
+        }
+    }
+
+    /// A transaction that held something has ended.
+    pub(crate) fn ended(&self, policies: &Policies<T, O>) {
+        if let Some(watch) = &self.watch {
+            policies.emit(|| Event::Released {
+                held: policies.time.age(watch.since()),
+            });
+        }
+    }
+
+    /// The handle is dropped.
+    pub(crate) fn leave(&self, policies: &Policies<T, O>) {
+        if let Some(watch) = &self.watch {
+            policies.watches.remove(watch.counters);
+        }
+    }
+}

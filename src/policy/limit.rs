@@ -1,0 +1,237 @@
+//! The limits on the start of deliveries, by the gate: tokens, which permit to take items.
+
+use super::held::HeldTable;
+use super::Policies;
+use crate::order::Order;
+use crate::rate::Start;
+use crate::raw::HeldPosition;
+use crate::sync::swallow_panic;
+use crate::Pace;
+use std::mem;
+use std::time::Instant;
+
+/// What the gate has counted for an item. Dropping it may run user code: the destructor of a pace.
+#[derive(Default)]
+pub(crate) struct Token {
+    start: Option<Start>,
+    /// Whether the item is counted as held.
+    counted: bool,
+}
+
+impl Token {
+    pub(super) fn is_some(&self) -> bool {
+        self.start.is_some() || self.counted
+    }
+
+    /// Spends the token of an item that is committed at once.
+    #[inline]
+    pub(crate) fn spend(self) {
+        if let Some(start) = self.start {
+            swallow_panic(|| start.spend());
+        }
+    }
+}
+
+/// A token to take one item. If it is dropped, no item was taken.
+pub(crate) struct TokenGuard<'p, T, O: Order<T>> {
+    policies: &'p Policies<T, O>,
+    token: Token,
+}
+
+impl<T, O: Order<T>> TokenGuard<'_, T, O> {
+    /// Returns the token after the item was taken.
+    ///
+    /// If there is a pace, the next waiter has to learn the time of the next start. An item that is committed at once
+    /// does not count against `max_held`, so a waiter may go on.
+    pub(crate) fn into_token(mut self) -> Token {
+        let (policies, token) = (self.policies, mem::take(&mut self.token));
+        let more = token.start.is_some() || !token.counted && policies.gate.is_limited();
+        policies.ready.notify(usize::from(more));
+        token
+    }
+}
+
+impl<T, O: Order<T>> Drop for TokenGuard<'_, T, O> {
+    fn drop(&mut self) {
+        self.policies.undo(mem::take(&mut self.token));
+    }
+}
+
+impl<T, O: Order<T>> Policies<T, O> {
+    /// Acquires a token to take one item, which will be held if `holds`; `None`: the gate is shut, or nothing is ready.
+    ///
+    /// A token is undone only if another thread was faster after an item seemed to be ready. So the waiters woken for
+    /// it do not wake each other for ever.
+    pub(crate) fn acquire_token(
+        &self,
+        holds: bool,
+        is_empty: impl FnOnce() -> bool,
+    ) -> Option<TokenGuard<'_, T, O>> {
+        let mut guard = TokenGuard {
+            policies: self,
+            token: Token::default(),
+        };
+        if self.gate.is_open() {
+            return Some(guard);
+        }
+        if self.gate.is_paused() || !self.gate.has_room() || is_empty() {
+            return None;
+        }
+        let start = self.gate.start(&self.time);
+        guard.token.start = start.map_err(|next| self.due_timer.plan(next)).ok()?;
+        if holds && self.gate.is_limited() {
+            guard.token.counted = self.gate.count_in();
+            if !guard.token.counted {
+                return None;
+            }
+        }
+        Some(guard)
+    }
+
+    /// Undoes a token whose item was not taken.
+    fn undo(&self, token: Token) {
+        if !token.is_some() {
+            return;
+        }
+        self.gate.count_out(usize::from(token.counted));
+        if let Some(start) = token.start {
+            let now = self.now_if_known();
+            swallow_panic(|| match now {
+                Some(now) => self.gate.cancel(start, now),
+                None => start.spend(),
+            });
+        }
+        // Others may have been refused meanwhile.
+        self.ready.notify(1);
+    }
+
+    pub(crate) fn pause(&self) {
+        self.ready.slow_pops();
+        self.gate.pause();
+    }
+
+    pub(crate) fn resume(&self) {
+        self.gate.resume();
+        self.ready.wake_all_waiting();
+    }
+
+    pub(crate) fn set_pace(&self, pace: Pace) {
+        self.ready.slow_pops();
+        pace.join(&self.ready);
+        let old = self.gate.set_pace(pace);
+        old.leave(&self.ready);
+        self.ready.wake_all_waiting();
+    }
+
+    /// Records that counted items are no longer held.
+    pub(super) fn count_out(&self, items: usize) {
+        self.gate.count_out(items);
+        self.ready.notify(items);
+    }
+
+    /// Refunds the rate-limit slots of items that were not committed. The pace and the clock are user code, whose
+    /// panics are caught, each for itself: no slot is lost by that of another one.
+    fn refund_starts(&self, starts: impl Iterator<Item = Start>) {
+        let mut starts = starts.peekable();
+        if starts.peek().is_none() {
+            return;
+        }
+        let (now, mut count) = (self.now_if_known(), 0);
+        for start in starts {
+            swallow_panic(|| match now {
+                Some(now) => start.give_back(now),
+                None => start.spend(),
+            });
+            count += 1;
+        }
+        self.ready.notify(count);
+    }
+
+    /// The time; `None` if the clock panics. Then slots are spent instead of refunded, so that a limiter of items in
+    /// flight can grant them again, and a rate limit is kept.
+    fn now_if_known(&self) -> Option<Instant> {
+        let mut now = None;
+        swallow_panic(|| now = Some(self.time.clock_now()));
+        now
+    }
+}
+
+/// The tokens of the items that one transaction has taken.
+pub(super) struct HeldTokens {
+    /// The starts of held items.
+    starts: HeldTable<Start>,
+    /// That of the peeked item, which is not in the transaction's hold.
+    peeked: Option<Start>,
+    /// How many items the gate counts as held, the peeked one included.
+    counted: usize,
+}
+
+impl HeldTokens {
+    pub(super) fn new() -> Self {
+        Self {
+            starts: HeldTable::new(),
+            peeked: None,
+            counted: 0,
+        }
+    }
+
+    /// Keeps the token of the item before `position`, or without one of the peeked item.
+    pub(super) fn keep(&mut self, Token { start, counted }: Token, position: Option<HeldPosition>) {
+        self.counted += usize::from(counted);
+        if let Some(start) = start {
+            match position {
+                Some(position) => self.starts.add(position, start),
+                None => self.peeked = Some(start),
+            }
+        }
+    }
+
+    /// Records that the peeked item is held before `position`.
+    pub(super) fn hold_peeked(&mut self, position: HeldPosition) {
+        if let Some(start) = self.peeked.take() {
+            self.starts.add(position, start);
+        }
+    }
+
+    /// Undoes the token of the peeked item.
+    pub(super) fn undo_peeked<T, O: Order<T>>(&mut self, policies: &Policies<T, O>) {
+        let (start, counted) = (self.peeked.take(), self.uncount_one());
+        policies.undo(Token { start, counted });
+    }
+
+    /// Returns the token of the item that was held before `position`, and was not committed.
+    pub(super) fn return_one<T, O: Order<T>>(
+        &mut self,
+        policies: &Policies<T, O>,
+        position: HeldPosition,
+    ) {
+        let counted = self.uncount_one();
+        policies.refund_starts(self.starts.remove(position).into_iter());
+        policies.count_out(usize::from(counted));
+    }
+
+    fn uncount_one(&mut self) -> bool {
+        let counted = self.counted > 0;
+        self.counted -= usize::from(counted);
+        counted
+    }
+
+    /// Forgets that the gate has counted these items: it has counted them out already.
+    pub(super) fn forget_counted(&mut self, items: usize) {
+        self.counted = self.counted.saturating_sub(items);
+    }
+
+    /// Returns all tokens at the end of a transaction that did not commit, or spends them if it did.
+    pub(super) fn end<T, O: Order<T>>(&mut self, policies: &Policies<T, O>, committed: bool) {
+        let starts = self.starts.take().chain(self.peeked.take());
+        if committed {
+            policies.count_out(mem::take(&mut self.counted));
+            for start in starts {
+                swallow_panic(|| start.spend()); // user code
+            }
+        } else {
+            policies.refund_starts(starts);
+            policies.count_out(mem::take(&mut self.counted));
+        }
+    }
+}
