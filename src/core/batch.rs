@@ -1,8 +1,7 @@
 //! Batches: all of their items are pushed, or none. One that is published is a transaction of its own.
 
 use super::admit::{Load, Put, Register};
-use super::end::CommitCounts;
-use super::local::Local;
+use super::local::{CommitCounts, Local};
 use super::shared::Shared;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::{Stager, Stored};

@@ -1,6 +1,6 @@
 //! The end of a transaction: staged and held items, permits and leases are settled; then waiters are notified.
 
-use super::local::{CellOf, Local};
+use super::local::{CellOf, CommitCounts, Local};
 use super::shared::Shared;
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::Copies;
@@ -8,15 +8,6 @@ use crate::policy::retry::Cause;
 use crate::raw::{HeldPosition, Stored, Unborrowed};
 use crate::sync::{defer_with, planted, step};
 use std::mem;
-
-/// The counts of a commit, of which waiters are to be notified.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct CommitCounts {
-    /// Staged items that became ready.
-    pub(super) published: usize,
-    /// Held items that are the caller's now.
-    pub(crate) freed: usize,
-}
 
 /// Aborts.
 impl<T, O: Order<T>> Local<T, O> {

@@ -1,16 +1,12 @@
 //! The state of one handle.
 
-use super::end::CommitCounts;
 use super::shared::Shared;
-use super::wait;
 use crate::bound::Permits;
 use crate::order::{Order, StoredOf};
 use crate::policy::Deliveries;
-use crate::raw::{Endpoint, JointRecord, LocalCell, Party, Session, Tails, Unborrowed};
-use crate::wait::{ModeWord, WaitQueue, Waiter, Wanted};
-use crate::Reason;
+use crate::raw::{Endpoint, LocalCell};
+use crate::wait::{ModeWord, WaitQueue, Waiter};
 use std::sync::Arc;
-use std::thread;
 
 /// A handle's [`Local`] in the cell that lends it to one user at a time.
 pub(crate) type CellOf<T, O> = LocalCell<Local<T, O>>;
@@ -37,6 +33,15 @@ pub(crate) struct Local<T, O: Order<T>> {
     pub(super) deliveries: Deliveries<T, O>,
     /// The counts of the last commit over several queues.
     pub(super) concluded: CommitCounts,
+}
+
+/// The counts of a commit, of which waiters are to be notified.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct CommitCounts {
+    /// Staged items that became ready.
+    pub(super) published: usize,
+    /// Held items that are the caller's now.
+    pub(crate) freed: usize,
 }
 
 impl<T, O: Order<T>> Local<T, O> {
@@ -97,79 +102,6 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.ready.notify_end(count) {
             self.shared.ended(count > 0);
         }
-    }
-
-    /// Leaves the wait queues, and releases the permits gathered for a batch that will not be pushed.
-    #[inline]
-    pub(crate) fn stop_waiting(&mut self) {
-        wait::stop_waiting_for(self, Wanted::Item);
-        if self.permits.is_bounded() {
-            self.permits.give_back_gathered();
-            wait::stop_waiting_for(self, Wanted::Room);
-        }
-    }
-}
-
-impl<T, O: Order<T>> Session for Local<T, O> {
-    type Stored = StoredOf<T, O>;
-
-    #[inline]
-    fn endpoint(&mut self) -> &mut Endpoint<StoredOf<T, O>> {
-        &mut self.endpoint
-    }
-
-    fn end_waiting(&mut self) {
-        self.stop_waiting();
-        if self.end_peek() {
-            self.shared.notify_end(1);
-        }
-    }
-
-    fn settle(&mut self, unborrowed: &Unborrowed<'_>) {
-        if self.endpoint.is_taken() {
-            self.endpoint.drop_taken(unborrowed);
-        }
-        self.abort_for(&Reason::Forgotten.into(), unborrowed);
-    }
-
-    fn abort(&mut self, unborrowed: &Unborrowed<'_>) {
-        let reason = if thread::panicking() {
-            Reason::Panicked
-        } else {
-            Reason::Aborted
-        };
-        self.abort_for(&reason.into(), unborrowed);
-    }
-}
-
-impl<T, O: Order<T>> Party for CellOf<T, O> {
-    fn collect(&mut self, tails: &mut Tails) {
-        self.get_mut().endpoint.collect(tails);
-    }
-
-    fn announce(&mut self, record: JointRecord) {
-        self.get_mut().endpoint.announce(record);
-    }
-
-    fn conclude(&mut self) {
-        let (local, unborrowed) = self.whole();
-        local.concluded = CommitCounts {
-            published: local.staged(),
-            freed: local.held(),
-        };
-        local.endpoint.conclude(&unborrowed);
-    }
-}
-
-impl<T, O: Order<T>> Drop for Local<T, O> {
-    fn drop(&mut self) {
-        self.stop_waiting();
-        self.item_waiter.release(&self.ready);
-        if let Some(room) = self.shared.room() {
-            self.room_waiter.release(&room.wait_queue);
-        }
-        self.deliveries.leave(&self.shared);
-        self.permits.leave()();
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod admit;
 mod batch;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod costs;
-pub(crate) mod end;
+mod end;
 pub(crate) mod failed;
 mod held;
 pub(crate) mod local;
@@ -16,10 +16,11 @@ mod pop;
 pub(crate) mod pop_batch;
 pub(crate) mod put;
 mod refusal;
+mod session;
 pub(crate) mod settings;
 pub(crate) mod shared;
 mod take;
 mod visit;
 pub(crate) mod wait;
 
-pub(crate) use local::{CellOf, Local};
+pub(crate) use local::{CellOf, CommitCounts, Local};

@@ -8,12 +8,11 @@ use super::shared::Shared;
 use crate::bound::Room;
 use crate::order::Order;
 use crate::policy::Policies;
-use crate::sync::{barrier, defer_with, planted, step, thread};
+use crate::sync::{defer_with, planted, step, thread};
 use crate::time::{Wait, NEVER};
 use crate::wait::{
     block, spin, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, Waits, WakeTarget, Wanted,
 };
-use std::mem;
 use std::ops::DerefMut;
 use std::sync::Arc;
 use std::task::Poll;
@@ -221,20 +220,35 @@ where
         user.shared.due_timer.expect_tasks();
     }
     // Runs also if user code panics: a clock.
-    let mut handing_over = defer_with(None, |shared: &mut Option<Arc<Shared<T, O>>>| {
-        step!("waits.leads", shared.iter().for_each(hand_over_lead));
+    let was_leader = user.is_leader;
+    let mut user = defer_with((user, was_leader), |(user, hands_over)| {
+        if *hands_over {
+            step!("waits.leads", user.shared.due_timer.hand_over_lead());
+        }
     });
-    if user.is_leader {
-        stop_leading(user, &mut handing_over);
+    if was_leader {
+        stop_leading(&mut *user.0);
     }
-    let poll = wait(user);
+    let poll = wait(&mut *user.0);
     if poll.is_pending() {
-        *handing_over = None;
-        if awaited && user.shared.due_timer.next() != NEVER {
-            lead(user, wake_target);
+        user.1 = false;
+        let Local {
+            shared, is_leader, ..
+        } = &mut **user.0;
+        if awaited && shared.due_timer.next() != NEVER {
+            shared.due_timer.lead(is_leader, wake_target);
         }
     }
     poll
+}
+
+/// Gives up the lead for a wait, at whose end another waiter is to become the leader.
+#[cold]
+fn stop_leading<T, O: Order<T>>(local: &mut Local<T, O>) {
+    let shared = &local.shared;
+    shared.due_timer.stop_leading(&mut local.is_leader);
+    // Due items wake their waiters in FIFO order.
+    shared.release_due();
 }
 
 impl<T, O: Order<T>> Waits for Local<T, O> {
@@ -270,58 +284,26 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 }
 
-/// Makes this waiter the leader, which sleeps until the next due time at most, unless another waiter is. The backup
-/// covers a leader that does not react.
-fn lead<T, O: Order<T>>(local: &mut Local<T, O>, wake_target: &WakeTarget<'_>) {
-    let due_timer = &local.shared.due_timer;
-    let next = due_timer.next();
-    if next < due_timer.timer() {
-        due_timer.set_timer(next);
-        local.is_leader = true;
-        wake_target.wake_at(&local.shared.time, next);
+impl<T, O: Order<T>> Local<T, O> {
+    /// Leaves the wait queues, and releases the permits gathered for a batch that will not be pushed.
+    #[inline]
+    pub(crate) fn stop_waiting(&mut self) {
+        stop_waiting_for(self, Wanted::Item);
+        if self.permits.is_bounded() {
+            self.permits.give_back_gathered();
+            stop_waiting_for(self, Wanted::Room);
+        }
     }
-    due_timer.call_backup();
-}
-
-/// Gives up the lead for a wait, at whose end another waiter is to become the leader.
-#[cold]
-fn stop_leading<T, O: Order<T>>(
-    local: &mut Local<T, O>,
-    handing_over: &mut Option<Arc<Shared<T, O>>>,
-) {
-    give_up_lead(local);
-    let shared = handing_over.insert(Arc::clone(&local.shared));
-    // Due items wake their waiters in FIFO order.
-    shared.release_due();
-}
-
-/// Gives up the lead; returns whether this waiter was the leader.
-#[inline]
-fn give_up_lead<T, O: Order<T>>(local: &mut Local<T, O>) -> bool {
-    let was_leader = mem::take(&mut local.is_leader);
-    if was_leader {
-        local.shared.due_timer.set_timer(NEVER);
-    }
-    was_leader
 }
 
 /// Leaves a wait queue. If this waiter was the leader, another one is woken to become it.
 #[inline]
 pub(super) fn stop_waiting_for<T, O: Order<T>>(local: &mut Local<T, O>, wanted: Wanted) {
-    let was_leader = give_up_lead(local);
+    let was_leader = local.shared.due_timer.stop_leading(&mut local.is_leader);
     let (waiter, wait_queue) = local.waiter(wanted);
     waiter.leave(wait_queue);
     if was_leader {
-        step!("waits.leads", hand_over_lead(&local.shared));
-    }
-}
-
-/// Wakes another waiter to become the leader, after this one has given up the lead.
-fn hand_over_lead<T, O: Order<T>>(shared: &Arc<Shared<T, O>>) {
-    barrier::full("waits.hand-over");
-    shared.due_timer.call_backup();
-    if shared.due_timer.next() != NEVER {
-        shared.due_timer.notify_planned();
+        step!("waits.leads", local.shared.due_timer.hand_over_lead());
     }
 }
 

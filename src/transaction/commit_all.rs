@@ -116,7 +116,7 @@ pub fn try_commit_all<C: Transactions>(mut transactions: C) -> Result<C::Taken, 
 pub trait Transactions: sealed::CommitAll {}
 
 pub(super) mod sealed {
-    use crate::core::end::CommitCounts;
+    use crate::core::CommitCounts;
     use crate::raw::Party;
     use crate::Expired;
 

@@ -2,7 +2,7 @@
 
 use super::commit_all::sealed::{Committed, Member};
 use super::Transaction;
-use crate::core::end::CommitCounts;
+use crate::core::CommitCounts;
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::{Copies, Lost};
 use crate::raw::Party;

@@ -3,9 +3,9 @@
 use super::commit_all::sealed::{Committed, Member};
 use super::taken::OwnedTaken;
 use super::Transaction;
-use crate::core::end::CommitCounts;
 use crate::core::failed::NoRoom;
 use crate::core::pool::{CheckedOut, Home};
+use crate::core::CommitCounts;
 use crate::core::{CellOf, Local};
 use crate::item::Items;
 use crate::order::{Order, StoredOf};

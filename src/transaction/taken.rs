@@ -1,8 +1,8 @@
 //! The items of a committed transaction.
 
-use crate::core::end::CommitCounts;
 use crate::core::pool::CheckedOut;
 use crate::core::CellOf;
+use crate::core::CommitCounts;
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::Copies;
 use crate::{Fifo, OwnedTransaction};

@@ -13,9 +13,10 @@
 //! A woken task may not be polled for a long time, or never again. So a queue where tasks wait has a *backup*, a waker
 //! of its own, which is called a little after the planned time, and wakes all waiters if the plan is still overdue.
 
-use crate::sync::{fetch_min, planted, step, swallow_panic, weak, AtomicU64, Ordering};
+use crate::sync::{barrier, fetch_min, planted, step, swallow_panic, weak, AtomicU64, Ordering};
 use crate::time::{later, Time, NEVER};
-use crate::wait::WaitQueue;
+use crate::wait::{WaitQueue, WakeTarget};
+use std::mem;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use std::time::Duration;
@@ -107,6 +108,37 @@ impl DueTimer {
         // ORDERING: Relaxed; a waiter that leaves has a full fence after it has cleared this, and checks
         // for others; a waiter that enters has one before it loads this.
         self.timer.load(Ordering::Relaxed)
+    }
+
+    /// Makes a waiter the leader, which sleeps until the next due time at most, unless another waiter is. The backup covers
+    /// a leader that does not react.
+    pub(crate) fn lead(&self, leads: &mut bool, wake_target: &WakeTarget<'_>) {
+        let next = self.next();
+        if next < self.timer() {
+            self.set_timer(next);
+            *leads = true;
+            wake_target.wake_at(&self.time, next);
+        }
+        self.call_backup();
+    }
+
+    /// Ends the lead of a waiter; returns whether it was the leader.
+    #[inline]
+    pub(crate) fn stop_leading(&self, leads: &mut bool) -> bool {
+        let led = mem::take(leads);
+        if led {
+            self.set_timer(NEVER);
+        }
+        led
+    }
+
+    /// Wakes another waiter to become the leader, after one has given up the lead.
+    pub(crate) fn hand_over_lead(&self) {
+        barrier::full("waits.hand-over");
+        self.call_backup();
+        if self.next() != NEVER {
+            self.notify_planned();
+        }
     }
 
     /// Whether some waiter, if it reacts, wakes by the planned time.
