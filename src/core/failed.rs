@@ -1,11 +1,12 @@
 //! Failed deliveries of held items that do not return to the head of their shard.
 
-use super::local::Local;
+use super::admit::Put;
+use super::local::{CellOf, Local};
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::retry::{Cause, Disposition, Failed};
 use crate::policy::Policies;
-use crate::raw::{DeliveryMeta, HeldPosition, ItemRef, Unborrowed};
-use crate::sync::swallow_panic;
+use crate::raw::{DeliveryMeta, HeldItems, HeldPosition, ItemRef, Unborrowed};
+use crate::sync::{defer_with, swallow_panic};
 use crate::Reason;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,28 @@ const FOREIGN: &str = "item does not belong to this transaction";
 /// An item cannot be delayed, because it has no permit of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NoRoom;
+
+/// What is to happen to a held item that leaves its transaction.
+pub(crate) enum Fate {
+    /// It is delivered again after this time, or without one by the rules of the queue.
+    Retry(Option<Duration>),
+    /// It becomes a dead letter with this error. If there is no place for it, it is delivered again by the rules.
+    Fail(Arc<str>),
+    /// It is ready again, as if it had not been delivered.
+    PutBack,
+}
+
+impl Fate {
+    fn cause(&self) -> Cause {
+        match self {
+            Self::Retry(_) | Self::PutBack => Reason::Retried.into(),
+            Self::Fail(error) => Cause {
+                error: Some(Arc::clone(error)),
+                ..Reason::Failed.into()
+            },
+        }
+    }
+}
 
 /// The copy of an item that has left its transaction, if any. Dropping it runs user code.
 pub(crate) type Removed<T> = Option<T>;
@@ -97,109 +120,38 @@ impl<T, O: Order<T>> Local<T, O> {
         self.endpoint.count_aborted(count);
     }
 
-    /// Takes a held item out of the transaction, to be delivered again: after `delay`, or by the queue's rules. If that
-    /// is at once, and there is an `at_head`, the caller puts it there, together with others.
+    /// Moves a held item out of the transaction, if there is room for it. If it is ready at once, and there is an `at_head`,
+    /// the caller [puts](Local::put_at_head) it there, together with others.
     ///
     /// # Panics
     ///
     /// If another transaction holds the item.
     #[track_caller]
-    pub(crate) fn retry(
+    pub(crate) fn release_item(
         &mut self,
         item: ItemRef<'_, T>,
-        delay: Option<Duration>,
+        fate: &Fate,
         at_head: Option<&mut AtHead<T, O>>,
-    ) -> Result<Removed<T>, NoRoom> {
-        let cause = Reason::Retried.into();
-        self.reroute_held(item, &cause, at_head, |local, delivery, cause| {
-            // The item keeps its permit, which a staged item may be using.
-            let has_room = local.ensure_permit();
-            let failures = &local.shared.failures;
-            has_room.then(|| match delay {
-                Some(delay) => failures.fate_after(delivery, delay),
-                None => failures.disposition(delivery, cause),
-            })
-        })
-    }
-
-    /// Takes a held item out of the transaction, to become a dead letter with this error. If there is no place for it, it
-    /// is [retried](Local::retry).
-    ///
-    /// # Panics
-    ///
-    /// If another transaction holds the item.
-    #[track_caller]
-    pub(crate) fn fail(
-        &mut self,
-        item: ItemRef<'_, T>,
-        error: Arc<str>,
-        at_head: Option<&mut AtHead<T, O>>,
-    ) -> Result<Removed<T>, NoRoom> {
-        let cause = Cause {
-            error: Some(error),
-            ..Reason::Failed.into()
-        };
-        self.reroute_held(item, &cause, at_head, |local, delivery, cause| {
-            if local.shared.failures.letters.reserve() {
-                return Some(Disposition::Death);
-            }
-            let has_room = local.ensure_permit();
-            has_room.then(|| local.shared.failures.disposition(delivery, cause))
-        })
-    }
-
-    /// Takes a held item out of the transaction and puts it at the head, as if it had not been delivered.
-    ///
-    /// # Panics
-    ///
-    /// If another transaction holds the item.
-    #[track_caller]
-    pub(crate) fn put_back(&mut self, item: ItemRef<'_, T>) -> Result<Removed<T>, NoRoom> {
-        let position = self.endpoint.position_of(&item).expect(FOREIGN);
-        if !self.ensure_permit() {
-            return Err(NoRoom);
-        }
-        let Ok(copy) = self.deliveries.leaving(position) else {
-            // As in `reroute_held`.
-            return Ok(None);
-        };
-        let mut entry = self.endpoint.remove(item, position);
-        entry.delivery = entry.delivery.before();
-        self.put_at_head([entry]);
-        self.deliveries.left(&self.shared, position);
-        self.shared.notify_end(0);
-        Ok(copy.map(|copy| copy.item.into_item()))
-    }
-
-    fn ensure_permit(&mut self) -> bool {
-        let (staged, held) = (self.staged(), self.held());
-        self.permits.ensure_permit(staged, held)
-    }
-
-    /// Moves a held item out of the transaction to where `disposition` says, if there is room for it.
-    #[track_caller]
-    fn reroute_held(
-        &mut self,
-        item: ItemRef<'_, T>,
-        cause: &Cause,
-        at_head: Option<&mut AtHead<T, O>>,
-        disposition: impl FnOnce(&mut Self, DeliveryMeta, &Cause) -> Option<Disposition>,
     ) -> Result<Removed<T>, NoRoom> {
         let position = self.endpoint.position_of(&item).expect(FOREIGN);
-        let delivery = self.endpoint.delivery_before(position);
+        let cause = fate.cause();
         let now = self.shared.time.now();
-        let disposition = disposition(self, delivery, cause).ok_or(NoRoom)?;
-        self.deliveries.give_up();
+        let delivery = self.endpoint.delivery_before(position);
+        let disposition = self.disposition(fate, delivery, &cause)?;
+        let is_dead = disposition == Disposition::Death;
         let Ok(copy) = self.deliveries.leaving(position) else {
             // It was reclaimed, and its delivery is counted; it is removed when its transaction ends.
-            if disposition == Disposition::Death {
+            if is_dead {
                 self.shared.failures.letters.release();
             }
             return Ok(None);
         };
-        let entry = self.endpoint.remove(item, position);
-        self.route(disposition, now, Failed::new(entry, cause), at_head);
-        if disposition == Disposition::Death {
+        let mut entry = self.endpoint.remove(item, position);
+        if let Fate::PutBack = fate {
+            entry.delivery = entry.delivery.before();
+        }
+        self.route(disposition, now, Failed::new(entry, &cause), at_head);
+        if is_dead {
             let (staged, held) = (self.staged(), self.held());
             self.permits.release_one(staged, held);
             self.shared.drop_excess_letters();
@@ -208,5 +160,55 @@ impl<T, O: Order<T>> Local<T, O> {
         // After the close, waiters may wait for the end of this delivery.
         self.shared.notify_end(0);
         Ok(copy.map(|copy| copy.item.into_item()))
+    }
+
+    /// Where a held item goes, if there is room for it there.
+    fn disposition(
+        &mut self,
+        fate: &Fate,
+        delivery: DeliveryMeta,
+        cause: &Cause,
+    ) -> Result<Disposition, NoRoom> {
+        let is_failed = matches!(fate, Fate::Fail(_));
+        let dies = is_failed && self.shared.failures.letters.reserve();
+        // Otherwise the item keeps its permit, which a staged item may be using.
+        if !dies && !self.take_permit(Put::Stage) {
+            return Err(NoRoom);
+        }
+        let failures = &self.shared.failures;
+        let disposition = match *fate {
+            _ if dies => Disposition::Death,
+            Fate::PutBack => return Ok(Disposition::Head),
+            Fate::Retry(Some(delay)) => failures.fate_after(delivery, delay),
+            Fate::Retry(None) | Fate::Fail(_) => failures.disposition(delivery, cause),
+        };
+        self.deliveries.give_up();
+        Ok(disposition)
+    }
+}
+
+impl<T, O: Order<T>> CellOf<T, O> {
+    /// All held items.
+    pub(crate) fn held_items(&mut self) -> HeldItems<'_, StoredOf<T, O>> {
+        self.with_held().1
+    }
+
+    /// As [`Local::release_item`], for all held items; if there is no room for one, it and the rest are still held. Those that
+    /// are ready at once are put at the head together, in their order.
+    pub(crate) fn release_all(&mut self, fate: &Fate) -> Result<(), NoRoom> {
+        let (local, mut items) = self.with_held();
+        // Also if a destructor panics.
+        let mut removal = defer_with((local, Vec::new()), |(local, at_head)| {
+            if !at_head.is_empty() {
+                local.put_at_head(at_head.drain(..));
+                local.shared.notify_end(0);
+            }
+        });
+        let (local, at_head) = &mut *removal;
+        while let Some(item) = items.next() {
+            let removed = local.release_item(item.project(), fate, Some(at_head))?;
+            drop(removed); // user code
+        }
+        Ok(())
     }
 }

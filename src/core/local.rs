@@ -4,7 +4,7 @@ use super::shared::Shared;
 use crate::bound::Permits;
 use crate::order::{Order, StoredOf};
 use crate::policy::Deliveries;
-use crate::raw::{Endpoint, LocalCell};
+use crate::raw::{Endpoint, Holder, LocalCell};
 use crate::wait::{ModeWord, WaitQueue, Waiter};
 use std::sync::Arc;
 
@@ -89,6 +89,11 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline]
     pub(crate) fn held(&self) -> usize {
         self.endpoint.held()
+    }
+
+    /// What other threads can see of the transaction.
+    pub(crate) fn holder(&self) -> Holder {
+        self.endpoint.holder()
     }
 
     #[inline]

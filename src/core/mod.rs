@@ -9,7 +9,6 @@ mod batch;
 mod costs;
 mod end;
 pub(crate) mod failed;
-mod held;
 pub(crate) mod local;
 pub(crate) mod pool;
 mod pop;

@@ -4,7 +4,6 @@
 
 use super::local::Local;
 use super::refusal::Admission;
-use super::shared::Shared;
 use crate::bound::Room;
 use crate::order::Order;
 use crate::policy::Policies;

@@ -3,7 +3,7 @@
 use super::commit_all::sealed::{Committed, Member};
 use super::taken::OwnedTaken;
 use super::Transaction;
-use crate::core::failed::NoRoom;
+use crate::core::failed::{Fate, NoRoom};
 use crate::core::pool::{CheckedOut, Home};
 use crate::core::CommitCounts;
 use crate::core::{CellOf, Local};
@@ -176,7 +176,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// [`PushError::Full`] as for [`Transaction::retry_after`]: earlier items have been given back, that one and later ones are still held.
     #[doc(alias("nack", "delay"))]
     pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
-        let retried = self.cell().retry_all(delay);
+        let retried = self.cell().release_all(&Fate::Retry(Some(delay)));
         retried.map_err(|NoRoom| PushError::Full(()))
     }
 
@@ -202,8 +202,8 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     ///
     /// If `error` panics when it is formatted. All items are still held then.
     pub fn fail_all(&mut self, error: impl fmt::Display) -> Result<(), PushError<()>> {
-        let error = error.to_string().into();
-        let failed = self.cell().fail_all(&error);
+        let fate = Fate::Fail(error.to_string().into());
+        let failed = self.cell().release_all(&fate);
         failed.map_err(|NoRoom| PushError::Full(()))
     }
 
