@@ -1,7 +1,7 @@
 //! The room of a bounded queue: its permits, and those that wait for them.
 
 use super::Capacity;
-use crate::wait::{ModeWord, WaitQueue, WaitRoom};
+use crate::wait::{WaitQueue, WaitRoom, WaitWord};
 
 /// The room of a bounded queue.
 pub(crate) struct Room {
@@ -17,7 +17,7 @@ impl Room {
         Self {
             capacity: Capacity::new(limit),
             limit,
-            wait_queue: WaitQueue::new(ModeWord::standing(false, false), true),
+            wait_queue: WaitQueue::new(WaitWord::default(), true),
         }
     }
 

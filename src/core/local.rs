@@ -1,11 +1,12 @@
 //! The state of one handle.
 
+use super::mode::{ModeWord, Ready};
 use super::shared::Shared;
 use crate::bound::Permits;
 use crate::order::{Order, StoredOf};
 use crate::policy::Deliveries;
 use crate::raw::{Endpoint, Holder, LocalCell};
-use crate::wait::{ModeWord, WaitQueue, Waiter};
+use crate::wait::Waiter;
 use std::sync::Arc;
 
 /// A handle's [`Local`] in the cell that lends it to one user at a time.
@@ -15,7 +16,7 @@ pub(crate) type CellOf<T, O> = LocalCell<Local<T, O>>;
 pub(crate) struct Local<T, O: Order<T>> {
     pub(super) shared: Arc<Shared<T, O>>,
     /// The queue's wait queue for items, without the indirection through `shared`.
-    pub(super) ready: Arc<WaitQueue>,
+    pub(super) ready: Ready,
     pub(super) endpoint: Endpoint<StoredOf<T, O>>,
     /// Added to the word for the pops of a transaction: makes them slow if the handle is watched.
     pub(super) extra_mode: ModeWord,
@@ -51,10 +52,10 @@ impl<T, O: Order<T>> Local<T, O> {
         let endpoint = Endpoint::new(Arc::clone(shared.shards()));
         let deliveries = Deliveries::new(&shared, name, endpoint.number());
         Self {
-            ready: Arc::clone(shared.ready()),
+            ready: shared.ready().clone(),
             plain: !permits.is_bounded() && !shared.registers(),
             may_find_full: permits.is_bounded() || shared.is_limited(),
-            extra_mode: ModeWord::standing(false, deliveries.are_watched()),
+            extra_mode: ModeWord::new(false, false, deliveries.are_watched()),
             shared,
             endpoint,
             is_leader: false,

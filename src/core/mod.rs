@@ -10,6 +10,7 @@ mod costs;
 mod end;
 pub(crate) mod failed;
 pub(crate) mod local;
+pub(crate) mod mode;
 pub(crate) mod pool;
 mod pop;
 pub(crate) mod pop_batch;

@@ -1,6 +1,7 @@
 //! Pops of single items and batches, with and without waiting.
 
 use super::local::{CellOf, Local};
+use super::mode::ModeWord;
 use super::shared::Shared;
 use super::take::{IntoHold, IntoPeek};
 use super::wait;
@@ -8,7 +9,7 @@ use crate::order::{Order, StoredOf};
 use crate::raw::{Borrow, ItemRef, Peeked};
 use crate::sync::step;
 use crate::time::Wait;
-use crate::wait::{ModeWord, WakeTarget};
+use crate::wait::WakeTarget;
 use crate::PopError;
 use std::task::Poll;
 

@@ -3,6 +3,7 @@
 //! `user` is a handle's [`Local`], or its borrow by a transaction.
 
 use super::local::Local;
+use super::mode::ModeWord;
 use super::refusal::Admission;
 use crate::bound::Room;
 use crate::order::Order;
@@ -10,7 +11,7 @@ use crate::policy::Policies;
 use crate::sync::{defer_with, planted, step, thread};
 use crate::time::{Wait, NEVER};
 use crate::wait::{
-    block, spin, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, Waits, WakeTarget, Wanted,
+    block, spin, Deadline, WaitKind, WaitQueue, WaitWord, Waiter, Waits, WakeTarget, Wanted,
 };
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -156,9 +157,9 @@ where
 {
     let spare =
         |user: &C, served| user.word().is_closed() || user.shared.ready_items() > served as u64;
-    let is_vain = |user: &C, word| match word {
+    let is_vain = |user: &C, word: Option<WaitWord>| match word {
         None => user.item_waiter.enters_at_once || user.looks_empty(user.word()),
-        Some(word) => user.looks_empty(word),
+        Some(word) => user.looks_empty(word.into()),
     };
     let (wanted, kind, waker) = (Wanted::Item, WaitKind::One, wake_target.waker);
     let poll = wait_for_due(user, wake_target, true, |user| {

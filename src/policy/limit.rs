@@ -105,18 +105,12 @@ impl<T, O: Order<T>> Policies<T, O> {
         self.ready.notify(1);
     }
 
-    pub(crate) fn pause(&self) {
-        self.ready.slow_pops();
-        self.gate.pause();
-    }
-
     pub(crate) fn resume(&self) {
         self.gate.resume();
         self.ready.wake_all_waiting();
     }
 
     pub(crate) fn set_pace(&self, pace: Pace) {
-        self.ready.slow_pops();
         pace.join(&self.ready);
         let old = self.gate.set_pace(pace);
         old.leave(&self.ready);

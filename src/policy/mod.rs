@@ -61,7 +61,6 @@ impl<T, O: Order<T>> Policies<T, O> {
         let (due, attempts) = (later(now, delay), failed.entry.delivery.attempts);
         let error = self.observed_error(&failed);
         failed.due = due;
-        self.ready.slow_pops();
         self.failures.delayed.put(envelope, failed);
         self.due_timer.plan(due);
         self.due_timer.call_backup();

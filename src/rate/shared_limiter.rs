@@ -62,10 +62,10 @@ fn is_alive(wait_queue: &Weak<WaitQueue>) -> bool {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::wait::ModeWord;
+    use crate::wait::WaitWord;
 
     fn wait_queue() -> Arc<WaitQueue> {
-        Arc::new(WaitQueue::new(ModeWord::standing(false, false), false))
+        Arc::new(WaitQueue::new(WaitWord::default(), false))
     }
 
     #[test]

@@ -34,4 +34,4 @@ pub(crate) use due_timer::{DueTimer, Room as WaitRoom};
 pub(crate) use park::{block, spin, Deadline, WakeTarget};
 pub(crate) use wait_queue::WaitQueue;
 pub(crate) use waiter::{Alone, WaitKind, Waiter, Waits, Wanted};
-pub(crate) use word::ModeWord;
+pub(crate) use word::WaitWord;

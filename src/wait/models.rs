@@ -3,7 +3,8 @@
 //! Loom reports a deadlock where a wake-up is lost. The barriers are fences here; that a heavy barrier
 //! may stand for a full one on the other side is argued in `sync/barrier.rs`, not modelled.
 
-use super::{block, Alone, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
+use super::{block, Alone, Deadline, WaitKind, WaitQueue, WaitWord, Waiter, WakeTarget, Wanted};
+use crate::core::mode::{ModeWord, Ready};
 use crate::sync::model::model;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
@@ -24,7 +25,7 @@ impl Things {
     /// `may_gather`: whether [`Things::wait_gathering`] is called.
     fn with(count: usize, may_gather: bool) -> Arc<Self> {
         Arc::new(Self {
-            wait_queue: WaitQueue::new(ModeWord::standing(false, false), may_gather),
+            wait_queue: WaitQueue::new(WaitWord::default(), may_gather),
             count: AtomicUsize::new(count),
         })
     }
@@ -293,24 +294,29 @@ fn a_waiter_comes_back_with_its_record() {
     });
 }
 
+/// The wait queue of an open queue.
+fn open_queue() -> Ready {
+    Ready::new(ModeWord::new(false, false, false))
+}
+
 #[test]
 fn a_push_that_is_not_refused_is_seen_after_the_close() {
     model(|| {
-        let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false), false));
+        let ready = open_queue();
         let staged = Arc::new(AtomicBool::new(false));
         let pusher = thread::spawn({
-            let (wait_queue, staged) = (Arc::clone(&wait_queue), Arc::clone(&staged));
+            let (ready, staged) = (ready.clone(), Arc::clone(&staged));
             move || {
                 // ORDERING: Relaxed; `fenced_word` has the barrier.
                 staged.store(true, Ordering::Relaxed);
-                !wait_queue.fenced_word().is_closed()
+                !ready.fenced_word().is_closed()
             }
         });
         let popper = thread::spawn({
-            let wait_queue = Arc::clone(&wait_queue);
+            let ready = ready.clone();
             move || {
-                wait_queue.word().is_closed().then(|| {
-                    wait_queue.seal();
+                ready.word().is_closed().then(|| {
+                    ready.seal();
                     // ORDERING: Relaxed; `seal` has the barrier.
                     staged.load(Ordering::Relaxed)
                 })
@@ -318,7 +324,7 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
         });
         // On this thread, which runs first: loom does not explore a write whose thread has loaded the word before it,
         // ahead of another thread's load that came first.
-        assert!(wait_queue.close());
+        assert!(ready.close());
         let (admitted, seen) = (pusher.join().unwrap(), popper.join().unwrap());
         assert!(seen != Some(false) || !admitted);
     });
@@ -327,28 +333,29 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
 #[test]
 fn a_push_that_wakes_and_is_not_refused_is_seen_after_the_close() {
     model(|| {
-        let things = Things::new(0);
+        let (ready, count) = (open_queue(), Arc::new(AtomicUsize::new(0)));
         let (mut waiter, waker) = (Waiter::default(), flag());
-        assert!(things.poll(&mut waiter, &waker).is_pending());
+        let look = || (count.load(Ordering::Relaxed) > 0).then_some(());
+        assert!(poll(&mut waiter, &ready, &waker, look).is_pending());
         let pusher = thread::spawn({
-            let things = Arc::clone(&things);
+            let (ready, count) = (ready.clone(), Arc::clone(&count));
             move || {
                 // ORDERING: Relaxed; the lock serves as the barrier.
-                things.count.store(1, Ordering::Relaxed);
-                !things.wait_queue.notify_slowly(1).is_closed()
+                count.store(1, Ordering::Relaxed);
+                !ready.notify_slowly(1).is_closed()
             }
         });
         let popper = thread::spawn({
-            let things = Arc::clone(&things);
+            let ready = ready.clone();
             move || {
-                things.wait_queue.word().is_closed().then(|| {
-                    things.wait_queue.seal();
+                ready.word().is_closed().then(|| {
+                    ready.seal();
                     // ORDERING: Relaxed; `seal` has the barrier.
-                    things.count.load(Ordering::Relaxed) > 0
+                    count.load(Ordering::Relaxed) > 0
                 })
             }
         });
-        assert!(things.wait_queue.close());
+        assert!(ready.close());
         let (admitted, seen) = (pusher.join().unwrap(), popper.join().unwrap());
         assert!(seen != Some(false) || !admitted);
     });
@@ -357,15 +364,15 @@ fn a_push_that_wakes_and_is_not_refused_is_seen_after_the_close() {
 #[test]
 fn a_close_wakes() {
     model(|| {
-        let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false), false));
+        let ready = open_queue();
         let closer = thread::spawn({
-            let wait_queue = Arc::clone(&wait_queue);
-            move || wait_queue.close()
+            let ready = ready.clone();
+            move || ready.close()
         });
         let mut waiter = Waiter::default();
         let poll = |wake_target: &WakeTarget<'_>| {
-            let attempt = || wait_queue.word().is_closed().then_some(());
-            poll(&mut waiter, &wait_queue, wake_target.waker, attempt)
+            let attempt = || ready.word().is_closed().then_some(());
+            poll(&mut waiter, &ready, wake_target.waker, attempt)
         };
         assert!(block(Deadline::NEVER, poll).is_some());
         assert!(closer.join().unwrap());

@@ -4,11 +4,8 @@ use super::entries::WaiterKey;
 use super::record::Record;
 use super::waiter_list::WaiterList;
 use super::wake::{call, Wakers};
-use super::word::ModeWord;
-use crate::sync::{
-    barrier, lock, planted, step, swallow_panic, try_lock, weak, AtomicUsize, Mutex, Ordering,
-    SMALL,
-};
+use super::word::WaitWord;
+use crate::sync::{barrier, lock, swallow_panic, try_lock, weak, AtomicUsize, Mutex, Ordering};
 use crossbeam_utils::CachePadded;
 use std::task::Waker;
 
@@ -25,46 +22,33 @@ pub(crate) struct WaitQueue {
 
 /// Methods for publishers.
 impl WaitQueue {
-    /// `may_gather`: whether waiters may come that keep what they have obtained so far.
-    pub(crate) fn new(standing: ModeWord, may_gather: bool) -> Self {
+    /// `flags`: those of the owner. `may_gather`: whether waiters may come that keep what they have obtained so far.
+    pub(crate) fn new(flags: WaitWord, may_gather: bool) -> Self {
         barrier::prepare();
-        let armed = match barrier::is_asymmetric() {
-            true => 0,
-            // Models set `NOTIFY_ENDS` themselves where they need it.
-            false if SMALL => ModeWord::ARMED,
-            false => ModeWord::ARMED | ModeWord::NOTIFY_ENDS,
+        let armed = if barrier::is_asymmetric() {
+            0
+        } else {
+            WaitWord::ARMED
         };
         Self {
-            word: CachePadded::new(AtomicUsize::new(standing.0 | armed)),
+            word: CachePadded::new(AtomicUsize::new(flags.0 | armed)),
             list: Mutex::new(WaiterList::new(may_gather)),
             idle: AtomicUsize::new(0),
         }
     }
 
-    /// Records that the queue has a capacity.
-    pub(crate) fn set_bounded(&self) {
-        self.set(&lock(&self.list), ModeWord::BOUNDED);
-    }
-
-    /// Makes pops check more than the shards from now on.
-    pub(crate) fn slow_pops(&self) {
-        if !self.word().slows_pops() {
-            self.set(&lock(&self.list), ModeWord::SLOW_POPS);
-        }
-    }
-
     #[inline]
-    pub(crate) fn word(&self) -> ModeWord {
+    pub(crate) fn word(&self) -> WaitWord {
         // ORDERING: Relaxed; a hint, or a load behind a barrier.
-        ModeWord(self.word.load(Ordering::Relaxed))
+        WaitWord(self.word.load(Ordering::Relaxed))
     }
 
     /// The word, loaded after what this thread stored before. Pairs with the barriers of [`WaitQueue::enter`],
-    /// [`WaitQueue::wait_again`] and [`WaitQueue::close`].
+    /// [`WaitQueue::wait_again`] and [`WaitQueue::announce`].
     ///
-    /// If the wait queue is not armed, the waiter's or closer's barrier is heavy and comes later.
+    /// If the wait queue is not armed, the other side's barrier is heavy and comes later.
     #[inline]
-    pub(crate) fn fenced_word(&self) -> ModeWord {
+    pub(crate) fn fenced_word(&self) -> WaitWord {
         barrier::compiler();
         let word = self.word();
         if !word.is_armed() {
@@ -74,13 +58,12 @@ impl WaitQueue {
         self.word()
     }
 
-    /// Whether the queue is open, seen after what this thread stored before. False if only [`WaitQueue::fenced_word`] can
-    /// say it.
+    /// The word, loaded after what this thread stored before; `None` if only [`WaitQueue::fenced_word`] can say it.
     #[inline]
-    pub(crate) fn is_surely_open(&self) -> bool {
+    pub(crate) fn unarmed_word(&self) -> Option<WaitWord> {
         barrier::compiler();
         let word = self.word();
-        !word.is_armed() && !word.is_closed()
+        (!word.is_armed()).then_some(word)
     }
 
     /// Whether what was published just now requires no notification.
@@ -103,48 +86,11 @@ impl WaitQueue {
         self.notify_slowly(count);
     }
 
-    /// Wakes waiters for `count` items that a transaction published when it ended. Returns whether others
-    /// await the end itself.
-    #[inline]
-    #[must_use = "those that wait for the queue to be idle or drained must be notified"]
-    pub(crate) fn notify_end(&self, count: usize) -> bool {
-        planted!("waitqueue.ends-unsaid", return false);
-        barrier::compiler();
-        !self.word().ends_need_no_notify() && self.notify_end_slowly(count)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn notify_end_slowly(&self, count: usize) -> bool {
-        let word = self.notify_slowly(count);
-        word.notifies_ends() || word.is_closed() && word.waiting() > 0
-    }
-
-    /// The word after an item was taken for good just now. Pairs with the heavy barriers of [`WaitQueue::close`] and
-    /// [`WaitQueue::begin_notifying_ends`].
-    #[inline]
-    pub(crate) fn word_after_pop(&self) -> ModeWord {
-        barrier::compiler();
-        self.word()
-    }
-
-    /// Makes ends of transactions and committed pops notify the waiters for the queue to be idle from now on. What other
-    /// threads did before they could see the flag is visible afterwards.
-    ///
-    /// Under the lock, as in `arm`, so that a thread that finds the flag set knows that the heavy barrier is done.
-    pub(crate) fn begin_notifying_ends(&self) {
-        let list = lock(&self.list);
-        if !self.word().notifies_ends() {
-            self.set(&list, ModeWord::NOTIFY_ENDS);
-            barrier::heavy_against_compiler("waitqueue.notify-ends");
-        }
-    }
-
     /// Wakes waiters for `count` published things, and returns the word as it is then.
     ///
     /// Where there is a waiter, the lock serves as the fence: who enters or closes later sees what was published before.
     #[inline(always)] // the push to a waiting task
-    pub(crate) fn notify_slowly(&self, count: usize) -> ModeWord {
+    pub(crate) fn notify_slowly(&self, count: usize) -> WaitWord {
         if count == 0 || self.word().waiting() == 0 {
             let word = self.fenced_word();
             if word.is_idle() {
@@ -170,7 +116,7 @@ impl WaitQueue {
         if idle >= IDLE && barrier::is_asymmetric() {
             if let Some(list) = try_lock(&self.list) {
                 if self.word().is_idle() {
-                    self.clear(&list, ModeWord::ARMED);
+                    self.clear(&list, WaitWord::ARMED);
                 }
             }
         }
@@ -234,6 +180,13 @@ impl WaitQueue {
         }
     }
 
+    /// Wakes all waiters, if there are any. The caller has passed a barrier, such as that of [`WaitQueue::fenced_word`].
+    pub(crate) fn wake_all_if_any(&self) {
+        if self.word().waiting() > 0 {
+            self.wake_all();
+        }
+    }
+
     /// Wakes all waiters, if there are any, after something that they depend on has changed.
     pub(crate) fn wake_all_waiting(&self) {
         if self.fenced_word().waiting() > 0 {
@@ -250,12 +203,27 @@ impl WaitQueue {
         self.write(list, self.word().flags());
     }
 
-    /// Sets a flag, and returns the previous word.
-    #[inline]
-    fn set(&self, list: &WaiterList, flag: usize) -> ModeWord {
-        let before = self.word();
-        self.write(list, before.flags() | flag);
-        before
+    /// Sets flags of the owner.
+    pub(crate) fn set(&self, flags: usize) {
+        let list = lock(&self.list);
+        self.write(&list, self.word().flags() | flags);
+    }
+
+    /// Sets a flag of the owner, unless it is set: returns false then. What other threads did before they could see it is
+    /// visible afterwards; then the flags `done` are set.
+    ///
+    /// Under the lock, as in `arm`, so that a thread that finds the flag set knows that the heavy barrier is done.
+    pub(crate) fn announce(&self, flag: usize, done: usize, barrier: &'static str) -> bool {
+        let list = lock(&self.list);
+        let flags = self.word().flags();
+        if flags & flag != 0 {
+            return false;
+        }
+        let flags = flags | flag | WaitWord::ARMED;
+        self.write(&list, flags);
+        barrier::heavy_against_compiler(barrier);
+        self.write(&list, flags | done);
+        true
     }
 
     fn clear(&self, list: &WaiterList, flag: usize) {
@@ -263,8 +231,8 @@ impl WaitQueue {
     }
 
     #[inline]
-    fn write(&self, list: &WaiterList, flags: usize) -> ModeWord {
-        let word = list.shown().with(ModeWord(flags));
+    fn write(&self, list: &WaiterList, flags: usize) -> WaitWord {
+        let word = list.shown().with(WaitWord(flags));
         // ORDERING: Release; pairs with the barrier of `waitqueue.seal-early`: a popper that sees `CLOSED` sees what was
         // published by those who had the lock before. Otherwise Relaxed: written under the lock, and a load without the
         // lock has a barrier that pairs with the one in `arm`.
@@ -284,7 +252,7 @@ impl WaitQueue {
     /// Adds a waiter, and returns the word, and how many are being served: if none is, it must attempt again before it
     /// sleeps.
     #[inline(always)] // the wait of a task
-    pub(super) fn enter(&self, key: WaiterKey, waker: Waker, gathers: bool) -> (ModeWord, usize) {
+    pub(super) fn enter(&self, key: WaiterKey, waker: Waker, gathers: bool) -> (WaitWord, usize) {
         let mut list = lock(&self.list);
         let serving = list.enter(key, waker, gathers);
         (self.arm(&list), serving)
@@ -295,11 +263,11 @@ impl WaitQueue {
     ///
     /// Under the lock, so that a thread that finds the wait queue armed knows that the heavy barrier is done.
     #[inline]
-    fn arm(&self, list: &WaiterList) -> ModeWord {
+    fn arm(&self, list: &WaiterList) -> WaitWord {
         // ORDERING: Relaxed; an approximate count suffices.
         self.idle.store(0, Ordering::Relaxed);
         let before = self.word();
-        let word = self.write(list, before.flags() | ModeWord::ARMED);
+        let word = self.write(list, before.flags() | WaitWord::ARMED);
         if before.is_armed() {
             barrier::full("waitqueue.arm");
         } else {
@@ -330,7 +298,7 @@ impl WaitQueue {
     }
 
     /// Lets a waiter that was woken in vain wait again, at its old position. It must attempt once more. Returns the word.
-    pub(super) fn wait_again(&self, key: WaiterKey, waker: Waker) -> ModeWord {
+    pub(super) fn wait_again(&self, key: WaiterKey, waker: Waker) -> WaitWord {
         let mut list = lock(&self.list);
         list.wait_again(key, waker);
         self.arm(&list)
@@ -378,48 +346,6 @@ impl WaitQueue {
     }
 }
 
-/// Closing.
-impl WaitQueue {
-    /// Refuses pushes from now on; returns whether they were not refused before.
-    pub(crate) fn close(&self) -> bool {
-        let list = lock(&self.list);
-        if self.set(&list, ModeWord::CLOSED).is_closed() {
-            return false;
-        }
-        // ORDERING: Relaxed; an approximate count suffices.
-        self.idle.store(0, Ordering::Relaxed);
-        self.set(&list, ModeWord::ARMED);
-        // Heavy even where the wait queue is armed already: pops read the word behind a compiler barrier alone.
-        barrier::heavy_against_compiler("waitqueue.close");
-        self.set(&list, ModeWord::SEALED);
-        drop(list);
-        step!("waitqueue.closes-unsaid", self.wake_all());
-        true
-    }
-
-    /// Makes every push that began before the close visible.
-    pub(crate) fn seal(&self) {
-        if self.word().is_sealed() {
-            // Pairs with the barrier of `close`, which came before the flag.
-            barrier::full("waitqueue.seal");
-        } else {
-            barrier::heavy_against_compiler("waitqueue.seal-early");
-        }
-    }
-
-    /// Records that nothing is left, and nothing can become ready.
-    pub(crate) fn set_drained(&self) {
-        self.set(&lock(&self.list), ModeWord::DRAINED);
-    }
-
-    /// Wakes all waiters, if there are any. The caller has passed a barrier, such as that of [`WaitQueue::fenced_word`].
-    pub(crate) fn wake_all_if_any(&self) {
-        if self.word().waiting() > 0 {
-            self.wake_all();
-        }
-    }
-}
-
 #[cold]
 #[inline(never)]
 fn pass_first_barrier() {
@@ -428,7 +354,7 @@ fn pass_first_barrier() {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{barrier, lock, ModeWord, WaitQueue, Waker, IDLE};
+    use super::{barrier, lock, WaitQueue, WaitWord, Waker, IDLE};
     use std::sync::Arc;
     use std::task::Wake;
 
@@ -440,7 +366,7 @@ mod tests {
 
     /// A wait queue that was armed by a waiter that has left.
     fn armed() -> WaitQueue {
-        let wait_queue = WaitQueue::new(ModeWord::standing(false, false), false);
+        let wait_queue = WaitQueue::new(WaitWord::default(), false);
         let record = wait_queue.new_record();
         wait_queue.enter(record.key, Waker::from(Arc::new(NoopWaker)), false);
         wait_queue.leave(record.key, false);
@@ -450,7 +376,7 @@ mod tests {
 
     #[test]
     fn who_has_left_without_the_lock_is_passed() {
-        let wait_queue = WaitQueue::new(ModeWord::standing(false, false), false);
+        let wait_queue = WaitQueue::new(WaitWord::default(), false);
         let [first, second] = [(); 2].map(|()| wait_queue.new_record());
         for record in [&first, &second] {
             wait_queue.enter(record.key, Waker::from(Arc::new(NoopWaker)), false);

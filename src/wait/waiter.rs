@@ -2,7 +2,7 @@
 
 use super::record::Record;
 use super::wait_queue::WaitQueue;
-use super::word::ModeWord;
+use super::word::WaitWord;
 use crate::sync::planted;
 use std::ops::DerefMut;
 use std::task::{Poll, Waker};
@@ -95,7 +95,7 @@ impl Waiter {
         kind: WaitKind,
         waker: &Waker,
         spare: impl Fn(&C, usize) -> bool,
-        is_vain: impl Fn(&C, Option<ModeWord>) -> bool,
+        is_vain: impl Fn(&C, Option<WaitWord>) -> bool,
         mut attempt: impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R> {
         let poll = Attempt {
@@ -127,7 +127,7 @@ impl Waiter {
     /// Enters the wait queue, and returns its word, and how many waiters are being served: if none is, it must attempt
     /// again before it sleeps.
     #[inline(always)] // the wait of a task
-    fn enter(&mut self, wait_queue: &WaitQueue, waker: Waker, gathers: bool) -> (ModeWord, usize) {
+    fn enter(&mut self, wait_queue: &WaitQueue, waker: Waker, gathers: bool) -> (WaitWord, usize) {
         let own = self.record.get_or_insert_with(|| wait_queue.new_record());
         let entered = wait_queue.enter(own.key, waker, gathers);
         self.waits = true;
@@ -141,7 +141,7 @@ impl Waiter {
     }
 
     /// Waits again at its old position, after it was woken in vain. Returns the word.
-    fn wait_again(&self, wait_queue: &WaitQueue, waker: Waker) -> ModeWord {
+    fn wait_again(&self, wait_queue: &WaitQueue, waker: Waker) -> WaitWord {
         match &self.record {
             Some(own) => wait_queue.wait_again(own.key, waker),
             None => wait_queue.word(),
@@ -214,7 +214,7 @@ impl<S, E> Attempt<'_, S, E> {
     ) -> Poll<R>
     where
         S: Fn(&C, usize) -> bool,
-        E: Fn(&C, Option<ModeWord>) -> bool,
+        E: Fn(&C, Option<WaitWord>) -> bool,
     {
         if !(self.is_vain)(user, None) && !user.waiter(self.wanted).1.word().is_serving() {
             if let Some(result) = attempt(user) {
@@ -238,7 +238,7 @@ impl<S, E> Attempt<'_, S, E> {
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R>
     where
-        E: Fn(&C, Option<ModeWord>) -> bool,
+        E: Fn(&C, Option<WaitWord>) -> bool,
     {
         if let Some(result) = attempt(user) {
             let (waiter, wait_queue) = user.waiter(self.wanted);
@@ -257,11 +257,11 @@ impl<S, E> Attempt<'_, S, E> {
     fn attempt_again<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,
-        word: ModeWord,
+        word: WaitWord,
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R>
     where
-        E: Fn(&C, Option<ModeWord>) -> bool,
+        E: Fn(&C, Option<WaitWord>) -> bool,
     {
         if (self.is_vain)(user, Some(word)) {
             return Poll::Pending;

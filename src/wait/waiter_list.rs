@@ -2,7 +2,7 @@
 
 use super::entries::{Arrival, Entries, Service, WaiterKey};
 use super::record::Record;
-use super::word::ModeWord;
+use super::word::WaitWord;
 use crate::sync::{planted, step};
 use std::mem;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct WaiterList {
     /// The first waiter that is not woken yet.
     next: Option<WaiterKey>,
     /// What the word shows of the list: the number of waiters that are not woken yet, and whether any is being served.
-    shown: ModeWord,
+    shown: WaitWord,
     arrivals: Arrival,
     /// The number of waiters that are being served.
     serving: usize,
@@ -135,7 +135,7 @@ impl WaiterList {
     }
 
     #[inline]
-    pub(super) fn shown(&self) -> ModeWord {
+    pub(super) fn shown(&self) -> WaitWord {
         self.shown
     }
 

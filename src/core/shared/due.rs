@@ -8,10 +8,32 @@ use crate::policy::{Envelope, Policies};
 use crate::raw::Vacant;
 use crate::sync::{planted, step, thread};
 use crate::time::NEVER;
-use crate::Reason;
-use std::time::Instant;
+use crate::{Pace, Reason};
+use std::time::{Duration, Instant};
 
 impl<T, O: Order<T>> Shared<T, O> {
+    /// Delays an item. Its holder counts it as aborted afterwards.
+    pub(crate) fn delay(
+        &self,
+        envelope: Envelope<T, O>,
+        failed: Failed<StoredOf<T, O>>,
+        now: u64,
+        delay: Duration,
+    ) {
+        self.ready.slow_pops();
+        self.policies.delay(envelope, failed, now, delay);
+    }
+
+    pub(crate) fn pause(&self) {
+        self.ready.slow_pops();
+        self.gate.pause();
+    }
+
+    pub(crate) fn set_pace(&self, pace: Pace) {
+        self.ready.slow_pops();
+        self.policies.set_pace(pace);
+    }
+
     /// Puts items at the head, in their order, and returns their number. Their holder counts them as aborted afterwards.
     pub(crate) fn put_at_head<I>(&self, entries: I) -> usize
     where

@@ -8,6 +8,7 @@ pub(crate) mod restore;
 mod stats;
 
 use crate::bound::Room;
+use crate::core::mode::{ModeWord, Ready};
 use crate::core::settings::Settings;
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
 use crate::policy::dead::Overflow;
@@ -17,7 +18,7 @@ use crate::policy::Policies;
 use crate::rate::Gate;
 use crate::raw::{ByProof, Remainder, Shards, Shareable, Stored};
 use crate::sync::defer;
-use crate::wait::{DueTimer, ModeWord, WaitQueue};
+use crate::wait::{DueTimer, WaitQueue, WaitWord};
 use crate::{PopError, PushError};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub(crate) struct Shared<T, O: Order<T>> {
     shards: Arc<ShardsOf<T, O>>,
     /// The source of items, if they are not taken from the shards directly.
     pub(crate) source: ByProof<O::Source>,
+    /// The wait queue for items, and the mode of the queue.
+    ready: Ready,
     room: Option<Arc<Room>>,
     /// The wait queue for the queue to be idle.
     idle: WaitQueue,
@@ -58,29 +61,29 @@ impl<T, O: Order<T>> Shared<T, O> {
         };
         let shards = Arc::new(Shards::new(timed).with_stickiness(stickiness));
         let slow_pops = timed || Self::SORTS || settings.slows_pops();
-        let word = ModeWord::standing(timed || Self::SORTS, slow_pops);
-        let ready = Arc::new(WaitQueue::new(word, false));
+        let bounded = settings.capacity.is_some();
+        let mode = ModeWord::new(bounded, timed || Self::SORTS, slow_pops);
+        let ready = Ready::new(mode);
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
         let due_timer = DueTimer::new(
             time.clone(),
-            Arc::clone(&ready),
+            Arc::clone(ready.wait_queue()),
             // An item whose lease expires may become a dead letter.
             room.clone()
                 .filter(|_| Policies::<T, O>::LEASES)
                 .map(|room| room as _),
         );
         let source = ByProof::new(O::source(order, &shards, &due_timer), proof);
-        if room.is_some() {
-            ready.set_bounded();
-        }
-        settings.pace.join(&ready);
+        settings.pace.join(ready.wait_queue());
+        let for_items = Arc::clone(ready.wait_queue());
         Self {
             shards,
             source,
+            ready,
             room,
-            idle: WaitQueue::new(ModeWord::standing(false, false), false),
+            idle: WaitQueue::new(WaitWord::default(), false),
             policies: Policies {
-                ready,
+                ready: for_items,
                 time,
                 due_timer,
                 gate: Gate::new(settings.pace, settings.max_held),
@@ -99,7 +102,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     #[inline]
-    pub(crate) fn ready(&self) -> &Arc<WaitQueue> {
+    pub(crate) fn ready(&self) -> &Ready {
         &self.ready
     }
 
@@ -128,7 +131,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: T,
         register: impl FnOnce(&T) -> Option<PushMetaOf<T, O>>,
     ) -> Result<(), PushError<T>> {
-        let ready = &*self.ready;
+        let ready = &self.ready;
         if ready.word().is_closed() {
             return Err(PushError::Closed(item));
         }

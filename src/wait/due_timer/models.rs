@@ -3,7 +3,7 @@
 use super::DueTimer;
 use crate::sync::model::model;
 use crate::time::Time;
-use crate::wait::{Alone, ModeWord, WaitKind, WaitQueue, Waiter, Wanted};
+use crate::wait::{Alone, WaitKind, WaitQueue, WaitWord, Waiter, Wanted};
 use crate::ManualClock;
 use loom::thread;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ impl Wake for Bell {
 /// A due timer, its clock, and a bell that waits in its wait queue.
 fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     let (clock, bell) = (ManualClock::new(), Arc::new(Bell::default()));
-    let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false), false));
+    let wait_queue = Arc::new(WaitQueue::new(WaitWord::default(), false));
     let due_timer = DueTimer::new(
         Time::of(Arc::new(clock.clone())),
         Arc::clone(&wait_queue),

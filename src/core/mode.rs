@@ -1,0 +1,257 @@
+//! The mode of a queue, and its life from open to closed and drained: flags in the word of its wait queue for items, so
+//! that a push and a pop read one word.
+//!
+//! `close` sets `CLOSED`, passes a heavy barrier, and sets `SEALED`: each push that began before has been published then, or
+//! sees the flag. A pop that finds nothing [seals](Ready::seal) and looks again before it says that the queue is drained.
+
+use crate::sync::{barrier, planted, step, SMALL};
+use crate::wait::{WaitQueue, WaitWord};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The mode of a queue, and those that wait for its items.
+///
+/// | flag | meaning | set |
+/// |---|---|---|
+/// | `BOUNDED` | the queue has a capacity | initially |
+/// | `REGISTERED` | items have metadata, which pushes determine | initially |
+/// | `SLOW_POPS` | pops check more than the shards | initially, or before the first item is delayed |
+/// | `NOTIFY_ENDS` | ends of transactions and pops notify the waiters for the queue to be idle | by the first of these; initially where barriers are symmetric |
+/// | `CLOSED` | pushes are refused | by `close` |
+/// | `SEALED` | the heavy barrier of `close` is done | by `close` |
+/// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found this |
+#[derive(Clone, Copy)]
+pub(crate) struct ModeWord(WaitWord);
+
+const BOUNDED: usize = WaitWord::quiet(0);
+const REGISTERED: usize = WaitWord::quiet(1);
+const SLOW_POPS: usize = WaitWord::quiet(2);
+const NOTIFY_ENDS: usize = WaitWord::quiet(3);
+const CLOSED: usize = WaitWord::loud(0);
+const SEALED: usize = WaitWord::loud(1);
+const DRAINED: usize = WaitWord::loud(2);
+
+impl ModeWord {
+    /// The word of a queue, or a handle, with these properties.
+    pub(crate) fn new(bounded: bool, registered: bool, slow_pops: bool) -> Self {
+        let flag = |set: bool, flag: usize| if set { flag } else { 0 };
+        let slow_pops = flag(slow_pops, SLOW_POPS);
+        Self(WaitWord::of(
+            flag(bounded, BOUNDED) | flag(registered, REGISTERED) | slow_pops,
+        ))
+    }
+
+    /// The word with the flags of another one.
+    #[inline]
+    pub(super) fn with(self, flags: Self) -> Self {
+        Self(self.0.with(flags.0))
+    }
+
+    #[inline]
+    fn has(self, flags: usize) -> bool {
+        self.0.among(flags) != 0
+    }
+
+    /// Whether a caller has waited for the queue to be idle.
+    #[inline]
+    pub(super) fn notifies_ends(self) -> bool {
+        self.has(NOTIFY_ENDS)
+    }
+
+    /// Whether somebody may wait for the end of a transaction or of a pop, and not only for what it publishes: a caller has
+    /// waited for the queue to be idle, or the queue is closed, and its waiters wait for it to be drained.
+    #[inline]
+    pub(super) fn awaits_ends(self) -> bool {
+        self.has(NOTIFY_ENDS | CLOSED)
+    }
+
+    /// Whether a pop has to release a permit, or its end may be awaited.
+    #[inline]
+    pub(super) fn has_work_after_pop(self) -> bool {
+        self.has(BOUNDED | NOTIFY_ENDS | CLOSED)
+    }
+
+    /// The number of waiters for items that are not woken yet.
+    pub(crate) fn waiting(self) -> usize {
+        self.0.waiting()
+    }
+
+    #[inline]
+    pub(crate) fn is_serving(self) -> bool {
+        self.0.is_serving()
+    }
+
+    #[inline]
+    pub(crate) fn is_closed(self) -> bool {
+        self.has(CLOSED)
+    }
+
+    pub(super) fn is_drained(self) -> bool {
+        self.has(DRAINED)
+    }
+
+    /// Whether a pop cannot take the fast path.
+    #[inline]
+    pub(crate) fn slows_pop(self) -> bool {
+        self.has(REGISTERED | SLOW_POPS | CLOSED | WaitWord::SERVING)
+    }
+
+    /// Whether items need permits.
+    #[inline]
+    pub(super) fn is_bounded(self) -> bool {
+        self.has(BOUNDED)
+    }
+
+    /// Whether a push cannot take the fast path.
+    #[inline]
+    pub(super) fn slows_push(self) -> bool {
+        self.has(BOUNDED | REGISTERED | CLOSED)
+    }
+
+    /// Whether a pop has to release a permit, and nothing else.
+    #[inline]
+    pub(super) fn is_only_bounded(self) -> bool {
+        self.0.among(BOUNDED | CLOSED | SLOW_POPS) == BOUNDED
+    }
+
+    /// Whether pops check more than the shards.
+    #[inline]
+    pub(super) fn slows_pops(self) -> bool {
+        self.has(SLOW_POPS)
+    }
+}
+
+impl From<WaitWord> for ModeWord {
+    #[inline]
+    fn from(word: WaitWord) -> Self {
+        Self(word)
+    }
+}
+
+impl fmt::Debug for ModeWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModeWord")
+            .field("waiting", &self.waiting())
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The wait queue for items, with the mode of the queue in its word.
+#[derive(Clone)]
+pub(crate) struct Ready(Arc<WaitQueue>);
+
+impl Ready {
+    pub(crate) fn new(mode: ModeWord) -> Self {
+        barrier::prepare();
+        let mut mode = mode.0;
+        // Models begin to notify ends where they need it.
+        if !SMALL && !barrier::is_asymmetric() {
+            mode = mode.with(WaitWord::of(NOTIFY_ENDS));
+        }
+        Self(Arc::new(WaitQueue::new(mode, false)))
+    }
+
+    pub(super) fn wait_queue(&self) -> &Arc<WaitQueue> {
+        &self.0
+    }
+
+    #[inline]
+    pub(crate) fn word(&self) -> ModeWord {
+        self.0.word().into()
+    }
+
+    /// See [`WaitQueue::fenced_word`].
+    #[inline]
+    pub(crate) fn fenced_word(&self) -> ModeWord {
+        self.0.fenced_word().into()
+    }
+
+    /// Whether the queue is open, seen after what this thread stored before. False if only [`Ready::fenced_word`] can say
+    /// it.
+    #[inline]
+    pub(super) fn is_surely_open(&self) -> bool {
+        let word = self.0.unarmed_word();
+        word.is_some_and(|word| !ModeWord(word).is_closed())
+    }
+
+    /// Wakes waiters for `count` published items, and returns the word as it is then.
+    #[inline(always)] // the push to a waiting task
+    pub(crate) fn notify_slowly(&self, count: usize) -> ModeWord {
+        self.0.notify_slowly(count).into()
+    }
+
+    /// Wakes waiters for `count` items that a transaction published when it ended. Returns whether others
+    /// await the end itself.
+    #[inline]
+    #[must_use = "those that wait for the queue to be idle or drained must be notified"]
+    pub(super) fn notify_end(&self, count: usize) -> bool {
+        planted!("waitqueue.ends-unsaid", return false);
+        let word = self.word_after_pop().0;
+        !word.has_only(BOUNDED | REGISTERED | SLOW_POPS) && self.notify_end_slowly(count)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn notify_end_slowly(&self, count: usize) -> bool {
+        let word = self.notify_slowly(count);
+        word.notifies_ends() || word.is_closed() && word.waiting() > 0
+    }
+
+    /// The word after an item was taken for good just now. Pairs with the heavy barriers of [`Ready::close`] and
+    /// [`Ready::begin_notifying_ends`].
+    #[inline]
+    pub(super) fn word_after_pop(&self) -> ModeWord {
+        barrier::compiler();
+        self.word()
+    }
+
+    /// Makes pops check more than the shards from now on.
+    pub(super) fn slow_pops(&self) {
+        if !self.word().slows_pops() {
+            self.0.set(SLOW_POPS);
+        }
+    }
+
+    /// Makes ends of transactions and committed pops notify the waiters for the queue to be idle from now on. What other
+    /// threads did before they could see the flag is visible afterwards.
+    pub(super) fn begin_notifying_ends(&self) {
+        self.0.announce(NOTIFY_ENDS, 0, "waitqueue.notify-ends");
+    }
+
+    /// Refuses pushes from now on; returns whether they were not refused before.
+    pub(crate) fn close(&self) -> bool {
+        // The barrier is heavy even where the wait queue is armed already: pops read the word behind a compiler barrier
+        // alone.
+        let closes = self.0.announce(CLOSED, SEALED, "waitqueue.close");
+        if closes {
+            step!("waitqueue.closes-unsaid", self.0.wake_all());
+        }
+        closes
+    }
+
+    /// Makes every push that began before the close visible.
+    pub(crate) fn seal(&self) {
+        if self.word().has(SEALED) {
+            // Pairs with the barrier of `close`, which came before the flag.
+            barrier::full("waitqueue.seal");
+        } else {
+            barrier::heavy_against_compiler("waitqueue.seal-early");
+        }
+    }
+
+    /// Records that nothing is left, and nothing can become ready.
+    pub(super) fn set_drained(&self) {
+        self.0.set(DRAINED);
+    }
+}
+
+impl Deref for Ready {
+    type Target = WaitQueue;
+
+    #[inline]
+    fn deref(&self) -> &WaitQueue {
+        &self.0
+    }
+}
