@@ -9,6 +9,14 @@ use crate::raw::{HeldPosition, Stored, Unborrowed};
 use crate::sync::{defer_with, planted, step};
 use std::mem;
 
+/// The result of a commit.
+pub(crate) struct Ended<T, O: Order<T>> {
+    /// How many held items are the caller's now.
+    pub(crate) taken: usize,
+    /// The copies of the leased items, for the caller to drop: their destructors are user code.
+    pub(crate) copies: Option<Copies<StoredOf<T, O>>>,
+}
+
 /// Aborts.
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
@@ -17,8 +25,8 @@ impl<T, O: Order<T>> Local<T, O> {
         let dead = self.reroute_failed(cause, unborrowed);
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
-        planted!("end.frees-held", self.end_permits(held, 0));
-        self.end_permits(dead, 0);
+        planted!("end.frees-held", self.permits.end(held, 0));
+        self.permits.end(dead, 0);
         self.deliveries.aborted(&self.shared);
         step!("end.aborts-unsaid", self.notify_end(held));
         if dead > 0 {
@@ -30,12 +38,6 @@ impl<T, O: Order<T>> Local<T, O> {
         // Runs also if a destructor panics.
         let _staged = defer_with(self, |local| local.drop_staged());
         drop(removed);
-    }
-
-    /// Settles the permits of a transaction.
-    #[inline]
-    fn end_permits(&mut self, freed: usize, published: usize) {
-        self.permits.end(freed, published);
     }
 
     /// Drops the staged items.
@@ -58,30 +60,37 @@ impl<T, O: Order<T>> Local<T, O> {
 
 /// Commits.
 impl<T, O: Order<T>> CellOf<T, O> {
-    /// Commits without notifying waiters, which [`Local::wake_for`] does.
+    /// Commits, and ends the transaction.
     #[inline(always)] // a few stores
-    pub(crate) fn commit(&mut self) -> CommitCounts {
+    pub(crate) fn commit(&mut self) -> Ended<T, O> {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
         let (published, freed) = local.endpoint.commit(&unborrowed);
-        CommitCounts { published, freed }
+        self.end_commit(CommitCounts { published, freed })
     }
 
-    /// The counts of [`commit_together`](crate::raw::commit_together) in this queue.
-    pub(crate) fn concluded(&mut self) -> CommitCounts {
-        mem::take(&mut self.get_mut().concluded)
+    /// Ends the transaction after [`commit_together`](crate::raw::commit_together).
+    pub(crate) fn end_concluded(&mut self) -> Ended<T, O> {
+        let counts = mem::take(&mut self.get_mut().concluded);
+        self.end_commit(counts)
     }
 
-    /// Aborts for a reason other than that the transaction is dropped.
-    pub(crate) fn abort_for(&mut self, cause: &Cause) {
-        self.end_forgotten();
-        let (local, unborrowed) = self.whole();
-        local.abort_for(cause, &unborrowed);
+    /// What follows a commit, whose items are visible and taken by now. Nothing here panics: the caller can still give out
+    /// what was taken.
+    #[inline(always)] // as above
+    fn end_commit(&mut self, counts: CommitCounts) -> Ended<T, O> {
+        let local = self.get_mut();
+        local.wake_for(counts);
+        let is_guarded = local.deliveries.are_guarded();
+        Ended {
+            taken: counts.freed,
+            copies: is_guarded.then(|| self.end_guarded(counts.freed > 0)),
+        }
     }
 
-    /// Does what the end of a [guarded](crate::policy::Deliveries::are_guarded) transaction involves after its commit. Returns the copies of
-    /// leased items, whose destructors are user code.
-    pub(crate) fn end_guard(&mut self, held_any: bool) -> Copies<StoredOf<T, O>> {
+    /// The part of the options and of the order, after waiters were notified: it depends on nothing that they do.
+    #[cold]
+    fn end_guarded(&mut self, held_any: bool) -> Copies<StoredOf<T, O>> {
         let (local, unborrowed) = self.whole();
         local.retire_held(&unborrowed);
         let copies = local.deliveries.committed(&local.shared);
@@ -89,6 +98,13 @@ impl<T, O: Order<T>> CellOf<T, O> {
             local.deliveries.ended(&local.shared);
         }
         copies
+    }
+
+    /// Aborts for a reason other than that the transaction is dropped.
+    pub(crate) fn abort_for(&mut self, cause: &Cause) {
+        self.end_forgotten();
+        let (local, unborrowed) = self.whole();
+        local.abort_for(cause, &unborrowed);
     }
 
     /// Takes out the next committed item.
@@ -119,11 +135,11 @@ impl<T, O: Order<T>> CellOf<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Wakes waiters for the items that the commit published and the room that it freed.
+    /// Wakes waiters for the room that the commit freed, and the items that it published.
     #[inline]
-    pub(crate) fn wake_for(&mut self, outcome: CommitCounts) {
-        self.end_permits(outcome.freed, outcome.published);
-        self.notify_end(outcome.published);
+    pub(super) fn wake_for(&mut self, CommitCounts { published, freed }: CommitCounts) {
+        self.permits.end(freed, published);
+        self.notify_end(published);
     }
 
     /// Records in the order that the held items are gone for good.

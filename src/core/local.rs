@@ -38,11 +38,11 @@ pub(crate) struct Local<T, O: Order<T>> {
 
 /// The counts of a commit, of which waiters are to be notified.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct CommitCounts {
+pub(super) struct CommitCounts {
     /// Staged items that became ready.
     pub(super) published: usize,
     /// Held items that are the caller's now.
-    pub(crate) freed: usize,
+    pub(super) freed: usize,
 }
 
 impl<T, O: Order<T>> Local<T, O> {

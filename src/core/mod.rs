@@ -7,7 +7,7 @@ pub(crate) mod admit;
 mod batch;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod costs;
-mod end;
+pub(crate) mod end;
 pub(crate) mod failed;
 pub(crate) mod local;
 pub(crate) mod mode;
@@ -23,4 +23,4 @@ mod take;
 mod visit;
 pub(crate) mod wait;
 
-pub(crate) use local::{CellOf, CommitCounts, Local};
+pub(crate) use local::{CellOf, Local};

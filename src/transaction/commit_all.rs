@@ -116,7 +116,6 @@ pub fn try_commit_all<C: Transactions>(mut transactions: C) -> Result<C::Taken, 
 pub trait Transactions: sealed::CommitAll {}
 
 pub(super) mod sealed {
-    use crate::core::CommitCounts;
     use crate::raw::Party;
     use crate::Expired;
 
@@ -142,10 +141,8 @@ pub(super) mod sealed {
         /// Ensures that nothing is taken back any more.
         fn close_leases(&mut self) -> Result<(), Expired>;
         fn party(&mut self) -> &mut dyn Party;
-        /// The items, after [`Party::conclude`], and the counts to be announced. Nothing is aborted any more.
-        fn into_taken(self) -> (Self::Taken, CommitCounts);
-        /// Wakes waiters for published items and freed room, and ends the leases.
-        fn finish(taken: &mut Self::Taken, outcome: CommitCounts) -> Self::Copies;
+        /// Ends the transaction after [`Party::conclude`]. Nothing is aborted any more.
+        fn into_taken(self) -> (Self::Taken, Self::Copies);
     }
 }
 
@@ -172,12 +169,7 @@ impl<M: Member> CommitAll for Vec<M> {
         // Dropped last, as below.
         let _decided = commit_together(&mut parties);
         drop(parties);
-        let concluded: Vec<_> = self.into_iter().map(M::into_taken).collect();
-        let finish = |(mut taken, outcome)| {
-            let copies = M::finish(&mut taken, outcome);
-            (taken, copies)
-        };
-        let (taken, copies): (_, Vec<_>) = concluded.into_iter().map(finish).unzip();
+        let (taken, copies): (_, Vec<_>) = self.into_iter().map(M::into_taken).unzip();
         drop(copies);
         taken
     }
@@ -204,8 +196,8 @@ macro_rules! tuples {
                 let ($(mut $tx,)+) = self;
                 // Dropped last: from here on nothing is aborted any more, even on panic.
                 let _decided = commit_together(&mut [$($tx.party()),+]);
-                $(let mut $tx = $tx.into_taken();)+
-                drop(($($member::finish(&mut $tx.0, $tx.1),)+));
+                $(let $tx = $tx.into_taken();)+
+                drop(($($tx.1,)+));
                 ($($tx.0,)+)
             }
         }

@@ -2,7 +2,7 @@
 
 use super::commit_all::sealed::{Committed, Member};
 use super::Transaction;
-use crate::core::CommitCounts;
+use crate::core::end::Ended;
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::{Copies, Lost};
 use crate::raw::Party;
@@ -64,27 +64,11 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
 
     /// Commits, when nothing can be taken back any more.
     #[inline(always)] // as above
-    fn conclude(mut self) -> Taken<'h, T, O> {
-        let local = self.open.cell_mut().get_mut();
-        if local.deliveries().are_guarded() {
-            return self.conclude_guarded();
-        }
-        self.end_by_commit()
-    }
-
-    #[inline(always)] // as above
-    fn end_by_commit(self) -> Taken<'h, T, O> {
+    fn conclude(self) -> Taken<'h, T, O> {
         let cell = self.open.close();
-        let outcome = cell.commit();
-        let mut taken = Taken::new(cell, outcome);
-        taken.wake_for(outcome);
-        taken
-    }
-
-    #[cold]
-    fn conclude_guarded(self) -> Taken<'h, T, O> {
-        let mut taken = self.end_by_commit();
-        drop(taken.end_guard());
+        let Ended { taken, copies } = cell.commit();
+        let taken = Taken::new(cell, taken);
+        drop(copies);
         taken
     }
 
@@ -159,7 +143,7 @@ impl<'h, T: 'h, O: Order<T> + 'h> Committed for Transaction<'h, T, O> {
 }
 
 impl<'h, T: 'h, O: Order<T> + 'h> Member for Transaction<'h, T, O> {
-    type Copies = Copies<StoredOf<T, O>>;
+    type Copies = Option<Copies<StoredOf<T, O>>>;
 
     fn close_leases(&mut self) -> Result<(), Expired> {
         self.close_leases()
@@ -171,13 +155,9 @@ impl<'h, T: 'h, O: Order<T> + 'h> Member for Transaction<'h, T, O> {
         cell
     }
 
-    fn into_taken(self) -> (Self::Taken, CommitCounts) {
+    fn into_taken(self) -> (Self::Taken, Self::Copies) {
         let cell = self.open.close();
-        let outcome = cell.concluded();
-        (Taken::new(cell, outcome), outcome)
-    }
-
-    fn finish(taken: &mut Self::Taken, outcome: CommitCounts) -> Self::Copies {
-        taken.finish(outcome)
+        let Ended { taken, copies } = cell.end_concluded();
+        (Taken::new(cell, taken), copies)
     }
 }

@@ -3,9 +3,9 @@
 use super::commit_all::sealed::{Committed, Member};
 use super::taken::OwnedTaken;
 use super::Transaction;
+use crate::core::end::Ended;
 use crate::core::failed::{Fate, NoRoom};
 use crate::core::pool::{CheckedOut, Home};
-use crate::core::CommitCounts;
 use crate::core::{CellOf, Local};
 use crate::item::Items;
 use crate::order::{Order, StoredOf};
@@ -253,13 +253,9 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     #[inline]
     fn conclude(mut self) -> OwnedTaken<T, O> {
         let mut cell = self.close();
-        let is_guarded = cell.get_mut().deliveries().are_guarded();
-        let outcome = cell.commit();
-        let mut taken = OwnedTaken::new(cell, outcome);
-        taken.wake_for(outcome);
-        if is_guarded {
-            drop(taken.end_guard());
-        }
+        let Ended { taken, copies } = cell.commit();
+        let taken = OwnedTaken::new(cell, taken);
+        drop(copies);
         taken
     }
 
@@ -367,7 +363,7 @@ impl<T, O: Order<T>> Committed for OwnedTransaction<T, O> {
 }
 
 impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
-    type Copies = Copies<StoredOf<T, O>>;
+    type Copies = Option<Copies<StoredOf<T, O>>>;
 
     fn close_leases(&mut self) -> Result<(), Expired> {
         self.opened.as_mut().expect(OPEN).tx.close_leases()
@@ -379,14 +375,10 @@ impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
         cell
     }
 
-    fn into_taken(mut self) -> (Self::Taken, CommitCounts) {
+    fn into_taken(mut self) -> (Self::Taken, Self::Copies) {
         let mut cell = self.close();
-        let outcome = cell.concluded();
-        (OwnedTaken::new(cell, outcome), outcome)
-    }
-
-    fn finish(taken: &mut Self::Taken, outcome: CommitCounts) -> Self::Copies {
-        taken.finish(outcome)
+        let Ended { taken, copies } = cell.end_concluded();
+        (OwnedTaken::new(cell, taken), copies)
     }
 }
 

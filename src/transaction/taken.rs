@@ -2,9 +2,7 @@
 
 use crate::core::pool::CheckedOut;
 use crate::core::CellOf;
-use crate::core::CommitCounts;
-use crate::order::{Order, StoredOf};
-use crate::policy::lease::Copies;
+use crate::order::Order;
 use crate::{Fifo, OwnedTransaction};
 use std::fmt;
 use std::iter::FusedIterator;
@@ -54,10 +52,10 @@ struct Remaining<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> {
 
 impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Remaining<T, O, P> {
     #[inline]
-    fn new(cell: P, outcome: CommitCounts) -> Self {
+    fn new(cell: P, len: usize) -> Self {
         Self {
             cell,
-            len: outcome.freed,
+            len,
             items: PhantomData,
         }
     }
@@ -67,23 +65,6 @@ impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Remaining<T, O, P> {
         let item = self.cell.take_out()?;
         self.len -= 1;
         Some(item)
-    }
-
-    /// Ends the leases of the items, emits events, and returns the copies.
-    fn end_guard(&mut self) -> Copies<StoredOf<T, O>> {
-        self.cell.end_guard(self.len > 0)
-    }
-
-    /// Wakes waiters for items that the commit published and room that it freed.
-    #[inline]
-    fn wake_for(&mut self, outcome: CommitCounts) {
-        self.cell.get_mut().wake_for(outcome);
-    }
-
-    /// Wakes waiters, emits events, and returns the copies of leased items.
-    fn finish(&mut self, outcome: CommitCounts) -> Copies<StoredOf<T, O>> {
-        self.wake_for(outcome);
-        self.end_guard()
     }
 }
 
@@ -98,14 +79,14 @@ impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Drop for Remaining<T, O
 
 impl<'h, T, O: Order<T>> Taken<'h, T, O> {
     #[inline]
-    pub(super) fn new(cell: &'h mut CellOf<T, O>, outcome: CommitCounts) -> Self {
-        Self(Remaining::new(cell, outcome))
+    pub(super) fn new(cell: &'h mut CellOf<T, O>, len: usize) -> Self {
+        Self(Remaining::new(cell, len))
     }
 }
 
 impl<T, O: Order<T>> OwnedTaken<T, O> {
-    pub(super) fn new(cell: CheckedOut<T, O>, outcome: CommitCounts) -> Self {
-        Self(Remaining::new(cell, outcome))
+    pub(super) fn new(cell: CheckedOut<T, O>, len: usize) -> Self {
+        Self(Remaining::new(cell, len))
     }
 
     /// Drops the remaining items, and begins the next transaction with the same handle.
@@ -126,24 +107,6 @@ impl<T, O: Order<T>> OwnedTaken<T, O> {
 
 macro_rules! iterate {
     ($($taken:ident<$($lifetime:lifetime,)? T, O>)+) => { $(
-        impl<T, O: Order<T>> $taken<$($lifetime,)? T, O> {
-            /// As [`Remaining::wake_for`].
-            #[inline]
-            pub(super) fn wake_for(&mut self, outcome: CommitCounts) {
-                self.0.wake_for(outcome);
-            }
-
-            /// As [`Remaining::end_guard`].
-            pub(super) fn end_guard(&mut self) -> Copies<StoredOf<T, O>> {
-                self.0.end_guard()
-            }
-
-            /// As [`Remaining::finish`].
-            pub(super) fn finish(&mut self, outcome: CommitCounts) -> Copies<StoredOf<T, O>> {
-                self.0.finish(outcome)
-            }
-        }
-
         impl<T, O: Order<T>> Iterator for $taken<$($lifetime,)? T, O> {
             type Item = T;
 
