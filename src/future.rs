@@ -17,7 +17,7 @@ pub use owned::{OwnedPop, OwnedPush, OwnedPushBatch};
 pub(crate) use pop_batch::AnyCell;
 pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
 
-use crate::core::admit::{Put, Register};
+use crate::core::put::{Put, Register};
 use crate::core::shared::Shared;
 use crate::core::wait::DONE;
 use crate::core::{CellOf, Local};

@@ -1,6 +1,6 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
-use crate::core::admit::Put;
+use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::order::Order;

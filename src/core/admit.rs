@@ -1,5 +1,6 @@
 //! Admission of pushes: the queue is open, and there is a permit for each item.
 
+use super::access::Put;
 use super::local::Local;
 use super::refusal::{Admission, Refusal};
 use super::shared::Shared;
@@ -7,15 +8,6 @@ use crate::order::Order;
 use crate::sync::defer_with;
 use crate::wait::WaitKind;
 use crate::PushError;
-
-/// When a pushed item becomes ready.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Put {
-    /// At once.
-    Publish,
-    /// When the transaction commits.
-    Stage,
-}
 
 /// Registers the nth item of a push, and returns its metadata without its time; `None`: there is no room for it.
 pub(crate) trait Register<T, O: Order<T>>:
@@ -108,18 +100,6 @@ impl<T, O: Order<T>> Local<T, O> {
         admit(self).or_else(|| closed.then_some(Err(Refusal::Full)))
     }
 
-    /// Whether the queue is closed to this push. A transaction may push while it holds something, unless all its items
-    /// have been reclaimed since, and the queue is already drained.
-    pub(super) fn is_refusing(&self, put: Put) -> bool {
-        let word = self.word();
-        word.is_closed() && (put == Put::Publish || self.held() == 0 || word.is_drained())
-    }
-
-    /// Whether the keys of some items have room for them, possibly since expired leases were taken back.
-    fn fits(&self, items: &[T]) -> bool {
-        self.shared.fits(items) || self.shared.reclaim() && self.shared.fits(items)
-    }
-
     /// Whether waiting for room may help: not if these items would not fit beside this transaction's staged ones in
     /// an otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the keys when it is woken.
     pub(crate) fn is_worth_waiting(&self, items: &[T]) -> bool {
@@ -128,21 +108,5 @@ impl<T, O: Order<T>> Local<T, O> {
         };
         let can_fit = self.staged() + items.len() <= room.capacity.limit();
         can_fit && (self.room_waiter.is_taken() || self.fits(items))
-    }
-
-    /// Takes a permit for one more item; returns whether there was one.
-    pub(super) fn take_permit(&mut self, put: Put) -> bool {
-        let (staged, held) = (self.staged(), self.held());
-        match put {
-            Put::Publish => self.permits.take_gathered_or_one(),
-            Put::Stage => self.permits.ensure_permit(staged, held),
-        }
-    }
-
-    /// Releases the permits that the transaction no longer needs.
-    #[inline]
-    pub(super) fn release(&mut self) {
-        let (staged, held) = (self.staged(), self.held());
-        self.permits.release(staged, held);
     }
 }

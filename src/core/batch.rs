@@ -1,10 +1,10 @@
 //! Batches: all of their items are pushed, or none. One that is published is a transaction of its own.
 
-use super::admit::{Load, Put, Register};
-use super::local::{CommitCounts, Local};
+use super::access::Put;
+use super::admit::{Load, Register};
+use super::local::Local;
 use super::shared::Shared;
-use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
-use crate::raw::{Stager, Stored};
+use crate::order::{Order, PushMeta, PushMetaOf};
 use crate::sync::defer_with;
 use crate::wait::WaitKind;
 use crate::PushError;
@@ -96,84 +96,6 @@ impl<T, O: Order<T>> Local<T, O> {
             PushMeta { since, meta }
         };
         self.store_all(items.into_iter(), Put::Publish, register)
-    }
-
-    /// Stages items with the metadata of their registration, and commits them if they are to be published.
-    fn store_all(
-        &mut self,
-        items: impl Iterator<Item = T>,
-        put: Put,
-        mut register: impl FnMut(&Shared<T, O>, &T) -> PushMetaOf<T, O>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        if !self.begin_staging(put) {
-            let _: PushError<()> = self.refuse(());
-            return Err(PushError::Closed(items.collect()));
-        }
-        let before = self.staged();
-        // Without items, or if user code panics.
-        let mut local = defer_with(&mut *self, |local| local.end_batch(put));
-        if local.shared.registers() {
-            for item in items {
-                let meta = register(&local.shared, &item);
-                local.stage_registered(item, meta);
-            }
-        } else {
-            local.stage_all(items);
-        }
-        let count = local.staged() - before;
-        if count == 0 {
-            return Ok(0);
-        }
-        local.cancel();
-        if put == Put::Publish {
-            let published = self.endpoint.commit_staged();
-            let freed = 0;
-            self.wake_for(CommitCounts { published, freed });
-        }
-        Ok(count)
-    }
-
-    /// Ends the staging of a batch of which nothing is staged, or which is not complete.
-    fn end_batch(&mut self, put: Put) {
-        if put == Put::Publish || self.staged() == 0 {
-            self.endpoint.end_staging();
-            self.permits.end(0, 0);
-            self.shared.notify_end(0);
-            self.drop_staged();
-        }
-    }
-
-    /// Stages items, where the queue registers none.
-    fn stage_all(&mut self, items: impl Iterator<Item = T>) {
-        let mut items = items.fuse();
-        while let Some(first) = items.next() {
-            Self::stage_some(first, &mut items, &mut self.endpoint.stager());
-        }
-    }
-
-    /// Stages an item, and further ones while the segment has slots.
-    #[inline]
-    fn stage_some(
-        first: T,
-        items: &mut impl Iterator<Item = T>,
-        stager: &mut Stager<'_, StoredOf<T, O>>,
-    ) {
-        let meta = O::Meta::default();
-        stager.stage(Stored { item: first, meta });
-        while stager.has_room() {
-            let Some(item) = items.next() else {
-                break;
-            };
-            stager.stage(Stored { item, meta });
-        }
-    }
-
-    /// Stages an item with the metadata of its registration.
-    fn stage_registered(&mut self, item: T, PushMeta { since, meta }: PushMetaOf<T, O>) {
-        if self.shared.timed {
-            self.endpoint.note_time(since);
-        }
-        self.endpoint.stage(Stored { item, meta });
     }
 }
 

@@ -1,7 +1,7 @@
 //! The end of a transaction: staged and held items, permits and leases are settled; then waiters are notified.
 
-use super::local::{CellOf, CommitCounts, Local};
-use super::shared::Shared;
+use super::access::CommitCounts;
+use super::local::{CellOf, Local};
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::Copies;
 use crate::policy::retry::Cause;
@@ -21,13 +21,15 @@ pub(crate) struct Ended<T, O: Order<T>> {
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
         let held_any = self.held() > 0;
-        let removed = self.deliveries.aborting(&mut self.endpoint, unborrowed);
+        let removed = self
+            .deliveries
+            .aborting(&mut self.access.endpoint, unborrowed);
         let dead = self.reroute_failed(cause, unborrowed);
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
         self.permits.end(dead, 0);
-        self.deliveries.aborted(&self.shared);
+        self.deliveries.aborted(&self.access.shared);
         step!("end.aborts-unsaid", self.notify_end(held));
         if dead > 0 {
             self.shared.drop_excess_letters();
@@ -38,23 +40,6 @@ impl<T, O: Order<T>> Local<T, O> {
         // Runs also if a destructor panics.
         let _staged = defer_with(self, |local| local.drop_staged());
         drop(removed);
-    }
-
-    /// Drops the staged items.
-    pub(super) fn drop_staged(&mut self) {
-        if !Shared::<T, O>::SORTS {
-            return self.endpoint.drop_staged();
-        }
-        // The destructor of an item may panic.
-        let mut local = defer_with(self, |local| {
-            if local.staged() > 0 {
-                local.drop_staged();
-            }
-        });
-        while let Some(entry) = local.endpoint.unstage() {
-            local.shared.unregister(entry.item.meta);
-            drop(entry);
-        }
     }
 }
 
@@ -93,7 +78,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     fn end_guarded(&mut self, held_any: bool) -> Copies<StoredOf<T, O>> {
         let (local, unborrowed) = self.whole();
         local.retire_held(&unborrowed);
-        let copies = local.deliveries.committed(&local.shared);
+        let copies = local.deliveries.committed(&local.access.shared);
         if held_any {
             local.deliveries.ended(&local.shared);
         }
@@ -131,24 +116,5 @@ impl<T, O: Order<T>> CellOf<T, O> {
             attempts = delivery.attempts.max(attempts);
         }
         (items, attempts)
-    }
-}
-
-impl<T, O: Order<T>> Local<T, O> {
-    /// Wakes waiters for the room that the commit freed, and the items that it published.
-    #[inline]
-    pub(super) fn wake_for(&mut self, CommitCounts { published, freed }: CommitCounts) {
-        self.permits.end(freed, published);
-        self.notify_end(published);
-    }
-
-    /// Records in the order that the held items are gone for good.
-    fn retire_held(&mut self, unborrowed: &Unborrowed<'_>) {
-        if Shared::<T, O>::SORTS {
-            let mut position = HeldPosition::default();
-            while let Some((stored, _)) = self.endpoint.next_held(&mut position, unborrowed) {
-                self.shared.retire(stored.meta);
-            }
-        }
     }
 }

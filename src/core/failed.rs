@@ -1,6 +1,6 @@
 //! Failed deliveries of held items that do not return to the head of their shard.
 
-use super::admit::Put;
+use super::access::Put;
 use super::local::{CellOf, Local};
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::retry::{Cause, Disposition, Failed};
@@ -156,7 +156,7 @@ impl<T, O: Order<T>> Local<T, O> {
             self.permits.release_one(staged, held);
             self.shared.drop_excess_letters();
         }
-        self.deliveries.left(&self.shared, position);
+        self.deliveries.left(&self.access.shared, position);
         // After the close, waiters may wait for the end of this delivery.
         self.shared.notify_end(0);
         Ok(copy.map(|copy| copy.item.into_item()))

@@ -3,7 +3,8 @@
 //! A handle is a [`Local`] in a cell. Three files hold the path of an item: [`put`], [`take`] and [`end`]; [`wait`] is
 //! the one loop around an attempt. [`shared`] is the state common to all handles of a queue, created from [`settings`].
 
-pub(crate) mod admit;
+pub(crate) mod access;
+mod admit;
 mod batch;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod costs;

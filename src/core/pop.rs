@@ -1,5 +1,6 @@
 //! Pops of single items and batches, with and without waiting.
 
+use super::access::Access;
 use super::local::{CellOf, Local};
 use super::mode::ModeWord;
 use super::shared::Shared;
@@ -64,7 +65,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline(never)]
     fn deliver_slowly<R>(&mut self, stored: StoredOf<T, O>, result: impl FnOnce(T) -> R) -> R {
         let item = self.deliver(stored);
-        self.item_waiter.leave_served(&self.ready);
+        self.item_waiter.leave_served(&self.access.ready);
         result(item)
     }
 
@@ -303,11 +304,11 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         let (reference, mut borrow) = peeked.hold();
         borrow.release();
         let Local {
-            shared,
-            endpoint,
-            deliveries,
-            ..
+            access, deliveries, ..
         } = &mut *borrow;
+        let Access {
+            shared, endpoint, ..
+        } = access;
         if deliveries.taken_peeked(shared, &shared.source, endpoint, &reference) {
             shared.planned();
         }

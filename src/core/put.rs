@@ -1,13 +1,13 @@
 //! Enqueuing: an item or a batch is admitted (`admit`), registered and stored, and waiters are notified.
 
-use super::admit::{Load, Put, Register};
+pub(crate) use super::access::Put;
+pub(crate) use super::admit::{Load, Register};
 use super::local::{CellOf, Local};
 use super::refusal::{Admission, Refusal};
 use super::shared::Shared;
 use super::wait;
-use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
+use crate::order::{Order, PushMeta, PushMetaOf};
 use crate::raw::Stored;
-use crate::sync::planted;
 use crate::time::Wait;
 use crate::wait::{WaitKind, WakeTarget};
 use crate::PushError;
@@ -52,30 +52,6 @@ impl<T, O: Order<T>> CellOf<T, O> {
         }
         let meta = O::Meta::default();
         local.store_staged(Stored { item, meta })
-    }
-}
-
-impl<T, O: Order<T>> Local<T, O> {
-    /// Whether an item can be [published](Self::publish) at once; it has its permit then.
-    #[inline(always)] // the push
-    fn takes_push(&mut self) -> bool {
-        let word = self.word();
-        !word.slows_push() || word.is_only_bounded() && self.permits.take_ahead()
-    }
-
-    /// Pushes an item that has a permit and needs no registration.
-    #[inline(always)] // the push
-    fn publish(&mut self, item: T) -> Result<(), PushError<T>> {
-        let meta = O::Meta::default();
-        let hidden = self.endpoint.push_hidden(Stored { item, meta });
-        self.announce(hidden)
-    }
-
-    /// Whether an item can be [staged](Self::store_staged) at once; the transaction has its permit then.
-    #[inline]
-    fn takes_staged(&mut self) -> bool {
-        let (staged, held) = (self.staged(), self.held());
-        self.plain || self.word().is_only_bounded() && self.permits.ensure_ahead(staged, held)
     }
 }
 
@@ -233,86 +209,5 @@ impl<T, O: Order<T>> Load<T, O> for T {
             }
             Put::Stage => local.store_staged(stored),
         }
-    }
-}
-
-/// Storing.
-impl<T, O: Order<T>> Local<T, O> {
-    /// Stages an item, unless the queue is closed and the transaction holds nothing.
-    #[inline]
-    fn store_staged(&mut self, stored: StoredOf<T, O>) -> Result<(), PushError<T>> {
-        self.endpoint.make_room_for_one();
-        if self.begin_staging(Put::Stage) {
-            self.endpoint.stage(stored);
-            return Ok(());
-        }
-        self.shared.unregister(stored.meta);
-        Err(self.refuse(stored.item))
-    }
-
-    /// Announces that items are staged; returns false if the queue refuses them. One that is closed does not if the
-    /// transaction holds something: then no pop returns `Closed` before the transaction has ended, or has at least given
-    /// all items back and shows that it stages.
-    #[inline]
-    pub(super) fn begin_staging(&mut self, put: Put) -> bool {
-        let first = self.endpoint.begin_staging();
-        !self.ready.fenced_word().is_closed() || self.stages_after_close(put, first)
-    }
-
-    #[cold]
-    fn stages_after_close(&mut self, put: Put, first: bool) -> bool {
-        let refuses = self.is_refusing(put);
-        if refuses && first {
-            self.endpoint.end_staging();
-        }
-        !refuses
-    }
-
-    /// Refuses items because the queue is closed. Another thread may have observed this transaction as open, although
-    /// it had no work, and wait for its end.
-    #[cold]
-    pub(super) fn refuse<I>(&self, items: I) -> PushError<I> {
-        self.shared.notify_end(0);
-        PushError::Closed(items)
-    }
-
-    /// Shows the item just pushed if it is hidden, and wakes a waiter for it, if there is one.
-    #[inline]
-    fn announce(&mut self, hidden: bool) -> Result<(), PushError<T>> {
-        if !hidden && self.ready.needs_no_notify() {
-            return Ok(());
-        }
-        self.notify(hidden)
-    }
-
-    /// Shows the item just pushed if it is hidden, and wakes a waiter for it.
-    #[cold]
-    #[inline(never)]
-    fn notify(&mut self, hidden: bool) -> Result<(), PushError<T>> {
-        if hidden {
-            self.endpoint.show();
-        }
-        if self.ready.notify_slowly(1).is_closed() {
-            return self.retract_if_late();
-        }
-        Ok(())
-    }
-
-    /// Retracts the item just pushed, since the queue was closed meanwhile, unless a pop is certain to find it.
-    ///
-    /// An item at the head may have been published after the last pop; one behind another item was not, since that
-    /// one is still to be popped. A pop that finds that one gone finds ours before it returns `Closed`: see
-    /// `raw/registry/strict.rs`.
-    #[cold]
-    #[inline(never)]
-    fn retract_if_late(&mut self) -> Result<(), PushError<T>> {
-        planted!("put.keeps-late-push", return Ok(()));
-        let Some(entry) = self.endpoint.retract() else {
-            return Ok(());
-        };
-        let Stored { item, meta } = entry.item;
-        self.permits.give_back(1);
-        self.shared.unregister(meta);
-        Err(self.refuse(item))
     }
 }

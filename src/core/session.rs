@@ -1,6 +1,7 @@
 //! The state of a handle as its cell sees it: how waits, transactions and the handle end.
 
-use super::local::{CellOf, CommitCounts, Local};
+use super::access::CommitCounts;
+use super::local::{CellOf, Local};
 use crate::order::{Order, StoredOf};
 use crate::raw::{Endpoint, JointRecord, Party, Session, Tails, Unborrowed};
 use crate::Reason;
@@ -60,8 +61,8 @@ impl<T, O: Order<T>> Party for CellOf<T, O> {
 impl<T, O: Order<T>> Drop for Local<T, O> {
     fn drop(&mut self) {
         self.stop_waiting();
-        self.item_waiter.release(&self.ready);
-        if let Some(room) = self.shared.room() {
+        self.item_waiter.release(&self.access.ready);
+        if let Some(room) = self.access.shared.room() {
             self.room_waiter.release(&room.wait_queue);
         }
         self.deliveries.leave(&self.shared);

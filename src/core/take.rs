@@ -1,23 +1,23 @@
 //! Dequeuing: the gate admits, the source supplies items, the target receives them, and the consequences (tokens,
 //! leases, watches) are recorded.
 
+use super::access::Access;
 use super::local::Local;
 use super::shared::Shared;
-use crate::bound::Permits;
-use crate::order::{EntryOf, Next, Order, StoredOf};
+use crate::order::{EntryOf, Next, Order};
 use crate::policy::limit::Token;
-use crate::raw::{Endpoint, Fresh, Purpose, Stored};
+use crate::raw::{Fresh, Purpose, Stored};
 use crate::sync::defer_with;
+use std::mem;
 
 /// The destination of dequeued items.
 pub(super) trait Target<T, O: Order<T>> {
     /// Whether the transaction holds the items; otherwise they are committed at once.
     const HOLDS: bool;
     /// Takes up to `most` items from the shards.
-    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, most: usize) -> usize;
+    fn fill(&mut self, access: &mut Access<T, O>, most: usize) -> usize;
     /// Takes the next item of the order; returns whether there was one.
-    fn take_next(&mut self, shared: &Shared<T, O>, endpoint: &mut Endpoint<StoredOf<T, O>>)
-        -> bool;
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool;
     /// Records the last `count` items; `count` is 1 if `token` is some.
     fn record(&mut self, local: &mut Local<T, O>, count: usize, token: Token);
 }
@@ -27,20 +27,16 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
     const HOLDS: bool = false;
 
     #[inline]
-    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, _: usize) -> usize {
-        *self = endpoint.pop().map(Stored::into_item);
+    fn fill(&mut self, access: &mut Access<T, O>, _: usize) -> usize {
+        *self = access.endpoint.pop().map(Stored::into_item);
         usize::from(self.is_some())
     }
 
     #[inline]
-    fn take_next(
-        &mut self,
-        shared: &Shared<T, O>,
-        endpoint: &mut Endpoint<StoredOf<T, O>>,
-    ) -> bool {
-        *self = shared.pop_next();
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+        *self = access.shared.pop_next();
         if self.is_some() {
-            endpoint.count_popped();
+            access.endpoint.count_popped();
         }
         self.is_some()
     }
@@ -54,18 +50,14 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
 impl<T, O: Order<T>> Target<T, O> for Vec<T> {
     const HOLDS: bool = false;
 
-    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, most: usize) -> usize {
-        endpoint.pop_batch(most, self)
+    fn fill(&mut self, access: &mut Access<T, O>, most: usize) -> usize {
+        access.endpoint.pop_batch(most, self)
     }
 
-    fn take_next(
-        &mut self,
-        shared: &Shared<T, O>,
-        endpoint: &mut Endpoint<StoredOf<T, O>>,
-    ) -> bool {
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
         self.reserve(1);
         let mut item = None;
-        let taken = Target::<T, O>::take_next(&mut item, shared, endpoint);
+        let taken = Target::<T, O>::take_next(&mut item, access);
         self.extend(item);
         taken
     }
@@ -81,28 +73,24 @@ pub(super) struct IntoHold<'f>(pub(super) &'f mut Fresh);
 impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
     const HOLDS: bool = true;
 
-    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, most: usize) -> usize {
+    fn fill(&mut self, access: &mut Access<T, O>, most: usize) -> usize {
         if most == 1 {
-            return usize::from(endpoint.hold());
+            return usize::from(access.endpoint.hold());
         }
-        endpoint.hold_batch(most)
+        access.endpoint.hold_batch(most)
     }
 
-    fn take_next(
-        &mut self,
-        shared: &Shared<T, O>,
-        endpoint: &mut Endpoint<StoredOf<T, O>>,
-    ) -> bool {
-        accept_next(shared, endpoint, Purpose::Hold)
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+        accept_next(access, Purpose::Hold)
     }
 
     fn record(&mut self, local: &mut Local<T, O>, count: usize, token: Token) {
         let Local {
-            shared,
-            endpoint,
-            deliveries,
-            ..
+            access, deliveries, ..
         } = local;
+        let Access {
+            shared, endpoint, ..
+        } = access;
         if deliveries.taken(shared, &shared.source, endpoint, self.0, count, token) {
             shared.planned();
         }
@@ -116,16 +104,12 @@ pub(super) struct IntoPeek;
 impl<T, O: Order<T>> Target<T, O> for IntoPeek {
     const HOLDS: bool = true;
 
-    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, _: usize) -> usize {
-        usize::from(endpoint.peek())
+    fn fill(&mut self, access: &mut Access<T, O>, _: usize) -> usize {
+        usize::from(access.endpoint.peek())
     }
 
-    fn take_next(
-        &mut self,
-        shared: &Shared<T, O>,
-        endpoint: &mut Endpoint<StoredOf<T, O>>,
-    ) -> bool {
-        accept_next(shared, endpoint, Purpose::Peek)
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+        accept_next(access, Purpose::Peek)
     }
 
     fn record(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {
@@ -134,30 +118,25 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
 }
 
 /// Takes the next item of the order into the endpoint; returns whether there was one.
-fn accept_next<T, O: Order<T>>(
-    shared: &Shared<T, O>,
-    endpoint: &mut Endpoint<StoredOf<T, O>>,
-    purpose: Purpose,
-) -> bool {
+fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> bool {
     loop {
-        match expect_next(shared, endpoint, purpose) {
+        match expect_next(access, purpose) {
             Next::Item(entry) => {
-                endpoint.accept(purpose, entry);
+                access.endpoint.accept(purpose, entry);
                 return true;
             }
             Next::Nothing => return false,
             // The clock is user code: it is read between the attempts.
-            Next::Due => shared.release_due(),
+            Next::Due => access.shared.release_due(),
         }
     }
 }
 
 /// Takes the next item of the order, counted as taken beforehand.
-fn expect_next<T, O: Order<T>>(
-    shared: &Shared<T, O>,
-    endpoint: &mut Endpoint<StoredOf<T, O>>,
-    purpose: Purpose,
-) -> Next<EntryOf<T, O>> {
+fn expect_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> Next<EntryOf<T, O>> {
+    let Access {
+        shared, endpoint, ..
+    } = access;
     endpoint.expect(purpose);
     // Runs also if a comparison of keys panics.
     let endpoint = defer_with(endpoint, |endpoint| endpoint.uncount_taken(1));
@@ -181,13 +160,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if slow_pops && !self.shared.gate.is_open() {
             return self.take_gated(target, most);
         }
-        let count = Self::take_from(
-            &self.shared,
-            &mut self.endpoint,
-            &mut self.permits,
-            target,
-            most,
-        );
+        let count = self.access.take_from(target, most);
         if G::HOLDS && count > 0 && (slow_pops || self.deliveries.are_watched()) {
             target.record(self, count, Token::default());
         }
@@ -220,68 +193,69 @@ impl<T, O: Order<T>> Local<T, O> {
         let mut count = 0;
         while count < most {
             let shared = &self.shared;
-            let Some(guard) = shared.acquire_token(G::HOLDS, || shared.is_empty()) else {
+            let Some(token) = shared.acquire_token(G::HOLDS, || shared.is_empty()) else {
                 break;
             };
-            let (endpoint, permits) = (&mut self.endpoint, &mut self.permits);
-            if Self::take_from(shared, endpoint, permits, target, 1) == 0 {
+            // Undoes the token if nothing is taken, also if user code panics.
+            let mut taking = defer_with((&mut self.access, token), |(access, token)| {
+                access.shared.undo(mem::take(token));
+            });
+            if taking.0.take_from(target, 1) == 0 {
                 break;
             }
-            let token = guard.into_token();
+            let token = mem::take(&mut taking.1);
+            drop(taking);
+            self.shared.use_token(&token);
             target.record(self, 1, token);
             count += 1;
         }
         count
     }
+}
 
+impl<T, O: Order<T>> Access<T, O> {
     /// Takes up to `most` items from the shards or from the order. Permits are released before any further user code
     /// runs: a pace, a clock or a comparison of keys may panic.
     #[inline(always)] // the pop of an order
-    fn take_from<G: Target<T, O>>(
-        shared: &Shared<T, O>,
-        endpoint: &mut Endpoint<StoredOf<T, O>>,
-        permits: &mut Permits,
-        target: &mut G,
-        most: usize,
-    ) -> usize {
+    fn take_from<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
         if Shared::<T, O>::SORTS {
-            while count < most && target.take_next(shared, endpoint) {
+            while count < most && target.take_next(self) {
                 count += 1;
                 if !G::HOLDS {
-                    permits.give_back(1);
+                    self.permits.give_back(1);
                 }
             }
         } else {
-            count = target.fill(endpoint, most);
+            count = target.fill(self, most);
             if !G::HOLDS {
-                permits.give_back(count);
+                self.permits.give_back(count);
             }
         }
         if G::HOLDS {
-            permits.release(endpoint.staged(), endpoint.held());
+            self.release();
             if count == 0 {
                 // Another thread may have observed the attempt, and wait for its end.
-                shared.notify_end(0);
+                self.shared.notify_end(0);
             }
         } else if count > 0 {
-            shared.popped();
+            self.shared.popped();
         }
         count
     }
-}
 
-impl<T, O: Order<T>> Local<T, O> {
     /// Whether the transaction holds or has staged any item.
     pub(crate) fn has_work(&self) -> bool {
         self.held() + self.staged() > 0
     }
+}
 
+impl<T, O: Order<T>> Local<T, O> {
     /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
     pub(crate) fn end_peek(&mut self) -> bool {
         let is_back = self.endpoint.put_back();
         if is_back {
-            self.deliveries.put_back_peeked(&self.shared);
+            self.deliveries.put_back_peeked(&self.access.shared);
         }
         is_back
     }

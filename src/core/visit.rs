@@ -1,5 +1,6 @@
 //! Visits to all ready items.
 
+use super::access::Access;
 use super::local::{CellOf, Local};
 use super::shared::Shared;
 use crate::order::{Order, Shown, Source, Visit, PART};
@@ -17,9 +18,9 @@ impl<T, O: Order<T>> CellOf<T, O> {
     }
 
     fn visit_shards(&mut self, mut visit: impl FnMut(&T)) -> usize {
-        let Local {
+        let Access {
             endpoint, shared, ..
-        } = self.get_mut();
+        } = &mut self.get_mut().access;
         let (mut shard, mut count) = (0, 0);
         while let Some(shard_visit) = endpoint.visit_shard(&mut shard) {
             // Puts the items back also if the visitor panics. Even a visit that found nothing seemed to hold something.
@@ -46,13 +47,15 @@ impl<T, O: Order<T>> Local<T, O> {
         show: impl Fn(&O::Source, &mut Visit, &mut Vec<Shown<T, O::Meta>>) -> bool,
         mut inspect: impl FnMut(&T),
     ) -> usize {
-        let shared = &self.shared;
+        let Access {
+            shared, endpoint, ..
+        } = &mut self.access;
         let mut visit = begin(&shared.source);
         // Runs also if the visitor panics, as does the guard that puts the items back.
         let _end = defer(|| shared.source.end_visit());
         let (mut more, mut count) = (true, 0);
         while more {
-            let part = (&mut self.endpoint, &mut visit, Vec::with_capacity(PART));
+            let part = (&mut *endpoint, &mut visit, Vec::with_capacity(PART));
             let mut part = defer_with(part, |(endpoint, visit, shown)| {
                 let count = shown.len();
                 if count > 0 {

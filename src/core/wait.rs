@@ -137,7 +137,7 @@ where
     if user.finds_item_at_once() {
         if let Some(result) = attempt(user) {
             let local = &mut **user;
-            local.item_waiter.leave_served(&local.ready);
+            local.item_waiter.leave_served(&local.access.ready);
             return Poll::Ready(result);
         }
     }
@@ -232,11 +232,10 @@ where
     let poll = wait(&mut *user.0);
     if poll.is_pending() {
         user.1 = false;
-        let Local {
-            shared, is_leader, ..
-        } = &mut **user.0;
-        if awaited && shared.due_timer.next() != NEVER {
-            shared.due_timer.lead(is_leader, wake_target);
+        let local = &mut **user.0;
+        let due_timer = &local.access.shared.due_timer;
+        if awaited && due_timer.next() != NEVER {
+            due_timer.lead(&mut local.is_leader, wake_target);
         }
     }
     poll
@@ -245,7 +244,7 @@ where
 /// Gives up the lead for a wait, at whose end another waiter is to become the leader.
 #[cold]
 fn stop_leading<T, O: Order<T>>(local: &mut Local<T, O>) {
-    let shared = &local.shared;
+    let shared = &local.access.shared;
     shared.due_timer.stop_leading(&mut local.is_leader);
     // Due items wake their waiters in FIFO order.
     shared.release_due();
@@ -254,10 +253,10 @@ fn stop_leading<T, O: Order<T>>(local: &mut Local<T, O>) {
 impl<T, O: Order<T>> Waits for Local<T, O> {
     #[inline]
     fn waiter(&mut self, wanted: Wanted) -> (&mut Waiter, &WaitQueue) {
-        let room = self.shared.room().filter(|_| wanted == Wanted::Room);
+        let room = self.access.shared.room().filter(|_| wanted == Wanted::Room);
         match room {
             Some(room) => (&mut self.room_waiter, &room.wait_queue),
-            None => (&mut self.item_waiter, &self.ready),
+            None => (&mut self.item_waiter, &self.access.ready),
         }
     }
 }
@@ -299,7 +298,8 @@ impl<T, O: Order<T>> Local<T, O> {
 /// Leaves a wait queue. If this waiter was the leader, another one is woken to become it.
 #[inline]
 pub(super) fn stop_waiting_for<T, O: Order<T>>(local: &mut Local<T, O>, wanted: Wanted) {
-    let was_leader = local.shared.due_timer.stop_leading(&mut local.is_leader);
+    let due_timer = &local.access.shared.due_timer;
+    let was_leader = due_timer.stop_leading(&mut local.is_leader);
     let (waiter, wait_queue) = local.waiter(wanted);
     waiter.leave(wait_queue);
     if was_leader {

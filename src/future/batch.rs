@@ -1,7 +1,7 @@
 //! The future of a batch that waits for room in a transaction.
 
 use super::Borrowing;
-use crate::core::admit::{Put, Register};
+use crate::core::put::{Put, Register};
 use crate::core::shared::Shared;
 use crate::core::wait::DONE;
 use crate::core::Local;

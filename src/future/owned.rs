@@ -1,8 +1,8 @@
 //! Futures without a handle: each poll uses the handle of the thread that it runs on.
 
 use crate::bound::Room;
-use crate::core::admit::{Put, Register};
 use crate::core::pool::{CheckedOut, Pool};
+use crate::core::put::{Put, Register};
 use crate::core::shared::Shared;
 use crate::core::wait::{self, DONE};
 use crate::core::{CellOf, Local};

@@ -32,33 +32,9 @@ impl Token {
     }
 }
 
-/// A token to take one item. If it is dropped, no item was taken.
-pub(crate) struct TokenGuard<'p, T, O: Order<T>> {
-    policies: &'p Policies<T, O>,
-    token: Token,
-}
-
-impl<T, O: Order<T>> TokenGuard<'_, T, O> {
-    /// Returns the token after the item was taken.
-    ///
-    /// If there is a pace, the next waiter has to learn the time of the next start. An item that is committed at once
-    /// does not count against `max_held`, so a waiter may go on.
-    pub(crate) fn into_token(mut self) -> Token {
-        let (policies, token) = (self.policies, mem::take(&mut self.token));
-        let more = token.start.is_some() || !token.counted && policies.gate.is_limited();
-        policies.ready.notify(usize::from(more));
-        token
-    }
-}
-
-impl<T, O: Order<T>> Drop for TokenGuard<'_, T, O> {
-    fn drop(&mut self) {
-        self.policies.undo(mem::take(&mut self.token));
-    }
-}
-
 impl<T, O: Order<T>> Policies<T, O> {
     /// Acquires a token to take one item, which will be held if `holds`; `None`: the gate is shut, or nothing is ready.
+    /// The caller [uses](Self::use_token) it or [undoes](Self::undo) it.
     ///
     /// A token is undone only if another thread was faster after an item seemed to be ready. So the waiters woken for
     /// it do not wake each other for ever.
@@ -66,30 +42,34 @@ impl<T, O: Order<T>> Policies<T, O> {
         &self,
         holds: bool,
         is_empty: impl FnOnce() -> bool,
-    ) -> Option<TokenGuard<'_, T, O>> {
-        let mut guard = TokenGuard {
-            policies: self,
-            token: Token::default(),
-        };
+    ) -> Option<Token> {
         if self.gate.is_open() {
-            return Some(guard);
+            return Some(Token::default());
         }
         if self.gate.is_paused() || !self.gate.has_room() || is_empty() {
             return None;
         }
         let start = self.gate.start(&self.time);
-        guard.token.start = start.map_err(|next| self.due_timer.plan(next)).ok()?;
-        if holds && self.gate.is_limited() {
-            guard.token.counted = self.gate.count_in();
-            if !guard.token.counted {
-                return None;
-            }
+        let start = start.map_err(|next| self.due_timer.plan(next)).ok()?;
+        let counts = holds && self.gate.is_limited();
+        let counted = counts && self.gate.count_in();
+        let token = Token { start, counted };
+        if counts && !counted {
+            self.undo(token);
+            return None;
         }
-        Some(guard)
+        Some(token)
+    }
+
+    /// The item of a token was taken. If there is a pace, the next waiter has to learn the time of the next start. An item
+    /// that is committed at once does not count against `max_held`, so a waiter may go on.
+    pub(crate) fn use_token(&self, token: &Token) {
+        let more = token.start.is_some() || !token.counted && self.gate.is_limited();
+        self.ready.notify(usize::from(more));
     }
 
     /// Undoes a token whose item was not taken.
-    fn undo(&self, token: Token) {
+    pub(crate) fn undo(&self, token: Token) {
         if !token.is_some() {
             return;
         }

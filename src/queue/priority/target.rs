@@ -1,7 +1,7 @@
 //! The targets of pushes with a priority: a queue, a handle, or a transaction.
 
 use super::options::PushOptions;
-use crate::core::admit::Put;
+use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{

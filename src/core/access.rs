@@ -1,0 +1,337 @@
+//! A handle's access to its queue: the shards and permits by which it stores and takes items.
+
+use super::mode::{ModeWord, Ready};
+use super::shared::Shared;
+use crate::bound::Permits;
+use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
+use crate::raw::{Endpoint, HeldPosition, Holder, Stager, Stored, Unborrowed};
+use crate::sync::{defer_with, planted};
+use crate::PushError;
+use std::sync::Arc;
+
+/// A handle's access to its queue.
+pub(crate) struct Access<T, O: Order<T>> {
+    pub(super) shared: Arc<Shared<T, O>>,
+    /// The queue's wait queue for items, without the indirection through `shared`.
+    pub(super) ready: Ready,
+    pub(super) endpoint: Endpoint<StoredOf<T, O>>,
+    pub(super) permits: Permits,
+    /// Whether the queue is unbounded and does not register items.
+    pub(super) plain: bool,
+    /// Whether a push may find no room: the queue is bounded, or keys have limits.
+    pub(super) may_find_full: bool,
+}
+
+/// When a pushed item becomes ready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Put {
+    /// At once.
+    Publish,
+    /// When the transaction commits.
+    Stage,
+}
+
+/// The counts of a commit, of which waiters are to be notified.
+#[derive(Clone, Copy, Default)]
+pub(super) struct CommitCounts {
+    /// Staged items that became ready.
+    pub(super) published: usize,
+    /// Held items that are the caller's now.
+    pub(super) freed: usize,
+}
+
+impl<T, O: Order<T>> Access<T, O> {
+    pub(super) fn new(shared: Arc<Shared<T, O>>) -> Self {
+        let permits = Permits::new(shared.room());
+        Self {
+            ready: shared.ready().clone(),
+            endpoint: Endpoint::new(Arc::clone(shared.shards())),
+            plain: !permits.is_bounded() && !shared.registers(),
+            may_find_full: permits.is_bounded() || shared.is_limited(),
+            permits,
+            shared,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared<T, O>> {
+        &self.shared
+    }
+
+    #[inline]
+    pub(super) fn word(&self) -> ModeWord {
+        self.ready.word()
+    }
+
+    #[inline]
+    pub(crate) fn staged(&self) -> usize {
+        self.endpoint.staged()
+    }
+
+    #[inline]
+    pub(crate) fn held(&self) -> usize {
+        self.endpoint.held()
+    }
+
+    /// What other threads can see of the transaction.
+    pub(crate) fn holder(&self) -> Holder {
+        self.endpoint.holder()
+    }
+
+    /// See [`Shared::notify_end`].
+    #[inline]
+    pub(super) fn notify_end(&self, count: usize) {
+        if self.ready.notify_end(count) {
+            self.shared.ended(count > 0);
+        }
+    }
+
+    /// Takes a permit for one more item; returns whether there was one.
+    pub(super) fn take_permit(&mut self, put: Put) -> bool {
+        let (staged, held) = (self.staged(), self.held());
+        match put {
+            Put::Publish => self.permits.take_gathered_or_one(),
+            Put::Stage => self.permits.ensure_permit(staged, held),
+        }
+    }
+
+    /// Releases the permits that the transaction no longer needs.
+    #[inline]
+    pub(super) fn release(&mut self) {
+        let (staged, held) = (self.staged(), self.held());
+        self.permits.release(staged, held);
+    }
+
+    /// Whether the queue is closed to this push. A transaction may push while it holds something, unless all its items
+    /// have been reclaimed since, and the queue is already drained.
+    pub(super) fn is_refusing(&self, put: Put) -> bool {
+        let word = self.word();
+        word.is_closed() && (put == Put::Publish || self.held() == 0 || word.is_drained())
+    }
+
+    /// Whether the keys of some items have room for them, possibly since expired leases were taken back.
+    pub(super) fn fits(&self, items: &[T]) -> bool {
+        self.shared.fits(items) || self.shared.reclaim() && self.shared.fits(items)
+    }
+}
+
+/// Storing.
+impl<T, O: Order<T>> Access<T, O> {
+    /// Whether an item can be [published](Self::publish) at once; it has its permit then.
+    #[inline(always)] // the push
+    pub(super) fn takes_push(&mut self) -> bool {
+        let word = self.word();
+        !word.slows_push() || word.is_only_bounded() && self.permits.take_ahead()
+    }
+
+    /// Pushes an item that has a permit and needs no registration.
+    #[inline(always)] // the push
+    pub(super) fn publish(&mut self, item: T) -> Result<(), PushError<T>> {
+        let meta = O::Meta::default();
+        let hidden = self.endpoint.push_hidden(Stored { item, meta });
+        self.announce(hidden)
+    }
+
+    /// Whether an item can be [staged](Self::store_staged) at once; the transaction has its permit then.
+    #[inline]
+    pub(super) fn takes_staged(&mut self) -> bool {
+        let (staged, held) = (self.staged(), self.held());
+        self.plain || self.word().is_only_bounded() && self.permits.ensure_ahead(staged, held)
+    }
+
+    /// Stages an item, unless the queue is closed and the transaction holds nothing.
+    #[inline]
+    pub(super) fn store_staged(&mut self, stored: StoredOf<T, O>) -> Result<(), PushError<T>> {
+        self.endpoint.make_room_for_one();
+        if self.begin_staging(Put::Stage) {
+            self.endpoint.stage(stored);
+            return Ok(());
+        }
+        self.shared.unregister(stored.meta);
+        Err(self.refuse(stored.item))
+    }
+
+    /// Announces that items are staged; returns false if the queue refuses them. One that is closed does not if the
+    /// transaction holds something: then no pop returns `Closed` before the transaction has ended, or has at least given
+    /// all items back and shows that it stages.
+    #[inline]
+    pub(super) fn begin_staging(&mut self, put: Put) -> bool {
+        let first = self.endpoint.begin_staging();
+        !self.ready.fenced_word().is_closed() || self.stages_after_close(put, first)
+    }
+
+    #[cold]
+    fn stages_after_close(&mut self, put: Put, first: bool) -> bool {
+        let refuses = self.is_refusing(put);
+        if refuses && first {
+            self.endpoint.end_staging();
+        }
+        !refuses
+    }
+
+    /// Refuses items because the queue is closed. Another thread may have observed this transaction as open, although
+    /// it had no work, and wait for its end.
+    #[cold]
+    pub(super) fn refuse<I>(&self, items: I) -> PushError<I> {
+        self.shared.notify_end(0);
+        PushError::Closed(items)
+    }
+
+    /// Shows the item just pushed if it is hidden, and wakes a waiter for it, if there is one.
+    #[inline]
+    pub(super) fn announce(&mut self, hidden: bool) -> Result<(), PushError<T>> {
+        if !hidden && self.ready.needs_no_notify() {
+            return Ok(());
+        }
+        self.notify(hidden)
+    }
+
+    /// Shows the item just pushed if it is hidden, and wakes a waiter for it.
+    #[cold]
+    #[inline(never)]
+    fn notify(&mut self, hidden: bool) -> Result<(), PushError<T>> {
+        if hidden {
+            self.endpoint.show();
+        }
+        if self.ready.notify_slowly(1).is_closed() {
+            return self.retract_if_late();
+        }
+        Ok(())
+    }
+
+    /// Retracts the item just pushed, since the queue was closed meanwhile, unless a pop is certain to find it.
+    ///
+    /// An item at the head may have been published after the last pop; one behind another item was not, since that
+    /// one is still to be popped. A pop that finds that one gone finds ours before it returns `Closed`: see
+    /// `raw/registry/strict.rs`.
+    #[cold]
+    #[inline(never)]
+    fn retract_if_late(&mut self) -> Result<(), PushError<T>> {
+        planted!("put.keeps-late-push", return Ok(()));
+        let Some(entry) = self.endpoint.retract() else {
+            return Ok(());
+        };
+        let Stored { item, meta } = entry.item;
+        self.permits.give_back(1);
+        self.shared.unregister(meta);
+        Err(self.refuse(item))
+    }
+}
+
+/// Batches.
+impl<T, O: Order<T>> Access<T, O> {
+    /// Stages items with the metadata of their registration, and commits them if they are to be published.
+    pub(super) fn store_all(
+        &mut self,
+        items: impl Iterator<Item = T>,
+        put: Put,
+        mut register: impl FnMut(&Shared<T, O>, &T) -> PushMetaOf<T, O>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        if !self.begin_staging(put) {
+            let _: PushError<()> = self.refuse(());
+            return Err(PushError::Closed(items.collect()));
+        }
+        let before = self.staged();
+        // Without items, or if user code panics.
+        let mut local = defer_with(&mut *self, |local| local.end_batch(put));
+        if local.shared.registers() {
+            for item in items {
+                let meta = register(&local.shared, &item);
+                local.stage_registered(item, meta);
+            }
+        } else {
+            local.stage_all(items);
+        }
+        let count = local.staged() - before;
+        if count == 0 {
+            return Ok(0);
+        }
+        local.cancel();
+        if put == Put::Publish {
+            let published = self.endpoint.commit_staged();
+            let freed = 0;
+            self.wake_for(CommitCounts { published, freed });
+        }
+        Ok(count)
+    }
+
+    /// Ends the staging of a batch of which nothing is staged, or which is not complete.
+    fn end_batch(&mut self, put: Put) {
+        if put == Put::Publish || self.staged() == 0 {
+            self.endpoint.end_staging();
+            self.permits.end(0, 0);
+            self.shared.notify_end(0);
+            self.drop_staged();
+        }
+    }
+
+    /// Stages items, where the queue registers none.
+    fn stage_all(&mut self, items: impl Iterator<Item = T>) {
+        let mut items = items.fuse();
+        while let Some(first) = items.next() {
+            Self::stage_some(first, &mut items, &mut self.endpoint.stager());
+        }
+    }
+
+    /// Stages an item, and further ones while the segment has slots.
+    #[inline]
+    fn stage_some(
+        first: T,
+        items: &mut impl Iterator<Item = T>,
+        stager: &mut Stager<'_, StoredOf<T, O>>,
+    ) {
+        let meta = O::Meta::default();
+        stager.stage(Stored { item: first, meta });
+        while stager.has_room() {
+            let Some(item) = items.next() else {
+                break;
+            };
+            stager.stage(Stored { item, meta });
+        }
+    }
+
+    /// Stages an item with the metadata of its registration.
+    fn stage_registered(&mut self, item: T, PushMeta { since, meta }: PushMetaOf<T, O>) {
+        if self.shared.timed {
+            self.endpoint.note_time(since);
+        }
+        self.endpoint.stage(Stored { item, meta });
+    }
+}
+
+/// The end of a transaction.
+impl<T, O: Order<T>> Access<T, O> {
+    /// Drops the staged items.
+    pub(super) fn drop_staged(&mut self) {
+        if !Shared::<T, O>::SORTS {
+            return self.endpoint.drop_staged();
+        }
+        // The destructor of an item may panic.
+        let mut local = defer_with(self, |local| {
+            if local.staged() > 0 {
+                local.drop_staged();
+            }
+        });
+        while let Some(entry) = local.endpoint.unstage() {
+            local.shared.unregister(entry.item.meta);
+            drop(entry);
+        }
+    }
+
+    /// Wakes waiters for the room that the commit freed, and the items that it published.
+    #[inline]
+    pub(super) fn wake_for(&mut self, CommitCounts { published, freed }: CommitCounts) {
+        self.permits.end(freed, published);
+        self.notify_end(published);
+    }
+
+    /// Records in the order that the held items are gone for good.
+    pub(super) fn retire_held(&mut self, unborrowed: &Unborrowed<'_>) {
+        if Shared::<T, O>::SORTS {
+            let mut position = HeldPosition::default();
+            while let Some((stored, _)) = self.endpoint.next_held(&mut position, unborrowed) {
+                self.shared.retire(stored.meta);
+            }
+        }
+    }
+}
