@@ -46,43 +46,44 @@ impl<T, O: Order<T>> Local<T, O> {
 /// Commits.
 impl<T, O: Order<T>> CellOf<T, O> {
     /// Commits, and ends the transaction.
-    #[inline(always)] // a few stores
     pub(crate) fn commit(&mut self) -> Ended<T, O> {
+        let taken = self.commit_unguarded();
+        self.end_guarded(taken)
+    }
+
+    /// As [`commit`](Self::commit), for a transaction that is not [guarded](crate::policy::Deliveries::are_guarded):
+    /// saves a worker 8 of 336 instructions.
+    #[inline(always)] // a few stores
+    pub(crate) fn commit_unguarded(&mut self) -> usize {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
         let (published, freed) = local.endpoint.commit(&unborrowed);
-        self.end_commit(CommitCounts { published, freed })
+        local.wake_for(CommitCounts { published, freed });
+        freed
     }
 
     /// Ends the transaction after [`commit_together`](crate::raw::commit_together).
     pub(crate) fn end_concluded(&mut self) -> Ended<T, O> {
-        let counts = mem::take(&mut self.get_mut().concluded);
-        self.end_commit(counts)
-    }
-
-    /// What follows a commit, whose items are visible and taken by now. Nothing here panics: the caller can still give out
-    /// what was taken.
-    #[inline(always)] // as above
-    fn end_commit(&mut self, counts: CommitCounts) -> Ended<T, O> {
         let local = self.get_mut();
+        let counts = mem::take(&mut local.concluded);
         local.wake_for(counts);
-        let is_guarded = local.deliveries.are_guarded();
-        Ended {
-            taken: counts.freed,
-            copies: is_guarded.then(|| self.end_guarded(counts.freed > 0)),
-        }
+        self.end_guarded(counts.freed)
     }
 
-    /// The part of the options and of the order, after waiters were notified: it depends on nothing that they do.
-    #[cold]
-    fn end_guarded(&mut self, held_any: bool) -> Copies<StoredOf<T, O>> {
+    /// The part of the options and of the order in the end of a commit, after waiters were notified: it depends on nothing
+    /// that they do. Nothing here panics: the caller can still give out what was taken.
+    fn end_guarded(&mut self, taken: usize) -> Ended<T, O> {
         let (local, unborrowed) = self.whole();
+        if !local.deliveries.are_guarded() {
+            let copies = None;
+            return Ended { taken, copies };
+        }
         local.retire_held(&unborrowed);
-        let copies = local.deliveries.committed(&local.access.shared);
-        if held_any {
+        let copies = Some(local.deliveries.committed(&local.access.shared));
+        if taken > 0 {
             local.deliveries.ended(&local.shared);
         }
-        copies
+        Ended { taken, copies }
     }
 
     /// Aborts for a reason other than that the transaction is dropped.

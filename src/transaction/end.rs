@@ -64,7 +64,18 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
 
     /// Commits, when nothing can be taken back any more.
     #[inline(always)] // as above
-    fn conclude(self) -> Taken<'h, T, O> {
+    fn conclude(mut self) -> Taken<'h, T, O> {
+        let local = self.open.cell_mut().get_mut();
+        if local.deliveries().are_guarded() {
+            return self.conclude_guarded();
+        }
+        let cell = self.open.close();
+        let taken = cell.commit_unguarded();
+        Taken::new(cell, taken)
+    }
+
+    #[cold]
+    fn conclude_guarded(self) -> Taken<'h, T, O> {
         let cell = self.open.close();
         let Ended { taken, copies } = cell.commit();
         let taken = Taken::new(cell, taken);
