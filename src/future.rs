@@ -6,25 +6,23 @@
 // The waiter of a future is stored in its handle. It leaves the wait queue when the future is ready or dropped; the
 // next use of the handle removes the waiter of a forgotten future.
 
-mod batch;
 mod idle;
 mod owned;
 mod pop_batch;
+mod push;
 
-pub use batch::StageBatchAsync;
 pub use idle::WaitIdle;
-pub use owned::{OwnedPop, OwnedPush, OwnedPushBatch};
+pub use owned::OwnedPop;
 pub(crate) use pop_batch::AnyCell;
 pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
+pub use push::{OwnedPush, OwnedPushBatch, PushAsync, PushBatchAsync, StageAsync, StageBatchAsync};
 
-use crate::core::put::{Put, Register};
-use crate::core::shared::Shared;
 use crate::core::wait::DONE;
 use crate::core::{CellOf, Local};
 use crate::order::Order;
 use crate::raw::Borrow;
 use crate::wait::WakeTarget;
-use crate::{Fifo, Item, PopError, PushError};
+use crate::{Fifo, Item, PopError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -86,119 +84,6 @@ impl<T, O: Order<T>> Drop for TakeAsync<'_, T, O> {
     }
 }
 
-/// The future of [`Handle::push_async`](crate::Handle::push_async).
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct PushAsync<'h, T, O: Order<T> = Fifo> {
-    cell: &'h mut CellOf<T, O>,
-    item: Option<T>,
-}
-
-impl<'h, T, O: Order<T>> PushAsync<'h, T, O> {
-    pub(crate) fn new(cell: &'h mut CellOf<T, O>, item: T) -> Self {
-        cell.begin_waiting();
-        let item = Some(item);
-        Self { cell, item }
-    }
-}
-
-impl<T, O: Order<T>> PushAsync<'_, T, O> {
-    /// Polls for room, and pushes the item as it is registered.
-    #[track_caller]
-    pub(crate) fn poll_as(
-        &mut self,
-        context: &Context<'_>,
-        register: impl Register<T, O>,
-    ) -> Poll<Result<(), PushError<T>>> {
-        let Self { cell, item } = self;
-        let wake_target = WakeTarget::task(context.waker());
-        Local::poll_put(
-            &mut cell.get_mut(),
-            item,
-            Put::Publish,
-            &wake_target,
-            register,
-        )
-    }
-}
-
-/// The item is never pinned.
-impl<T, O: Order<T>> Unpin for PushAsync<'_, T, O> {}
-
-impl<T, O: Order<T>> Future for PushAsync<'_, T, O> {
-    type Output = Result<(), PushError<T>>;
-
-    #[track_caller]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_as(context, Shared::register)
-    }
-}
-
-impl<T, O: Order<T>> Drop for PushAsync<'_, T, O> {
-    fn drop(&mut self) {
-        self.cell.end_waiting();
-    }
-}
-
-/// The future of [`Handle::push_batch_async`](crate::Handle::push_batch_async).
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct PushBatchAsync<'h, T, O: Order<T> = Fifo> {
-    cell: &'h mut CellOf<T, O>,
-    items: Option<Vec<T>>,
-}
-
-impl<'h, T, O: Order<T>> PushBatchAsync<'h, T, O> {
-    pub(crate) fn new(cell: &'h mut CellOf<T, O>, items: Vec<T>) -> Self {
-        cell.begin_waiting();
-        let items = Some(items);
-        Self { cell, items }
-    }
-}
-
-impl<T, O: Order<T>> PushBatchAsync<'_, T, O> {
-    /// Polls for room, and pushes the items as they are registered.
-    #[track_caller]
-    pub(crate) fn poll_as(
-        &mut self,
-        context: &Context<'_>,
-        register: impl Register<T, O>,
-    ) -> Poll<Result<usize, PushError<Vec<T>>>> {
-        let Self { cell, items } = self;
-        let wake_target = WakeTarget::task(context.waker());
-        Local::poll_put(
-            &mut cell.get_mut(),
-            items,
-            Put::Publish,
-            &wake_target,
-            register,
-        )
-    }
-}
-
-impl<T, O: Order<T>> Unpin for PushBatchAsync<'_, T, O> {}
-
-impl<T, O: Order<T>> Future for PushBatchAsync<'_, T, O> {
-    type Output = Result<usize, PushError<Vec<T>>>;
-
-    #[track_caller]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_as(context, Shared::register)
-    }
-}
-
-impl<T, O: Order<T>> Drop for PushBatchAsync<'_, T, O> {
-    fn drop(&mut self) {
-        self.cell.end_waiting();
-    }
-}
-
 /// A transaction borrowed by a future.
 pub(crate) struct Borrowing<'t, T, O: Order<T>> {
     pub(crate) local: Borrow<'t, Local<T, O>>,
@@ -248,56 +133,6 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
     }
 }
 
-/// The future of [`Transaction::push_async`](crate::Transaction::push_async).
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct StageAsync<'t, T, O: Order<T> = Fifo> {
-    borrowing: Option<Borrowing<'t, T, O>>,
-    item: Option<T>,
-}
-
-impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
-    pub(crate) fn new(local: Borrow<'t, Local<T, O>>, item: T) -> Self {
-        Self {
-            borrowing: Some(Borrowing::new(local)),
-            item: Some(item),
-        }
-    }
-}
-
-impl<T, O: Order<T>> StageAsync<'_, T, O> {
-    /// Polls for room, and stages the item as it is registered.
-    #[track_caller]
-    pub(crate) fn poll_as(
-        &mut self,
-        context: &Context<'_>,
-        register: impl Register<T, O>,
-    ) -> Poll<Result<(), PushError<T>>> {
-        let Self { borrowing, item } = self;
-        let Borrowing { local } = borrowing.as_mut().expect(DONE);
-        let wake_target = WakeTarget::task(context.waker());
-        let poll = Local::poll_put(local, item, Put::Stage, &wake_target, register);
-        if poll.is_ready() {
-            *borrowing = None;
-        }
-        poll
-    }
-}
-
-impl<T, O: Order<T>> Unpin for StageAsync<'_, T, O> {}
-
-impl<T, O: Order<T>> Future for StageAsync<'_, T, O> {
-    type Output = Result<(), PushError<T>>;
-
-    #[track_caller]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_as(context, Shared::register)
-    }
-}
-
 macro_rules! debug {
     ($($future:ident)+) => {
         $(impl<T, O: Order<T>> fmt::Debug for $future<'_, T, O> {
@@ -308,4 +143,4 @@ macro_rules! debug {
     };
 }
 
-debug!(TakeAsync PushAsync PushBatchAsync PopAsync PopBatchAsync StageAsync StageBatchAsync TakeBatchAsync);
+debug!(TakeAsync PopAsync PopBatchAsync TakeBatchAsync);
