@@ -29,7 +29,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.endpoint.end_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
         self.permits.end(dead, 0);
-        self.deliveries.aborted(&self.access.shared);
+        self.deliveries.end_tokens(&self.access.shared, false);
         step!("end.aborts-unsaid", self.notify_end(held));
         if dead > 0 {
             self.shared.drop_excess_letters();

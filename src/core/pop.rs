@@ -84,15 +84,9 @@ impl<T, O: Order<T>> Local<T, O> {
     fn note_popped(&mut self, word: ModeWord) {
         let seen = self.permits.put_back(1);
         if !seen || word.awaits_ends() {
-            self.notify_popped();
+            self.permits.notify_freed(1);
+            self.shared.popped();
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn notify_popped(&mut self) {
-        self.permits.notify_freed(1);
-        self.shared.popped();
     }
 
     #[inline]

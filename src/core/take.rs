@@ -18,8 +18,10 @@ pub(super) trait Target<T, O: Order<T>> {
     fn fill(&mut self, access: &mut Access<T, O>, most: usize) -> usize;
     /// Takes the next item of the order; returns whether there was one.
     fn take_next(&mut self, access: &mut Access<T, O>) -> bool;
-    /// Records the last `count` items; `count` is 1 if `token` is some.
-    fn record(&mut self, local: &mut Local<T, O>, count: usize, token: Token);
+    /// Records the last `count` items; `count` is 1 if there is a token, which an item spends that is not held.
+    fn record(&mut self, _: &mut Local<T, O>, _count: usize, token: Token) {
+        token.spend();
+    }
 }
 
 /// Takes one item, which is committed at once.
@@ -40,10 +42,6 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
         }
         self.is_some()
     }
-
-    fn record(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
-        token.spend();
-    }
 }
 
 /// Takes any number of items, which are committed at once.
@@ -60,10 +58,6 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
         let taken = Target::<T, O>::take_next(&mut item, access);
         self.extend(item);
         taken
-    }
-
-    fn record(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
-        token.spend();
     }
 }
 
@@ -152,7 +146,10 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(super) fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let slow_pops = Shared::<T, O>::SORTS || self.word().slows_pops();
         if slow_pops {
-            self.prepare_slow_pop();
+            self.shared.release_due();
+            if !Shared::<T, O>::SORTS {
+                self.endpoint.go_to_head();
+            }
         }
         if most == 0 || self.is_over(G::HOLDS) {
             return 0;
@@ -165,15 +162,6 @@ impl<T, O: Order<T>> Local<T, O> {
             target.record(self, count, Token::default());
         }
         count
-    }
-
-    /// Releases due items, and starts the search at the head, before a pop that checks more than the shards.
-    #[inline]
-    fn prepare_slow_pop(&mut self) {
-        self.shared.release_due();
-        if !Shared::<T, O>::SORTS {
-            self.endpoint.go_to_head();
-        }
     }
 
     /// Whether the queue is closed and nothing is ready. A transaction that attempts a pop counts as open meanwhile,

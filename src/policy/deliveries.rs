@@ -1,6 +1,6 @@
 //! The policies of one handle's transaction: what they keep of its deliveries, and their part in each step of these.
 
-use super::lease::{Copies, Lost};
+use super::lease::Copies;
 use super::limit::{HeldTokens, Token};
 use super::retry::Failed;
 use super::telemetry::Event;
@@ -179,12 +179,6 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         self.record(policies, source, item, delivery, position)
     }
 
-    /// The item before `position` leaves the transaction; returns the copy of its lease. [`Lost`] if it was reclaimed
-    /// before: then it stays.
-    pub(crate) fn leaving(&self, position: HeldPosition) -> Result<Option<EntryOf<T, O>>, Lost> {
-        self.end_lease(position)
-    }
-
     /// The item that was held before `position` has left the transaction.
     pub(crate) fn left(&mut self, policies: &Policies<T, O>, position: HeldPosition) {
         if self.have_tokens() {
@@ -210,11 +204,6 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         (copies, lost)
     }
 
-    /// The items of the transaction were given back.
-    pub(crate) fn aborted(&mut self, policies: &Policies<T, O>) {
-        self.end_tokens(policies, false);
-    }
-
     /// The transaction has committed. Returns the copies of leased items, whose destructors are user code.
     pub(crate) fn committed(&mut self, policies: &Policies<T, O>) -> Copies<StoredOf<T, O>> {
         self.end_tokens(policies, true);
@@ -223,7 +212,8 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         self.end_leases()
     }
 
-    fn end_tokens(&mut self, policies: &Policies<T, O>, committed: bool) {
+    /// The items of the transaction are committed, or were given back.
+    pub(crate) fn end_tokens(&mut self, policies: &Policies<T, O>, committed: bool) {
         if self.have_tokens() {
             self.flags &= !HAS_TOKENS;
             self.tokens.end(policies, committed);

@@ -188,8 +188,9 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         self.leases().map_or(Ok(()), |mut leases| leases.close())
     }
 
-    /// Ends the lease of the item before `position`, and returns the copy; [`Lost`] if it was reclaimed before.
-    pub(super) fn end_lease(&self, position: HeldPosition) -> Result<Option<EntryOf<T, O>>, Lost> {
+    /// The item before `position` leaves the transaction; returns the copy of its lease. [`Lost`] if it was reclaimed
+    /// before: then it stays.
+    pub(crate) fn leaving(&self, position: HeldPosition) -> Result<Option<EntryOf<T, O>>, Lost> {
         self.leases()
             .map_or(Ok(None), |mut leases| leases.remove(position))
     }
