@@ -319,7 +319,7 @@ impl<T, O: Order<T>> Access<T, O> {
     }
 
     /// Wakes waiters for the room that the commit freed, and the items that it published.
-    #[inline]
+    #[inline(always)] // the commit
     pub(super) fn wake_for(&mut self, CommitCounts { published, freed }: CommitCounts) {
         self.permits.end(freed, published);
         self.notify_end(published);
