@@ -189,14 +189,7 @@ impl Ready {
     pub(super) fn notify_end(&self, count: usize) -> bool {
         planted!("waitqueue.ends-unsaid", return false);
         let word = self.word_after_pop().0;
-        !word.has_only(BOUNDED | REGISTERED | SLOW_POPS) && self.notify_end_slowly(count)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn notify_end_slowly(&self, count: usize) -> bool {
-        let word = self.notify_slowly(count);
-        word.notifies_ends() || word.is_closed() && word.waiting() > 0
+        !word.has_only(BOUNDED | REGISTERED | SLOW_POPS) && notify_end_slowly(&self.0, count)
     }
 
     /// The word after an item was taken for good just now. Pairs with the heavy barriers of [`Ready::close`] and
@@ -245,6 +238,13 @@ impl Ready {
     pub(super) fn set_drained(&self) {
         self.0.set(DRAINED);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn notify_end_slowly(wait_queue: &WaitQueue, count: usize) -> bool {
+    let word = ModeWord(wait_queue.notify_slowly(count));
+    word.notifies_ends() || word.is_closed() && word.waiting() > 0
 }
 
 impl Deref for Ready {
