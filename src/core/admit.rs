@@ -59,19 +59,19 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         register: &impl Register<T, O>,
     ) -> Admission<L::Metas> {
-        if self.is_refusing(put) {
+        let is_refusing = self.is_refusing(put);
+        // The keys are checked first, so that no permit is taken that others could use meanwhile.
+        if is_refusing || self.may_find_full && !self.fits(load.as_slice()) {
             self.permits.release_ahead();
-            return self.refuse_admission(Refusal::Closed);
+            self.permits.give_back_gathered();
+            let closed = is_refusing.then_some(Refusal::Closed);
+            return Some(Err(closed.unwrap_or(Refusal::Full)));
         }
         if self.may_find_full {
-            // Checked first, so that no permit is taken that others could use meanwhile.
-            if !self.fits(load.as_slice()) {
-                return self.refuse_admission(Refusal::Full);
-            }
             // The second time, permits may have been freed by leases that were taken back.
-            if !load.take_permits(self, put)
-                && !(self.shared.reclaim() && load.take_permits(self, put))
-            {
+            let takes = load.take_permits(self, put)
+                || self.shared.reclaim() && load.take_permits(self, put);
+            if !takes {
                 return None;
             }
         }
@@ -81,13 +81,6 @@ impl<T, O: Order<T>> Local<T, O> {
         };
         local.cancel();
         Some(Ok(metas))
-    }
-
-    /// Refuses a push for good: it does not need the permits that it has gathered.
-    #[cold]
-    fn refuse_admission<M>(&mut self, refusal: Refusal) -> Admission<M> {
-        self.permits.give_back_gathered();
-        Some(Err(refusal))
     }
 
     /// The result of `admit`, except that on a closed queue a lack of room is final: possibly only transactions that

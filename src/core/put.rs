@@ -133,8 +133,10 @@ impl<T, O: Order<T>> Local<T, O> {
         let attempt = |user: &mut C| {
             let local = &mut **user;
             if !local.word().is_closed() {
-                let takes = |local: &mut Self| local.take_permit(Put::Publish);
-                if !takes(local) && !(local.shared.reclaim() && takes(local)) {
+                let put = Put::Publish;
+                let takes =
+                    local.take_permit(put) || local.shared.reclaim() && local.take_permit(put);
+                if !takes {
                     return None;
                 }
                 local.permits.gather_one();

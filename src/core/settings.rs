@@ -1,8 +1,15 @@
 //! The settings of a queue.
 
+use crate::bound::Room;
+use crate::order::Order;
 use crate::policy::dead::{Letters, Overflow};
 use crate::policy::retry::Failures;
+use crate::policy::telemetry::Telemetry;
+use crate::policy::watch::WatchTable;
+use crate::policy::Policies;
+use crate::rate::Gate;
 use crate::time::{Backoff, Clock, Time};
+use crate::wait::{DueTimer, WaitQueue};
 use crate::Pace;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -58,16 +65,33 @@ impl<F> Settings<F> {
             || self.max_held.is_some()
             || self.name.is_some()
     }
-
-    pub(crate) fn time(&self) -> Time {
-        let clock = self.clock.clone();
-        clock.map_or_else(Time::system, Time::of)
-    }
 }
 
 impl<T> Settings<Overflow<T>> {
-    pub(crate) fn failures<M>(&self) -> Failures<T, M> {
-        let letters = Letters::new(self.max_dead_letters, self.on_dead_overflow.clone());
-        Failures::new(self.max_attempts, self.backoff, letters)
+    /// The policies of a queue with these settings, and with this wait queue for items.
+    pub(super) fn policies<O: Order<T>>(
+        self,
+        timed: bool,
+        ready: &Arc<WaitQueue>,
+        room: Option<&Arc<Room>>,
+    ) -> Policies<T, O> {
+        let letters = Letters::new(self.max_dead_letters, self.on_dead_overflow);
+        let time = self.clock.map_or_else(Time::system, Time::of);
+        // An item whose lease expires may become a dead letter.
+        let room = room.filter(|_| Policies::<T, O>::LEASES).cloned();
+        let room = room.map(|room| room as _);
+        self.pace.join(ready);
+        Policies {
+            due_timer: DueTimer::new(time.clone(), Arc::clone(ready), room),
+            ready: Arc::clone(ready),
+            time,
+            gate: Gate::new(self.pace, self.max_held),
+            failures: Failures::new(self.max_attempts, self.backoff, letters),
+            watches: WatchTable::new(),
+            lease: self.lease,
+            timed,
+            telemetry: Telemetry::of(self.name.as_ref()),
+            name: self.name,
+        }
     }
 }

@@ -12,13 +12,11 @@ use crate::core::mode::{ModeWord, Ready};
 use crate::core::settings::Settings;
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
 use crate::policy::dead::Overflow;
-use crate::policy::telemetry::{Event, Telemetry};
-use crate::policy::watch::WatchTable;
+use crate::policy::telemetry::Event;
 use crate::policy::Policies;
-use crate::rate::Gate;
 use crate::raw::{ByProof, Remainder, Shards, Shareable, Stored};
 use crate::sync::defer;
-use crate::wait::{DueTimer, WaitQueue, WaitWord};
+use crate::wait::{WaitQueue, WaitWord};
 use crate::{PopError, PushError};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -52,7 +50,6 @@ impl<T, O: Order<T>> Shared<T, O> {
         proof: Shareable<O::Source>,
     ) -> Self {
         let timed = settings.timestamps || O::is_timed(&order);
-        let (time, failures) = (settings.time(), settings.failures());
         // An order that sorts takes all that is there.
         let stickiness = if Self::SORTS {
             u32::MAX
@@ -65,35 +62,15 @@ impl<T, O: Order<T>> Shared<T, O> {
         let mode = ModeWord::new(bounded, timed || Self::SORTS, slow_pops);
         let ready = Ready::new(mode);
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
-        let due_timer = DueTimer::new(
-            time.clone(),
-            Arc::clone(ready.wait_queue()),
-            // An item whose lease expires may become a dead letter.
-            room.clone()
-                .filter(|_| Policies::<T, O>::LEASES)
-                .map(|room| room as _),
-        );
-        let source = ByProof::new(O::source(order, &shards, &due_timer), proof);
-        settings.pace.join(ready.wait_queue());
-        let for_items = Arc::clone(ready.wait_queue());
+        let policies = settings.policies(timed, ready.wait_queue(), room.as_ref());
+        let source = O::source(order, &shards, &policies.due_timer);
         Self {
             shards,
-            source,
+            source: ByProof::new(source, proof),
             ready,
             room,
             idle: WaitQueue::new(WaitWord::default(), false),
-            policies: Policies {
-                ready: for_items,
-                time,
-                due_timer,
-                gate: Gate::new(settings.pace, settings.max_held),
-                failures,
-                watches: WatchTable::new(),
-                lease: settings.lease,
-                timed,
-                telemetry: Telemetry::of(settings.name.as_ref()),
-                name: settings.name,
-            },
+            policies,
         }
     }
 

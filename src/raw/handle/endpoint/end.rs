@@ -25,19 +25,13 @@ impl<T> Endpoint<T> {
     pub(crate) fn commit_staged(&mut self) -> usize {
         let staged = self.staged();
         if staged > 0 {
-            self.publish();
+            // SAFETY: items are staged in a shard.
+            let shard = unsafe { self.shard().unwrap_unchecked() };
+            self.producer.publish(shard);
+            shard.show();
             self.counters().end_staging();
         }
         staged
-    }
-
-    /// Publishes the staged items, of which there is one at least.
-    #[inline]
-    fn publish(&mut self) {
-        // SAFETY: items are staged in a shard.
-        let shard = unsafe { self.shard().unwrap_unchecked() };
-        self.producer.publish(shard);
-        shard.show();
     }
 
     /// Makes the held items ready to be taken out, and returns their number.
