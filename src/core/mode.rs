@@ -6,7 +6,6 @@
 
 use crate::sync::{barrier, planted, step, SMALL};
 use crate::wait::{WaitQueue, WaitWord};
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ use std::sync::Arc;
 /// | `SEALED` | the heavy barrier of `close` is done | by `close` |
 /// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found this |
 #[derive(Clone, Copy)]
-pub(crate) struct ModeWord(WaitWord);
+pub(crate) struct ModeWord(pub(super) WaitWord);
 
 const BOUNDED: usize = WaitWord::quiet(0);
 const REGISTERED: usize = WaitWord::quiet(1);
@@ -122,22 +121,6 @@ impl ModeWord {
     }
 }
 
-impl From<WaitWord> for ModeWord {
-    #[inline]
-    fn from(word: WaitWord) -> Self {
-        Self(word)
-    }
-}
-
-impl fmt::Debug for ModeWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModeWord")
-            .field("waiting", &self.waiting())
-            .field("closed", &self.is_closed())
-            .finish_non_exhaustive()
-    }
-}
-
 /// The wait queue for items, with the mode of the queue in its word.
 #[derive(Clone)]
 pub(crate) struct Ready(Arc<WaitQueue>);
@@ -159,13 +142,13 @@ impl Ready {
 
     #[inline]
     pub(crate) fn word(&self) -> ModeWord {
-        self.0.word().into()
+        ModeWord(self.0.word())
     }
 
     /// See [`WaitQueue::fenced_word`].
     #[inline]
     pub(crate) fn fenced_word(&self) -> ModeWord {
-        self.0.fenced_word().into()
+        ModeWord(self.0.fenced_word())
     }
 
     /// Whether the queue is open, seen after what this thread stored before. False if only [`Ready::fenced_word`] can say
@@ -179,7 +162,7 @@ impl Ready {
     /// Wakes waiters for `count` published items, and returns the word as it is then.
     #[inline(always)] // the push to a waiting task
     pub(crate) fn notify_slowly(&self, count: usize) -> ModeWord {
-        self.0.notify_slowly(count).into()
+        ModeWord(self.0.notify_slowly(count))
     }
 
     /// Wakes waiters for `count` items that a transaction published when it ended. Returns whether others

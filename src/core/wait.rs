@@ -159,7 +159,7 @@ where
         |user: &C, served| user.word().is_closed() || user.shared.ready_items() > served as u64;
     let is_vain = |user: &C, word: Option<WaitWord>| match word {
         None => user.item_waiter.enters_at_once || user.looks_empty(user.word()),
-        Some(word) => user.looks_empty(word.into()),
+        Some(word) => user.looks_empty(ModeWord(word)),
     };
     let (wanted, kind, waker) = (Wanted::Item, WaitKind::One, wake_target.waker);
     let poll = wait_for_due(user, wake_target, true, |user| {

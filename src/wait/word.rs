@@ -1,7 +1,5 @@
 //! The word of a wait queue, which publishers read.
 
-use std::fmt;
-
 /// The state of a wait queue, in one word that is written rarely, and only under the lock. Its owner has flags in it.
 ///
 /// | bits | meaning | set | cleared |
@@ -103,14 +101,5 @@ impl WaitWord {
     #[inline]
     pub(crate) fn is_serving(self) -> bool {
         self.0 & Self::SERVING != 0
-    }
-}
-
-impl fmt::Debug for WaitWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let waiting = self.waiting();
-        f.debug_struct("WaitWord")
-            .field("waiting", &waiting)
-            .finish_non_exhaustive()
     }
 }
