@@ -17,6 +17,14 @@ pub(crate) struct Ended<T, O: Order<T>> {
     pub(crate) copies: Option<Copies<StoredOf<T, O>>>,
 }
 
+impl<T, O: Order<T>> Ended<T, O> {
+    /// That of a commit that is not guarded.
+    pub(crate) fn of(taken: usize) -> Self {
+        let copies = None;
+        Self { taken, copies }
+    }
+}
+
 /// Aborts.
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
@@ -75,8 +83,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     fn end_guarded(&mut self, taken: usize) -> Ended<T, O> {
         let (local, unborrowed) = self.whole();
         if !local.deliveries.are_guarded() {
-            let copies = None;
-            return Ended { taken, copies };
+            return Ended::of(taken);
         }
         local.retire_held(&unborrowed);
         let copies = Some(local.deliveries.committed(&local.access.shared));

@@ -98,24 +98,23 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     pub(crate) fn commit_in_place(&mut self) -> Result<bool, Expired> {
         self.close_leases()?;
         let cell = self.cell();
-        let (given_up, is_guarded) = {
-            let local = cell.get_mut();
-            (local.has_given_up(), local.is_guarded())
+        let deliveries = cell.get_mut().deliveries();
+        let given_up = deliveries.has_given_up();
+        let Ended { taken, copies } = if deliveries.are_guarded() {
+            cell.commit()
+        } else {
+            Ended::of(cell.commit_unguarded())
         };
-        let outcome = cell.commit();
         swallow_panic(|| {
-            let mut taken = Taken::new(cell, outcome);
-            taken.wake_for(outcome);
-            if is_guarded {
-                drop(taken.end_guard());
-            }
+            let _taken = Taken::new(cell, taken);
+            drop(copies);
         });
         Ok(given_up)
     }
 
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn has_given_up(&mut self) -> bool {
-        self.cell().get_mut().has_given_up()
+        self.cell().get_mut().deliveries().has_given_up()
     }
 
     /// Commits by a function that cannot fail, together with others, and begins the next transaction. The lease tables were
