@@ -30,6 +30,26 @@ pub enum Wait {
 }
 
 impl Wait {
+    /// The instant at which a wait ends that begins `now`; `None` if it never does.
+    ///
+    /// ```
+    /// use requeue::Wait;
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let now = Instant::now();
+    /// let second = Duration::from_secs(1);
+    /// assert_eq!(Wait::For(second).deadline(now), Some(now + second));
+    /// assert_eq!(Wait::Forever.deadline(now), None);
+    /// ```
+    pub fn deadline(self, now: Instant) -> Option<Instant> {
+        match self {
+            Self::Never => Some(now),
+            Self::For(timeout) => now.checked_add(timeout),
+            Self::Until(deadline) => Some(deadline),
+            Self::Forever => None,
+        }
+    }
+
     /// Whether one attempt is all. Reads the clock only for an instant.
     #[inline]
     pub(crate) fn is_over(self, time: &Time) -> bool {

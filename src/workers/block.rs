@@ -57,12 +57,7 @@ impl Driver {
 
     /// Waits for the future, for as long as `wait` says by the system's clock.
     pub(super) fn drive_until<F: Future>(&self, future: F, wait: Wait) -> Option<F::Output> {
-        let deadline = match wait {
-            Wait::Never => Some(Instant::now()),
-            Wait::For(timeout) => Instant::now().checked_add(timeout),
-            Wait::Until(deadline) => Some(deadline),
-            Wait::Forever => None,
-        };
+        let deadline = wait.deadline(Instant::now());
         let mut future = pin!(future);
         let mut context = Context::from_waker(&self.waker);
         loop {

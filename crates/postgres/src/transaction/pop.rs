@@ -118,13 +118,7 @@ impl PgTransaction<'_> {
         if let Some(item) = self.pop(queue).await? {
             return Ok(Some(item));
         }
-        let now = Instant::now();
-        let deadline = match wait {
-            Wait::Never => Some(now),
-            Wait::For(timeout) => now.checked_add(timeout),
-            Wait::Until(deadline) => Some(deadline.into()),
-            Wait::Forever => None,
-        };
+        let deadline = wait.deadline(std::time::Instant::now()).map(Instant::from);
         let shared = Arc::clone(&self.db.shared);
         let id = queue.core.id().await?;
         let mut waiter = shared.hub.enter(id);
