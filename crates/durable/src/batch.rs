@@ -17,8 +17,6 @@ pub(crate) struct Batch {
     pub(crate) others: Vec<Change>,
     /// How many bytes its dead letters have.
     letters: usize,
-    /// The tickets in memory of pushed items.
-    pub(crate) tickets: Vec<(u64, requeue::Ticket)>,
 }
 
 /// Items of a queue with consecutive numbers.
@@ -140,7 +138,20 @@ pub(crate) enum Change {
     Remove(u32),
 }
 
+impl AsMut<Self> for Batch {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
 impl Batch {
+    pub(crate) fn of(changes: impl IntoIterator<Item = Change>) -> Self {
+        Self {
+            others: changes.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.lengths.is_empty() && self.removes.is_empty() && self.others.is_empty()
     }
@@ -244,7 +255,6 @@ impl Batch {
         self.values.clear();
         self.lengths.clear();
         self.pushes.clear();
-        self.tickets.clear();
         self.removes.clear();
         self.others.clear();
         self.letters = 0;

@@ -2,7 +2,6 @@
 
 use crate::commit::PendingCommit;
 use crate::order::Order;
-use crate::queue::shared::Shared;
 use crate::transaction::Core;
 use crate::{DurableQueue, Fifo, Transaction};
 use std::fmt;
@@ -35,7 +34,7 @@ pub(crate) enum HandleState<T: Send + 'static, O: Order<T>> {
     Vacant,
     Rests(Core<T, O>),
     /// An asynchronous commit has it.
-    Commits(Arc<PendingCommit<T, O>>, Arc<Shared<T, O>>),
+    Commits(PendingCommit<T, O>),
 }
 
 impl<T: Send + 'static, O: Order<T>> HandleState<T, O> {
@@ -44,7 +43,13 @@ impl<T: Send + 'static, O: Order<T>> HandleState<T, O> {
         match std::mem::take(self) {
             Self::Vacant => make(),
             Self::Rests(core) => core,
-            Self::Commits(pending_commit, shared) => pending_commit.wait(&shared),
+            Self::Commits(pending) => match pending.wait() {
+                Ok((taken, local)) => Core::resume(local, taken.begin_owned()),
+                Err((_, mut core)) => {
+                    core.rollback(None);
+                    core
+                }
+            },
         }
     }
 }

@@ -61,10 +61,10 @@ fn a_buffered_commit_that_gives_an_item_up_does_not_wait() {
     let (store, jobs) = jobs(&files);
     let tx = jobs.begin_owned();
     tx.fail(tx.pop().unwrap(), "no good").unwrap();
-    let books = store.inner.log.disk().books(); // which each group needs
+    let catalog = store.inner.log.disk().catalog(); // which each group needs
     tx.commit_with(Durability::Buffered { at_most: HOUR })
         .unwrap();
-    drop(books);
+    drop(catalog);
     assert_eq!(jobs.dead_letters().len(), 1);
 }
 

@@ -17,7 +17,7 @@
 //!
 //! What changes within one group is not written: an item that is pushed and removed there never reaches the disk.
 
-mod books;
+mod catalog;
 mod directory;
 mod disk;
 mod gaps;
@@ -139,7 +139,7 @@ pub(crate) type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 impl Log {
     pub(crate) fn new(disk: Disk) -> Result<Self, StoreError> {
-        let number = disk.books().store.group + 1;
+        let number = disk.catalog().store.group + 1;
         let inner = Arc::new(Inner {
             disk,
             state: Mutex::new(State {
@@ -177,9 +177,9 @@ impl Log {
 
     /// Adds the batches, as one, and waits as the durability asks. They are empty then. An error: nothing of them takes
     /// effect, unless the store is poisoned.
-    pub(crate) fn commit(
+    pub(crate) fn commit<B: AsMut<Batch>>(
         &self,
-        batches: &mut [Batch],
+        batches: &mut [B],
         durability: Durability,
     ) -> Result<(), StoreError> {
         let mut state = self.inner.add(batches)?;
@@ -309,7 +309,7 @@ impl Drop for Log {
 }
 
 impl Inner {
-    fn add(&self, batches: &mut [Batch]) -> Result<MutexGuard<'_, State>, StoreError> {
+    fn add<B: AsMut<Batch>>(&self, batches: &mut [B]) -> Result<MutexGuard<'_, State>, StoreError> {
         let mut state = self.state.lock();
         while state.group.batch.size() > FULL_AT && state.failed.is_none() {
             self.hasten(&mut state, Urgency::Write);
@@ -318,14 +318,16 @@ impl Inner {
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
-        let pushes = batches.iter().any(|batch| !batch.lengths.is_empty());
-        let bytes = batches.iter().map(Batch::size).sum::<usize>();
-        let bytes = bytes + state.group.batch.size() + state.in_flight;
+        let (mut pushes, mut bytes) = (false, state.group.batch.size() + state.in_flight);
+        for batch in &mut *batches {
+            pushes |= !batch.as_mut().lengths.is_empty();
+            bytes += batch.as_mut().size();
+        }
         if pushes && self.disk.is_full(bytes) {
             return Err(StoreError::DiskFull);
         }
         for batch in batches {
-            state.add(batch);
+            state.add(batch.as_mut());
         }
         Ok(state)
     }

@@ -19,7 +19,6 @@ pub(crate) use staging::Staging;
 
 use crate::entry::Entry;
 use crate::format::OrderTag;
-use requeue::PushError;
 use std::time::Instant;
 
 /// The order of a [`DurableQueue`](crate::DurableQueue): an order of `requeue`. Sealed.
@@ -38,10 +37,6 @@ pub(crate) type RamBuilder<T, O> = requeue::Builder<EntryOf<T, O>, <O as Engine<
 pub(crate) type RamTx<T, O> = requeue::OwnedTransaction<EntryOf<T, O>, <O as Engine<T>>::Ram>;
 /// What they took.
 pub(crate) type RamTaken<T, O> = requeue::OwnedTaken<EntryOf<T, O>, <O as Engine<T>>::Ram>;
-/// What a push in memory returns.
-pub(crate) type Staged<T, O> = Result<Option<requeue::Ticket>, PushError<EntryOf<T, O>>>;
-/// The same for many items.
-pub(crate) type StagedBatch<T, O> = Result<Vec<requeue::Ticket>, PushError<Vec<EntryOf<T, O>>>>;
 
 /// The priority and the due time of a push.
 #[derive(Clone, Copy, Debug)]

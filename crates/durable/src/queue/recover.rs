@@ -4,7 +4,7 @@ use super::shared::Shared;
 use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
-use crate::format::{decode_row, row_digest, Digest, Key, LetterRow, Mark, QueueRow, Schedule};
+use crate::format::{decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, Schedule};
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamQueue, Staging};
 use crate::queue::letters::Cause;
@@ -17,8 +17,8 @@ use std::time::Duration;
 pub(super) struct Found {
     pub(super) letters: BTreeMap<u64, LetterRow>,
     marks: HashMap<u64, Mark>,
-    letters_digest: Digest,
-    marks_digest: Digest,
+    /// Of the letters and the marks.
+    counts: Counts,
 }
 
 /// Visits the rows of a queue.
@@ -39,28 +39,26 @@ impl Found {
     /// Reads what there is of a queue besides its items.
     pub(super) fn read(store: &crate::store::StoreInner, queue: u32) -> Result<Self, StoreError> {
         let disk = store.log.disk();
-        let (mut letters, mut letters_digest) = (BTreeMap::new(), Digest::default());
+        let (mut letters, mut counts) = (BTreeMap::new(), Counts::default());
         visit(&disk.tables.letters, queue, |at, key, value| {
-            letters_digest.add(at.digest());
+            counts.letters.add(at.digest());
             letters.insert(at.id, decode_row(&key, &value)?);
             Ok(())
         })?;
-        let (mut marks, mut marks_digest) = (HashMap::new(), Digest::default());
-        let mut digests = Vec::new();
+        let (mut marks, mut digests) = (HashMap::new(), Vec::new());
         visit(&disk.tables.marks, queue, |at, key, value| {
             let mark = decode_row(&key, &value)?;
             let digest = row_digest(at, &value);
-            marks_digest.add(digest);
+            counts.marks.add(digest);
             digests.push((at, (mark, digest)));
             marks.insert(at.id, mark);
             Ok(())
         })?;
-        disk.books().marks.extend(digests);
+        disk.catalog().marks.extend(digests);
         Ok(Self {
             letters,
             marks,
-            letters_digest,
-            marks_digest,
+            counts,
         })
     }
 }
@@ -171,21 +169,18 @@ fn check<T: Send + 'static, O: Engine<T>>(
     found: &Found,
     items: Digest,
 ) -> Result<(), StoreError> {
-    let books = shared.log().disk().books();
-    let Some(row) = books.queues.get(shared.id) else {
+    let catalog = shared.log().disk().catalog();
+    let actual = Counts {
+        items,
+        ..found.counts
+    };
+    let Some(row) = catalog.queues.get(shared.id) else {
         return Ok(());
     };
-    let actual = QueueRow {
-        items,
-        letters: found.letters_digest,
-        marks: found.marks_digest,
-        ..row.clone()
-    };
-    if *row == actual {
+    if row.counts == actual {
         return Ok(());
     }
-    let counted = |row: &QueueRow| row.items.count.wrapping_add(row.letters.count);
-    let (expected, there) = (counted(row), counted(&actual));
+    let (expected, there) = (row.counts.all_items(), actual.all_items());
     Err(StoreError::Damaged(Damage {
         queue: Some(Arc::clone(&shared.name)),
         missing: expected.saturating_sub(there),
@@ -248,16 +243,12 @@ fn restore<T: Send + 'static, O: Engine<T>>(
     items: Vec<Recovered<T, O>>,
 ) {
     let now = shared.store.wall_time();
-    let (mut restore, mut tickets) = (ram.restore(), Vec::new());
+    let mut restore = ram.restore();
     for item in items {
         let (id, mark) = (item.entry.id, item.mark);
         let place = item.schedule.map(|schedule| shared.place(schedule));
         let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
         let delay = Duration::from_millis(left);
-        let ticket = O::Staging::restore(&mut restore, item.entry, place, mark.attempts, delay);
-        tickets.extend(ticket.map(|ticket| (id, ticket)));
-    }
-    if let Some(known) = &shared.tickets {
-        known.lock().extend(tickets);
+        O::Staging::restore(&mut restore, item.entry, (id, place), mark.attempts, delay);
     }
 }

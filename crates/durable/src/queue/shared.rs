@@ -7,17 +7,16 @@ use crate::error::StoreError;
 use crate::format::{self, Key, Schedule};
 use crate::log::{guarded, Durability, Log};
 use crate::order::{Engine, EntryOf, Place};
-use crate::store::{millis, StoreInner};
+use crate::store::{millis, OpenName, StoreInner};
 use fjall::UserValue;
-use parking_lot::Mutex;
-use requeue::{Backoff, Clock, Ticket as RamTicket};
-use std::collections::HashMap;
+use requeue::{Backoff, Clock};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What the handles of a queue share, apart from the queue in memory, which owns a reference to it.
 pub(crate) struct Shared<T, O: Engine<T>> {
+    pub(super) _open: OpenName,
     pub(crate) store: Arc<StoreInner>,
     pub(crate) name: Arc<str>,
     pub(crate) id: u32,
@@ -28,8 +27,6 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     pub(crate) backoff: Option<Backoff>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) letters: Letters<T>,
-    /// The tickets in memory of the items of a priority queue.
-    pub(crate) tickets: Option<Mutex<HashMap<u64, RamTicket>>>,
 }
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
@@ -137,8 +134,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// Whether the queue is closed in what is written.
     pub(crate) fn is_closed_on_disk(&self) -> bool {
-        let books = self.log().disk().books();
-        books.queues.get(self.id).is_some_and(|row| row.closed)
+        let catalog = self.log().disk().catalog();
+        catalog.queues.get(self.id).is_some_and(|row| row.closed)
     }
 
     /// Writes, without waiting, the number of deliveries of each item and when its delay ends.
@@ -196,50 +193,5 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             priority: schedule.priority,
             due: due.and_then(|due| now.checked_add(Duration::from_millis(due))),
         }
-    }
-
-    /// The tickets of the items that a batch removes and pushes, if the queue has any.
-    #[inline]
-    pub(crate) fn tickets_of(&self, batch: &mut Batch) -> Option<TicketChanges> {
-        self.tickets.as_ref()?;
-        let removed = batch.removes.iter().flat_map(|run| run.keys());
-        Some(TicketChanges {
-            removed: removed.map(|key| key.id).collect(),
-            new: std::mem::take(&mut batch.tickets),
-        })
-    }
-
-    /// Before the items are shown.
-    #[inline]
-    pub(crate) fn exchange_tickets(&self, changes: Option<TicketChanges>) {
-        if let Some((tickets, changes)) = self.tickets.as_ref().zip(changes) {
-            let mut tickets = tickets.lock();
-            tickets.extend(changes.new);
-            for id in changes.removed {
-                tickets.remove(&id);
-            }
-        }
-    }
-}
-
-/// What a commit changes about the tickets of a queue.
-pub(crate) struct TicketChanges {
-    new: Vec<(u64, RamTicket)>,
-    removed: Vec<u64>,
-}
-
-impl TicketChanges {
-    /// The item has left the queue.
-    pub(crate) fn removal(id: u64) -> Self {
-        Self {
-            new: Vec::new(),
-            removed: vec![id],
-        }
-    }
-}
-
-impl<T, O: Engine<T>> Drop for Shared<T, O> {
-    fn drop(&mut self) {
-        self.store.leave(&self.name);
     }
 }

@@ -1,6 +1,7 @@
 //! The verbs of queues and handles: each is a transaction of its own.
 
 use super::DurableQueue;
+use crate::call::{now, Caller};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::{Handle, HandleState};
 use crate::order::{Order, Place};
@@ -59,7 +60,10 @@ pub(crate) fn push<T: Send + 'static, O: Order<T>>(
     place: Option<Place>,
     wait: Wait,
 ) -> Result<Ticket, PushError<T>> {
-    target.run(|tx| tx.stage(item, place, wait), |ticket, _| ticket)
+    target.run(
+        |tx| now(tx.stage(item, place, Caller::Thread(wait))),
+        |ticket, _| ticket,
+    )
 }
 
 pub(crate) fn push_batch<T: Send + 'static, O: Order<T>>(
@@ -69,7 +73,7 @@ pub(crate) fn push_batch<T: Send + 'static, O: Order<T>>(
     wait: Wait,
 ) -> Result<Tickets, PushError<Vec<T>>> {
     target.run(
-        |tx| tx.stage_batch(items, place, wait),
+        |tx| now(tx.stage_batch(items, place, Caller::Thread(wait))),
         |tickets, _| tickets,
     )
 }
@@ -79,7 +83,7 @@ fn pop<T: Send + 'static, O: Order<T>>(
     wait: Wait,
 ) -> Result<T, PopError> {
     let first = |(), mut taken: Taken<'_, T, O>| taken.next().expect("it held an item");
-    target.run(|tx| tx.take(wait).map(drop), first)
+    target.run(|tx| now(tx.take(Caller::Thread(wait))).map(drop), first)
 }
 
 fn pop_batch<T: Send + 'static, O: Order<T>>(
@@ -90,7 +94,7 @@ fn pop_batch<T: Send + 'static, O: Order<T>>(
 ) -> Result<Vec<T>, StoreError> {
     target.run(
         |tx| {
-            drop(tx.take_batch(min, max, wait));
+            drop(now(tx.take_batch(min, max, Caller::Thread(wait))));
             Ok::<_, StoreError>(())
         },
         |(), taken| taken.collect(),
@@ -102,7 +106,7 @@ pub(crate) async fn push_async<T: Send + 'static, O: Order<T>>(
     item: T,
     place: Option<Place>,
 ) -> Result<Ticket, PushError<T>> {
-    let staging = tx.stage_async(item, place);
+    let staging = tx.stage(item, place, Caller::Task);
     let ticket = staging.await?;
     tx.commit_async().await?;
     Ok(ticket)
@@ -113,7 +117,7 @@ pub(crate) async fn push_batch_async<T: Send + 'static, O: Order<T>>(
     items: Vec<T>,
     place: Option<Place>,
 ) -> Result<Tickets, PushError<Vec<T>>> {
-    let staging = tx.stage_batch_async(items, place);
+    let staging = tx.stage_batch(items, place, Caller::Task);
     let tickets = staging.await?;
     tx.commit_async().await?;
     Ok(tickets)
@@ -122,7 +126,7 @@ pub(crate) async fn push_batch_async<T: Send + 'static, O: Order<T>>(
 async fn pop_async<T: Send + 'static, O: Order<T>>(
     tx: Transaction<'_, T, O>,
 ) -> Result<T, PopError> {
-    let taking = tx.take_async();
+    let taking = tx.take(Caller::Task);
     taking.await?;
     let mut taken = tx.commit_async().await?;
     Ok(taken.next().expect("it held an item"))
@@ -133,7 +137,7 @@ async fn pop_batch_async<T: Send + 'static, O: Order<T>>(
     min: usize,
     max: usize,
 ) -> Result<Vec<T>, StoreError> {
-    let taking = tx.take_batch_async(min, max);
+    let taking = tx.take_batch(min, max, Caller::Task);
     drop(taking.await);
     Ok(tx.commit_async().await?.collect())
 }

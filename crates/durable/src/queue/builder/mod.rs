@@ -17,16 +17,16 @@ use std::sync::Arc;
 /// choose others, except the order.
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<T, O: Order<T> = Fifo, C = Postcard> {
-    store: Store,
-    name: Arc<str>,
     codec: C,
     order: O::Settings,
-    letters: Option<Limit<T>>,
-    settings: Settings,
+    settings: Settings<T>,
 }
 
 /// The settings that are the same in all orders.
-struct Settings {
+struct Settings<T> {
+    store: Store,
+    name: Arc<str>,
+    letters: Option<Limit<T>>,
     capacity: Option<usize>,
     memory: Option<usize>,
     max_attempts: Option<u32>,
@@ -43,12 +43,12 @@ struct Settings {
 impl<T: Send + 'static> Builder<T> {
     pub(crate) fn new(store: Store, name: &str) -> Self {
         Self {
-            store,
-            name: name.into(),
             codec: Postcard,
             order: None,
-            letters: None,
             settings: Settings {
+                store,
+                name: name.into(),
+                letters: None,
                 capacity: None,
                 memory: None,
                 max_attempts: None,
@@ -68,11 +68,8 @@ impl<T: Send + 'static> Builder<T> {
 impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     fn by<P: Order<T>>(self, order: impl FnOnce(O::Settings) -> P::Settings) -> Builder<T, P, C> {
         Builder {
-            store: self.store,
-            name: self.name,
             codec: self.codec,
             order: order(self.order),
-            letters: self.letters,
             settings: self.settings,
         }
     }
@@ -80,11 +77,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// Sets how items become bytes. The default is [`Postcard`].
     pub fn codec<D: Codec<T>>(self, codec: D) -> Builder<T, O, D> {
         Builder {
-            store: self.store,
-            name: self.name,
             codec,
             order: self.order,
-            letters: self.letters,
             settings: self.settings,
         }
     }
@@ -190,7 +184,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         overflow: impl Fn(DeadLetter<T>) + Send + Sync + 'static,
     ) -> Self {
         let overflow = Arc::new(overflow);
-        self.letters = Some(Limit { most, overflow });
+        self.settings.letters = Some(Limit { most, overflow });
         self
     }
 
@@ -246,7 +240,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
 impl<T, O: Order<T>, C> fmt::Debug for Builder<T, O, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("name", &self.name)
+            .field("name", &self.settings.name)
             .finish_non_exhaustive()
     }
 }

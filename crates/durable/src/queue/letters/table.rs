@@ -6,7 +6,7 @@ use crate::codec::CodecError;
 use crate::error::StoreError;
 use crate::format::LetterRow;
 use crate::order::{Engine, EntryOf};
-use crate::queue::shared::{Shared, TicketChanges};
+use crate::queue::shared::Shared;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -112,7 +112,6 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         };
         match self.complete(&mut row, entry.item()) {
             Ok(()) => {
-                self.exchange_tickets(Some(TicketChanges::removal(row.item)));
                 self.add_letters(vec![(self.new_ids(1), row)]);
             }
             Err(_) => self.letters.unread.lock().push(row),
@@ -306,9 +305,12 @@ mod tests {
         let store = Store::open(files.path()).unwrap();
         let jobs = store.builder::<u32>("jobs").by_priority().max_attempts(1);
         let jobs = jobs.build().unwrap();
-        jobs.push_batch([1, 2]).unwrap();
+        let tickets = jobs.priority(1).push_batch([1, 2]).unwrap();
         jobs.begin_owned().pop().unwrap();
         assert_eq!(jobs.dead_letters().len(), 1);
-        assert_eq!(jobs.shared.tickets.as_ref().unwrap().lock().len(), 1);
+        let cancelled = tickets
+            .into_iter()
+            .map(|ticket| jobs.cancel(ticket).unwrap());
+        assert!(cancelled.eq([None, Some(2)]));
     }
 }

@@ -1,5 +1,6 @@
 //! What items can be pushed to.
 
+use crate::call::{now, Caller};
 use crate::error::PushError;
 use crate::order::{Order, Place};
 use crate::queue::verbs;
@@ -100,7 +101,7 @@ impl<T: Send + 'static, O: Order<T>> Push for &Transaction<'_, T, O> {
 
     #[allow(private_interfaces)]
     fn push(self, item: T, place: Place, wait: Wait) -> Result<Ticket, PushError<T>> {
-        self.stage(item, Some(place), wait)
+        now(self.stage(item, Some(place), Caller::Thread(wait)))
     }
 
     #[allow(private_interfaces)]
@@ -110,7 +111,7 @@ impl<T: Send + 'static, O: Order<T>> Push for &Transaction<'_, T, O> {
         place: Place,
         wait: Wait,
     ) -> Result<Tickets, PushError<Vec<T>>> {
-        self.stage_batch(items, Some(place), wait)
+        now(self.stage_batch(items, Some(place), Caller::Thread(wait)))
     }
 
     #[allow(private_interfaces)]
@@ -119,7 +120,7 @@ impl<T: Send + 'static, O: Order<T>> Push for &Transaction<'_, T, O> {
         item: T,
         place: Place,
     ) -> impl Future<Output = Result<Ticket, PushError<T>>> + Send {
-        self.stage_async(item, Some(place))
+        self.stage(item, Some(place), Caller::Task)
     }
 
     #[allow(private_interfaces)]
@@ -128,6 +129,6 @@ impl<T: Send + 'static, O: Order<T>> Push for &Transaction<'_, T, O> {
         items: Vec<T>,
         place: Place,
     ) -> impl Future<Output = Result<Tickets, PushError<Vec<T>>>> + Send {
-        self.stage_batch_async(items, Some(place))
+        self.stage_batch(items, Some(place), Caller::Task)
     }
 }
