@@ -12,6 +12,7 @@ use crate::{DurableQueue, OwnedTransaction};
 use requeue::backend::{Backend, Cause, Committed, Delivered, Holds, RunSpan, Settlement, Tx};
 use requeue::{Clock, Wait};
 use std::future::{poll_fn, Future};
+use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -162,6 +163,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
 
     async fn commit(&mut self) -> Result<Committed, PushError<T>> {
         let core = self.core_mut();
+        core.local.failed = true; // until it is committed
         if core.local.blocks {
             write(&mut [core], None)?;
             return Ok(core.commit());
@@ -179,8 +181,11 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
         committed
     }
 
-    async fn abort(&mut self, cause: Cause) -> Result<(), PushError<T>> {
+    async fn abort(&mut self, mut cause: Cause) -> Result<(), PushError<T>> {
         let core = self.core_mut();
+        if mem::take(&mut core.local.failed) {
+            cause.error = format!("the commit failed: {}", cause.error).into();
+        }
         let makes_letters = core.makes_letters();
         swallow_panic(|| core.rollback(Some(cause)));
         if makes_letters {

@@ -148,6 +148,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     /// Commits in memory what was prepared, and begins the next transaction.
     pub(crate) fn commit(&mut self) -> Committed {
         let committed = now(Tx::commit(&mut self.ram));
+        self.local.failed = false;
         self.local.end(true);
         committed.unwrap_or_else(|_| unreachable!("the transaction was prepared"))
     }

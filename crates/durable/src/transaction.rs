@@ -57,6 +57,8 @@ pub(crate) struct Local<T: Send + 'static, O: Order<T>> {
     pub(crate) noted: AtomicBool,
     /// Whether a thread drives its futures, which may block it.
     pub(crate) blocks: bool,
+    /// Whether its commit has failed, for the error of its dead letters.
+    pub(crate) failed: bool,
     /// Called when the transaction has ended, with whether it was committed.
     pub(crate) at_end: Mutex<Option<AtEnd>>,
 }
@@ -116,6 +118,7 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
             batch: Mutex::default(),
             noted: AtomicBool::new(false),
             blocks: false,
+            failed: false,
             at_end: Mutex::default(),
         })
     }

@@ -1,6 +1,6 @@
 //! Runs with results.
 
-use crate::call::{now, Caller};
+use crate::call::{now, swallow_panic, Caller};
 use crate::error::PushError;
 use crate::order::Order;
 use crate::queue::verbs::Begin;
@@ -118,9 +118,15 @@ impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
                 }
             });
             let result = run(&item, tx)?;
-            if let Some(reply) = replies.lock().get(&id) {
-                *reply.result.lock() = Some(result);
-            }
+            let known = replies
+                .lock()
+                .get(&id)
+                .map(|reply| Arc::clone(&reply.result));
+            let unused = match known {
+                Some(known) => known.lock().replace(result),
+                None => Some(result),
+            };
+            swallow_panic(|| drop(unused));
             Ok::<_, E>(())
         });
         (workers, jobs)
@@ -199,16 +205,15 @@ impl<T: Send + 'static, R, O: Order<T>> fmt::Debug for Jobs<T, R, O> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{PushError, StoreError, StoreOptions, Workers};
+    use crate::{Jobs, PushError, StoreError, StoreOptions, Workers};
 
     #[test]
     fn a_reply_is_forgotten_if_its_item_was_not_pushed() {
         let files = tempfile::tempdir().unwrap();
         let full = StoreOptions::new().reserve(u64::MAX);
         let numbers = full.open(files.path()).unwrap().queue::<u32>("numbers");
-        let (_workers, jobs) = Workers::builder(&numbers.unwrap())
-            .threads(1)
-            .run_jobs(|number, _tx| Ok::<_, ()>(*number));
+        let workers = Workers::builder(&numbers.unwrap()).threads(1);
+        let (_workers, jobs) = Jobs::run(workers, |number, _tx| Ok::<_, ()>(*number));
         let refused = jobs.submit(7).unwrap_err();
         assert!(matches!(refused, PushError::Store(StoreError::DiskFull)));
         assert!(jobs.replies.upgrade().unwrap().lock().is_empty());

@@ -46,6 +46,7 @@ macro_rules! tuples {
                 ($(mut $other,)+): Self::Transactions<'_>,
             ) -> Result<bool, PushError<T>> {
                 let core = tx.core_mut();
+                core.local.failed = true; // until it is committed
                 write(&mut [core, $($other.core_mut()),+], None)?;
                 let given_up = core.ram.has_given_up() $(| $other.core_mut().ram.has_given_up())+;
                 $(let $other = $other.split();)+
@@ -54,6 +55,7 @@ macro_rules! tuples {
                     $(swallow_panic(|| drop(Taken::new($item, $other.1)));)+
                     taken
                 });
+                core.local.failed = false;
                 core.local.end(true);
                 Ok(given_up)
             }
