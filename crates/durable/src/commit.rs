@@ -6,7 +6,7 @@ pub(crate) use all::conclude_all;
 pub use all::{commit_all, commit_all_with, Transactions};
 
 use crate::batch::{Batch, Run};
-use crate::call::now;
+use crate::call::{now, Caller};
 use crate::error::StoreError;
 use crate::handle::HandleState;
 use crate::log::Durability;
@@ -16,7 +16,6 @@ use crate::store::StoreInner;
 use crate::transaction::{Core, Local};
 use crate::{Fifo, Transaction};
 use requeue::backend::{Committed, Tx};
-use std::fmt;
 use std::future::Future;
 use std::iter::FusedIterator;
 use std::mem;
@@ -76,11 +75,7 @@ impl<T: Send + 'static, O: Order<T>> Drop for Taken<'_, T, O> {
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for Taken<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Taken").field("len", &self.len()).finish()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] Taken<'_, T, O>, "Taken", |it| { "len": it.len() });
 
 /// The end of a transaction in memory.
 /// A transaction that commits, alone or with others: with the batch that it adds to the log.
@@ -219,6 +214,13 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         Ok(self.conclude())
     }
 
+    pub(crate) async fn commit_by(self, caller: Caller) -> Result<Taken<'h, T, O>, StoreError> {
+        match caller {
+            Caller::Thread(_) => self.commit(),
+            Caller::Task => self.commit_async().await,
+        }
+    }
+
     /// Commits in memory what was prepared.
     fn conclude(self) -> Taken<'h, T, O> {
         let (ram, home) = self.split();
@@ -345,11 +347,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
 /// It has no pinned fields.
 impl<T: Send + 'static, O: Order<T>> Unpin for CommitAsync<'_, T, O> {}
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for CommitAsync<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CommitAsync").finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] CommitAsync<'_, T, O>, "CommitAsync");
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,5 @@
 //! An item in memory.
 
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -78,13 +77,7 @@ impl<T, K> Entry<T, K> {
     }
 }
 
-impl<T, K> fmt::Debug for Entry<T, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T, K] Entry<T, K>, "Entry", |it| { "id": it.id });
 
 /// How many bytes the items of a queue may take in memory, and take.
 #[derive(Debug)]

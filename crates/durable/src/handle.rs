@@ -4,7 +4,6 @@ use crate::commit::PendingCommit;
 use crate::order::Order;
 use crate::transaction::Core;
 use crate::{DurableQueue, Fifo, Transaction};
-use std::fmt;
 use std::sync::Arc;
 
 /// One thread's or task's access to a queue: see [`requeue::Handle`].
@@ -81,6 +80,10 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
         Transaction::of(core, state)
     }
 
+    pub(crate) fn with_tx<R>(&mut self, call: impl FnOnce(Transaction<'_, T, O>) -> R) -> R {
+        call(self.begin())
+    }
+
     /// Begins a transaction that owns this handle.
     pub fn begin_owned(mut self) -> Transaction<'static, T, O> {
         let core = self
@@ -135,11 +138,4 @@ impl<T: Send + 'static, O: Order<T>> Clone for Handle<T, O> {
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for Handle<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle")
-            .field("queue", &self.queue.name())
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] Handle<T, O>, "Handle", |it| { "queue": it.queue.name(), "name": it.name });

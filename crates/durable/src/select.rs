@@ -75,10 +75,7 @@ async fn pop<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     let (index, _) = first::<T, O>(rams, caller).await?;
     let tx = transactions.swap_remove(index);
     drop(transactions); // so that their handles are free while this one waits for the disk
-    let mut taken = match caller {
-        Caller::Thread(_) => tx.commit()?,
-        Caller::Task => tx.commit_async().await?,
-    };
+    let mut taken = tx.commit_by(caller).await?;
     Ok((index, taken.next().expect("the transaction held an item")))
 }
 

@@ -8,7 +8,6 @@ use crate::queue::{Builder, DurableQueue};
 use crate::{Codec, Postcard};
 use parking_lot::Mutex;
 use std::collections::HashSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -160,15 +159,7 @@ impl StoreOptions {
     }
 }
 
-impl fmt::Debug for StoreOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreOptions")
-            .field("durability", &self.durability)
-            .field("reserve", &self.reserve)
-            .field("accept_damage", &self.accept_damage)
-            .finish_non_exhaustive()
-    }
-}
+debug!([] StoreOptions, "StoreOptions", |it| { "durability": it.durability, "reserve": it.reserve, "accept_damage": it.accept_damage });
 
 impl Store {
     /// Opens the store in a directory with the default options, or creates it there.
@@ -319,10 +310,4 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl fmt::Debug for Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store")
-            .field("path", &self.inner.path)
-            .finish_non_exhaustive()
-    }
-}
+debug!([] Store, "Store", |it| { "path": it.inner.path });

@@ -460,10 +460,4 @@ impl<T: Send + 'static, O: Order<T>> Drop for Transaction<'_, T, O> {
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for Transaction<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Transaction")
-            .field(&self.core.as_ref().map(|core| &core.ram))
-            .finish()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] Transaction<'_, T, O>, "Transaction", |it| { "ram": it.core.as_ref().map(|core| &core.ram) });

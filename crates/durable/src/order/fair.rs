@@ -5,7 +5,6 @@ use super::{Engine, EntryOf, RamBuilder};
 use crate::format::OrderTag;
 use requeue::{ByKey, Queue};
 use std::collections::HashMap;
-use std::fmt::{self, Debug};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -28,12 +27,6 @@ impl<K, T> Clone for FairSettings<K, T> {
             limit: self.limit,
             serial: self.serial,
         }
-    }
-}
-
-impl<K, T> Debug for FairSettings<K, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FairSettings").finish_non_exhaustive()
     }
 }
 

@@ -7,7 +7,6 @@ use crate::error::StoreError;
 use crate::format::{decode_row, Key, LetterRow, QueueRow};
 use crate::log::Durability;
 use crate::store::Store;
-use std::fmt;
 use std::slice;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -35,7 +34,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// assert!(inspector.requeue("jobs", letters[0].id)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Inspector {
     store: Store,
 }
@@ -196,11 +195,5 @@ impl LetterInfo {
             died_at: UNIX_EPOCH + Duration::from_millis(row.died),
             bytes: row.item_bytes,
         }
-    }
-}
-
-impl fmt::Debug for Inspector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Inspector").field(&self.store).finish()
     }
 }

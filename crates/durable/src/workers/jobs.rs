@@ -3,13 +3,12 @@
 use crate::call::{now, swallow_panic, Caller};
 use crate::error::PushError;
 use crate::order::Order;
-use crate::queue::verbs::Begin;
 use crate::ticket::Ticket;
-use crate::{DurableQueue, Fifo, OwnedTransaction, WorkersBuilder};
+use crate::{DurableQueue, Fifo, OwnedTransaction, Transaction, WorkersBuilder};
 use parking_lot::Mutex;
 use requeue::{Job, Outcome, Wait, Workers};
 use std::collections::HashMap;
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 
@@ -139,13 +138,8 @@ impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
     ///
     /// As [`DurableQueue::push`].
     pub fn submit(&self, item: T) -> Result<Outcome<R>, PushError<T>> {
-        self.queue.run(
-            |tx| {
-                let Ticket(id) = now(tx.stage(item, None, Caller::Thread(Wait::Never)))?;
-                Ok(self.register(id))
-            },
-            |registered, _| registered.keep(),
-        )
+        self.queue
+            .with_tx(|tx| now(self.submit_by(tx, item, Caller::Thread(Wait::Never))))
     }
 
     /// As [`submit`](Self::submit), in a task; waits for room.
@@ -157,19 +151,24 @@ impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
     /// # Cancel safety
     ///
     /// As [`DurableQueue::push_async`]; if the item is pushed nevertheless, nobody gets its result.
-    #[allow(clippy::manual_async_fn)] // `Send` is part of the signature
     pub fn submit_async(
         &self,
         item: T,
     ) -> impl Future<Output = Result<Outcome<R>, PushError<T>>> + Send + '_ {
-        async {
-            let tx = self.queue.begin_owned();
-            let staging = tx.stage(item, None, Caller::Task);
-            let Ticket(id) = staging.await?;
-            let registered = self.register(id);
-            tx.commit_async().await?;
-            Ok(registered.keep())
-        }
+        self.submit_by(self.queue.begin_owned(), item, Caller::Task)
+    }
+
+    async fn submit_by(
+        &self,
+        tx: Transaction<'_, T, O>,
+        item: T,
+        caller: Caller,
+    ) -> Result<Outcome<R>, PushError<T>> {
+        let staging = tx.stage(item, None, caller);
+        let Ticket(id) = staging.await?;
+        let registered = self.register(id);
+        tx.commit_by(caller).await?;
+        Ok(registered.keep())
     }
 
     /// Registers a reply to an item that is not visible yet.
@@ -195,13 +194,7 @@ impl<T: Send + 'static, R, O: Order<T>> Clone for Jobs<T, R, O> {
     }
 }
 
-impl<T: Send + 'static, R, O: Order<T>> fmt::Debug for Jobs<T, R, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Jobs")
-            .field("queue", &self.queue.name())
-            .finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, R, O: Order<T>] Jobs<T, R, O>, "Jobs", |it| { "queue": it.queue.name() });
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,6 @@ use crate::codec::{Codec, OnUndecodable, Postcard};
 use crate::order::Order;
 use crate::store::Store;
 use requeue::{Backoff, Clock, Fifo, Pace};
-use std::fmt;
 use std::sync::Arc;
 
 /// The settings of a [`DurableQueue`](crate::DurableQueue), from [`Store::builder`].
@@ -237,10 +236,4 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     }
 }
 
-impl<T, O: Order<T>, C> fmt::Debug for Builder<T, O, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("name", &self.settings.name)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T, O: Order<T>, C] Builder<T, O, C>, "Builder", |it| { "name": it.settings.name });
