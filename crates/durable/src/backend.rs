@@ -3,9 +3,9 @@
 use crate::batch::{Batch, Change};
 use crate::call::{now, swallow_panic, Caller};
 use crate::commit::{begin_commit, write, Member};
-use crate::delivery::{flush, wait_for};
 use crate::error::{PushError, StoreError};
 use crate::item::Item;
+use crate::log::Urgency;
 use crate::order::Order;
 use crate::transaction::Core;
 use crate::{DurableQueue, OwnedTransaction};
@@ -33,7 +33,10 @@ impl<T: Send + 'static, O: Order<T>> Backend for DurableQueue<T, O> {
     async fn close(&self) -> Result<bool, PushError<T>> {
         if self.ram.close() {
             let mut batch = Batch::of([Change::Close(self.shared.id, true)]);
-            wait_for(|then| self.shared.log().commit_then(&mut batch, then)).await?;
+            self.shared
+                .log()
+                .add_async(&mut batch, Urgency::Sync)
+                .await?;
         }
         Ok(true)
     }
@@ -194,7 +197,14 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
             // An error is one of the next commit too.
             let _ = match local.blocks {
                 true => local.shared.log().flush(),
-                false => flush(local.shared.log()).await,
+                false => {
+                    let mut nothing = Batch::default();
+                    local
+                        .shared
+                        .log()
+                        .add_async(&mut nothing, Urgency::Sync)
+                        .await
+                }
             };
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The changes of one transaction.
 
-use crate::codec::{Codec, CodecError};
+use crate::codec::CodecError;
 use crate::format::{begin_value, item_bytes, Key, LetterRow, Schedule};
 use std::mem;
 use std::ops::Range;
@@ -89,32 +89,6 @@ pub(crate) struct Extent {
     runs: usize,
     /// The number of items of the last run.
     last: u32,
-}
-
-/// A codec, as the batch calls it: once for many items.
-pub(crate) trait Encode<T>: Codec<T> {
-    /// As [`Batch::push_all`].
-    fn push_all(
-        &self,
-        batch: &mut Batch,
-        first: Key,
-        schedule: Option<Schedule>,
-        items: &[T],
-    ) -> Result<(), CodecError>;
-}
-
-impl<T, C: Codec<T>> Encode<T> for C {
-    fn push_all(
-        &self,
-        batch: &mut Batch,
-        first: Key,
-        schedule: Option<Schedule>,
-        items: &[T],
-    ) -> Result<(), CodecError> {
-        batch.push_all(first, schedule, items, |item, bytes| {
-            self.encode(item, bytes)
-        })
-    }
 }
 
 /// A rare change.

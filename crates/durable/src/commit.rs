@@ -9,7 +9,7 @@ use crate::batch::{Batch, Run};
 use crate::call::{now, Caller};
 use crate::error::StoreError;
 use crate::handle::HandleState;
-use crate::log::Durability;
+use crate::log::{Durability, Urgency};
 use crate::oneshot::Oneshot;
 use crate::order::{Order, RamTaken, RamTx};
 use crate::store::StoreInner;
@@ -54,7 +54,7 @@ impl<T: Send + 'static, O: Order<T>> Iterator for Taken<'_, T, O> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let item = self.ram.as_mut()?.next()?.into_item();
+        let item = self.ram.as_mut()?.next()?.item;
         Some(item.expect("an item is read from the disk when it is popped"))
     }
 
@@ -296,9 +296,7 @@ pub(crate) fn begin_commit<T: Send + 'static, O: Order<T>, R: Send + 'static>(
             Err(error) => Err((error, core)),
         });
     });
-    if let Err((error, then)) = shared.log().commit_then(&mut batch, then) {
-        then(Err(error));
-    }
+    shared.log().add_then(&mut batch, Urgency::Sync, then);
     pending
 }
 

@@ -8,14 +8,12 @@ use crate::batch::{Batch, Change};
 use crate::call::Caller;
 use crate::error::StoreError;
 use crate::item::{Item, Items};
-use crate::log::{Completion, Log};
-use crate::oneshot::Oneshot;
+use crate::log::Urgency;
 use crate::order::{Engine, EntryOf, Order};
 use crate::queue::shared::Shared;
 use std::future::Future;
 use std::iter;
 use std::mem;
-use std::sync::Arc;
 
 /// An item that was taken in memory.
 pub(crate) type RamItem<'t, T, O> = requeue::Item<'t, EntryOf<T, O>>;
@@ -36,7 +34,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             match batch.filter(|batch| !batch.is_empty()) {
                 None => Ok(()),
                 Some(mut batch) if caller == Caller::Task => {
-                    wait_for(|then| self.log().write_then(&mut batch, then)).await
+                    self.log().add_async(&mut batch, Urgency::Write).await
                 }
                 Some(mut batch) => self.log().write(&mut batch),
             }
@@ -72,21 +70,6 @@ impl<T: Send + 'static, O: Engine<T>> Drop for Undelivered<'_, T, O> {
         let undone = Change::Undelivered(self.shared.key(id), attempts);
         self.shared.note(iter::once(undone));
     }
-}
-
-/// Waits in a task until everything that was added to the log is on the disk.
-pub(crate) async fn flush(log: &Log) -> Result<(), StoreError> {
-    wait_for(|then| log.commit_then(&mut Batch::default(), then)).await
-}
-
-/// Waits in a task until the log has called what `add` gives it.
-pub(crate) async fn wait_for(
-    add: impl FnOnce(Completion) -> Result<(), (StoreError, Completion)>,
-) -> Result<(), StoreError> {
-    let written = Oneshot::new();
-    let at_end = Arc::clone(&written);
-    add(Box::new(move |result| at_end.send(result))).map_err(|(error, _)| error)?;
-    written.receive().await
 }
 
 impl<T: Send + 'static, O: Order<T>> Shared<T, O> {

@@ -25,14 +25,14 @@ impl<T: Send + 'static, O: Order<T>> Deref for Item<'_, T, O> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.ram.item().expect(LOADED)
+        self.ram.item.as_ref().expect(LOADED)
     }
 }
 
 /// A crash undoes changes.
 impl<T: Send + 'static, O: Order<T>> DerefMut for Item<'_, T, O> {
     fn deref_mut(&mut self) -> &mut T {
-        self.ram.item_mut().expect(LOADED)
+        self.ram.item.as_mut().expect(LOADED)
     }
 }
 

@@ -52,9 +52,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Peek<'t, T, O> {
         // If the write fails, so does the commit.
         let _ = self.shared.mark_one(delivery, caller).await;
         let mut ram = self.ram.take();
-        if let Some(item) = self.read {
-            ram.load(item);
-        }
+        ram.item = ram.item.take().or(self.read);
         Item { ram }
     }
 }
@@ -63,7 +61,7 @@ impl<T: Send + 'static, O: Order<T>> Deref for Peek<'_, T, O> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        let item = self.ram.item().or(self.read.as_ref());
+        let item = self.ram.item.as_ref().or(self.read.as_ref());
         item.expect("an item that is not in memory was read")
     }
 }
@@ -84,7 +82,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         let peeking = call!(caller, ram.[peek_waiting peek_async]());
         async {
             let ram = peeking.end().await?;
-            let read = match ram.item() {
+            let read = match ram.item {
                 Some(_) => None,
                 None => Some(shared.read(ram.id)?),
             };

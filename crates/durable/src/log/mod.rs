@@ -41,6 +41,7 @@ pub(crate) use tables::{guarded, visit};
 
 use crate::batch::Batch;
 use crate::error::StoreError;
+use crate::oneshot::Oneshot;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -126,7 +127,7 @@ struct Group {
 
 /// How soon a group is written.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Urgency {
+pub(crate) enum Urgency {
     /// When its sync is due.
     #[default]
     Waits,
@@ -198,39 +199,28 @@ impl Log {
         self.inner.wait(&mut state, Urgency::Write)
     }
 
-    /// Adds a batch; `then` is called when it is on the disk, by a thread of the log.
-    pub(crate) fn commit_then(
-        &self,
-        batch: &mut Batch,
-        then: Completion,
-    ) -> Result<(), (StoreError, Completion)> {
-        self.add_then(batch, Urgency::Sync, then)
-    }
-
-    /// Adds a batch; `then` is called when it is [written](Self::write), by a thread of the log.
-    pub(crate) fn write_then(
-        &self,
-        batch: &mut Batch,
-        then: Completion,
-    ) -> Result<(), (StoreError, Completion)> {
-        self.add_then(batch, Urgency::Write, then)
-    }
-
-    fn add_then(
-        &self,
-        batch: &mut Batch,
-        urgency: Urgency,
-        then: Completion,
-    ) -> Result<(), (StoreError, Completion)> {
+    /// Adds a batch; `then` is called when it is as far as the urgency asks, by a thread of the log, or with an error at once.
+    pub(crate) fn add_then(&self, batch: &mut Batch, urgency: Urgency, then: Completion) {
         match self.inner.add(slice::from_mut(batch)) {
             Ok(mut state) => {
                 state.group.completions.push(then);
                 state.need(urgency);
                 self.inner.work.notify_one();
-                Ok(())
             }
-            Err(error) => Err((error, then)),
+            Err(error) => then(Err(error)),
         }
+    }
+
+    /// Adds a batch, and waits in a task until it is as far as the urgency asks.
+    pub(crate) async fn add_async(
+        &self,
+        batch: &mut Batch,
+        urgency: Urgency,
+    ) -> Result<(), StoreError> {
+        let written = Oneshot::new();
+        let at_end = Arc::clone(&written);
+        self.add_then(batch, urgency, Box::new(move |result| at_end.send(result)));
+        written.receive().await
     }
 
     /// Adds a batch that nobody waits for. It is written soon, not synced.

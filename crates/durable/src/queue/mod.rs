@@ -180,7 +180,7 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
 
     /// Calls `visit` with the item of an entry.
     fn show(&self, entry: &EntryOf<T, O>, visit: &mut impl FnMut(&T)) -> Result<(), StoreError> {
-        match entry.item() {
+        match &entry.item {
             Some(item) => visit(item),
             None => visit(&self.shared.read(entry.id)?),
         }

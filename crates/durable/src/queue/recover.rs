@@ -4,7 +4,9 @@ use super::shared::Shared;
 use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
-use crate::format::{decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, Schedule};
+use crate::format::{
+    decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, OrderTag, Schedule,
+};
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamQueue, Staging};
 use crate::queue::letters::Cause;
@@ -75,14 +77,18 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
     shared: &Arc<Shared<T, O>>,
     found: &Found,
     on_undecodable: OnUndecodable,
-    ram: impl FnOnce(&O::Settings, usize) -> RamQueue<T, O>,
+    ram: impl FnOnce(usize, usize) -> RamQueue<T, O>,
 ) -> Result<RamQueue<T, O>, StoreError> {
     let (items, undecodable, digest) = read_items(shared, found)?;
     check(shared, found, digest)?;
     leave_out(shared, found, undecodable, on_undecodable)?;
     forget_strays(shared, found, &items);
-    let keys = items.iter().map(|item| &item.entry.key);
-    let ram = ram(&O::with_room(&shared.settings, keys), items.len());
+    let mut keys = HashMap::new();
+    if O::TAG == OrderTag::ByKey {
+        let count = |item: &Recovered<T, O>| *keys.entry(item.entry.key.clone()).or_insert(0) += 1;
+        items.iter().for_each(count);
+    }
+    let ram = ram(items.len(), keys.into_values().max().unwrap_or(0));
     let is_poison = |item: &Recovered<T, O>| {
         let most = shared.max_attempts;
         most.is_some_and(|most| item.mark.attempts >= most)
@@ -141,16 +147,14 @@ fn leave_out<T: Send + 'static, O: Engine<T>>(
             OnUndecodable::Discard => Run::add_each(&mut batch.removes, shared.id, id..=id),
             OnUndecodable::Bury => {
                 let mark = found.marks.get(&id).copied().unwrap_or_default();
-                let letter = LetterRow {
-                    item: id,
-                    attempts: mark.attempts,
-                    reason: Cause::Undecodable.to_byte(),
-                    error: Some(error.to_string()),
-                    died: shared.store.wall_time(),
-                    schedule: shared.schedule_of(id)?,
-                    item_bytes: shared.read_bytes(id)?,
-                };
-                rows.push((shared.new_ids(1), letter));
+                let schedule = shared.schedule_of(id)?;
+                rows.push(shared.letter_of(
+                    id,
+                    mark.attempts,
+                    schedule,
+                    Cause::Undecodable,
+                    &error,
+                )?);
             }
         }
     }
@@ -218,18 +222,8 @@ fn bury<T: Send + 'static, O: Engine<T>>(
         mark,
     } in poison
     {
-        let id = entry.id;
-        let item_bytes = shared.read_bytes(id)?;
-        let letter = LetterRow {
-            item: id,
-            attempts: mark.attempts,
-            reason: Cause::Crashed.to_byte(),
-            error: Some("the process died while it held the item".into()),
-            died: shared.store.wall_time(),
-            schedule,
-            item_bytes,
-        };
-        rows.push((shared.new_ids(1), letter));
+        let error = "the process died while it held the item";
+        rows.push(shared.letter_of(entry.id, mark.attempts, schedule, Cause::Crashed, error)?);
     }
     shared.add_letters(rows);
     Ok(())
@@ -250,5 +244,28 @@ fn restore<T: Send + 'static, O: Engine<T>>(
         let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
         let delay = Duration::from_millis(left);
         O::Staging::restore(&mut restore, item.entry, (id, place), mark.attempts, delay);
+    }
+}
+
+impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
+    /// A new dead letter of an item that was found.
+    fn letter_of(
+        &self,
+        id: u64,
+        attempts: u32,
+        schedule: Option<Schedule>,
+        cause: Cause,
+        error: impl ToString,
+    ) -> Result<(u64, LetterRow), StoreError> {
+        let row = LetterRow {
+            item: id,
+            attempts,
+            reason: cause.to_byte(),
+            error: Some(error.to_string()),
+            died: self.store.wall_time(),
+            schedule,
+            item_bytes: self.read_bytes(id)?,
+        };
+        Ok((self.new_ids(1), row))
     }
 }

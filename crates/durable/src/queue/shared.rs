@@ -1,12 +1,13 @@
 //! What the handles of a queue share, apart from the queue in memory.
 
 use super::letters::Letters;
-use crate::batch::{Batch, Change, Encode};
+use crate::batch::{Batch, Change};
+use crate::codec::Codec;
 use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
 use crate::format::{self, Key, Schedule};
 use crate::log::{guarded, Durability, Log};
-use crate::order::{Engine, EntryOf, Place};
+use crate::order::{Engine, EntryOf, KeyOf, Place};
 use crate::store::{millis, OpenName, StoreInner};
 use fjall::UserValue;
 use requeue::{Backoff, Clock};
@@ -20,8 +21,8 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     pub(crate) store: Arc<StoreInner>,
     pub(crate) name: Arc<str>,
     pub(crate) id: u32,
-    pub(crate) codec: Arc<dyn Encode<T>>,
-    pub(crate) settings: O::Settings,
+    pub(crate) codec: Arc<dyn Codec<T>>,
+    pub(crate) key_of: KeyOf<T, O>,
     pub(crate) budget: Option<Arc<Budget>>,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) backoff: Option<Backoff>,
@@ -50,18 +51,26 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// An entry for an item that takes `bytes` bytes.
     #[inline]
     pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
-        let key = O::key(&self.settings, &item);
-        match &self.budget {
-            None => Entry::new(id, key, item),
-            Some(budget) => Entry::within(budget, bytes, id, key, item),
+        let key = (self.key_of)(&item);
+        let charge = match &self.budget {
+            None => None,
+            Some(budget) => match budget.charge(bytes) {
+                None => return Entry::on_disk(id, key),
+                charge => charge.map(Box::new),
+            },
+        };
+        Entry {
+            item: Some(item),
+            _charge: charge,
+            ..Entry::on_disk(id, key)
         }
     }
 
     /// Reads the item of an entry from the disk, if it is not in memory.
     #[inline]
     pub(crate) fn load(&self, entry: &mut EntryOf<T, O>) -> Result<(), StoreError> {
-        if entry.item().is_none() {
-            entry.load(self.read(entry.id)?);
+        if entry.item.is_none() {
+            entry.item = Some(self.read(entry.id)?);
         }
         Ok(())
     }

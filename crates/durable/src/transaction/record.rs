@@ -38,7 +38,8 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             before: batch.extent(),
         };
         let first = shared.key(first);
-        let pushed = shared.codec.push_all(&mut batch, first, schedule, items);
+        let encode = |item: &T, bytes: &mut Vec<u8>| shared.codec.encode(item, bytes);
+        let pushed = batch.push_all(first, schedule, items, encode);
         pushed.map_err(|error| error.at(&shared.name, None))?;
         drop(batch);
         Ok(recorded)
@@ -107,7 +108,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     fn item_of(&self, entry: EntryOf<T, O>) -> T {
         let Local { shared, batch, .. } = self.local;
         let key = shared.key(entry.id);
-        entry.into_item().unwrap_or_else(|| {
+        entry.item.unwrap_or_else(|| {
             // There was no room for it in memory.
             let bytes = batch.lock().bytes_of(key).map(<[u8]>::to_vec);
             let item = bytes.and_then(|bytes| shared.codec.decode(&bytes).ok());

@@ -39,7 +39,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             name: Arc::clone(&settings.name),
             id,
             codec: Arc::new(self.codec),
-            settings: self.order,
+            key_of: self.key_of,
             budget: settings.memory.map(Budget::new),
             max_attempts: settings.max_attempts,
             backoff: settings.backoff,
@@ -53,8 +53,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             shared.write(Change::Close(id, false))?;
         }
         let on_undecodable = settings.on_undecodable;
-        let ram = recover(&shared, &found, on_undecodable, |keys, items| {
-            settings.build(&shared, keys, items)
+        let ram = recover(&shared, &found, on_undecodable, |items, most| {
+            settings.build(&shared, (self.ram)(most), items)
         })?;
         Ok(DurableQueue::new(shared, ram))
     }
@@ -73,11 +73,11 @@ impl<T: Send + 'static> Settings<T> {
     fn build<O: Engine<T>>(
         self,
         shared: &Arc<Shared<T, O>>,
-        order: &O::Settings,
+        ram: RamBuilder<T, O>,
         items: usize,
     ) -> RamQueue<T, O> {
         let dead = Arc::clone(shared);
-        let builder = O::builder(order)
+        let builder = ram
             .name(self.name)
             .pace(self.pace)
             .max_dead_letters(0)

@@ -5,7 +5,7 @@ mod order;
 
 use super::letters::{DeadLetter, Limit};
 use crate::codec::{Codec, OnUndecodable, Postcard};
-use crate::order::Order;
+use crate::order::{KeyOf, Order, RamBuilder};
 use crate::store::Store;
 use requeue::{Backoff, Clock, Fifo, Pace};
 use std::sync::Arc;
@@ -17,9 +17,13 @@ use std::sync::Arc;
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<T, O: Order<T> = Fifo, C = Postcard> {
     codec: C,
-    order: O::Settings,
+    key_of: KeyOf<T, O>,
+    ram: MakeRam<T, O>,
     settings: Settings<T>,
 }
+
+/// Makes the builder of the queue in memory, which has room for so many items of one key.
+type MakeRam<T, O> = Box<dyn FnOnce(usize) -> RamBuilder<T, O> + Send>;
 
 /// The settings that are the same in all orders.
 struct Settings<T> {
@@ -43,7 +47,8 @@ impl<T: Send + 'static> Builder<T> {
     pub(crate) fn new(store: Store, name: &str) -> Self {
         Self {
             codec: Postcard,
-            order: None,
+            key_of: Arc::new(|_| ()),
+            ram: Box::new(|_| requeue::Queue::builder()),
             settings: Settings {
                 store,
                 name: name.into(),
@@ -65,19 +70,36 @@ impl<T: Send + 'static> Builder<T> {
 }
 
 impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
-    fn by<P: Order<T>>(self, order: impl FnOnce(O::Settings) -> P::Settings) -> Builder<T, P, C> {
+    /// Another order.
+    fn by<P: Order<T>>(
+        self,
+        order: impl FnOnce(KeyOf<T, O>, MakeRam<T, O>) -> (KeyOf<T, P>, MakeRam<T, P>),
+    ) -> Builder<T, P, C> {
+        let (key_of, ram) = order(self.key_of, self.ram);
         Builder {
             codec: self.codec,
-            order: order(self.order),
+            key_of,
+            ram,
             settings: self.settings,
         }
+    }
+
+    /// Sets an option of the order.
+    fn with_ram(
+        mut self,
+        set: impl FnOnce(RamBuilder<T, O>, usize) -> RamBuilder<T, O> + Send + 'static,
+    ) -> Self {
+        let make = self.ram;
+        self.ram = Box::new(move |most| set(make(most), most));
+        self
     }
 
     /// Sets how items become bytes. The default is [`Postcard`].
     pub fn codec<D: Codec<T>>(self, codec: D) -> Builder<T, O, D> {
         Builder {
             codec,
-            order: self.order,
+            key_of: self.key_of,
+            ram: self.ram,
             settings: self.settings,
         }
     }

@@ -5,6 +5,7 @@ use crate::batch::{Batch, Change};
 use crate::codec::CodecError;
 use crate::error::StoreError;
 use crate::format::LetterRow;
+use crate::log::Urgency;
 use crate::order::{Engine, EntryOf};
 use crate::queue::shared::Shared;
 use parking_lot::{Condvar, Mutex};
@@ -110,7 +111,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             schedule: None,
             item_bytes: Vec::new(),
         };
-        match self.complete(&mut row, entry.item()) {
+        match self.complete(&mut row, entry.item.as_ref()) {
             Ok(()) => {
                 self.add_letters(vec![(self.new_ids(1), row)]);
             }
@@ -204,7 +205,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             }
         };
         // On an error nothing was removed, and nothing is written any more.
-        let _ = self.log().commit_then(&mut batch, Box::new(then));
+        self.log()
+            .add_then(&mut batch, Urgency::Sync, Box::new(then));
     }
 
     pub(super) fn letter_item(&self, row: &LetterRow) -> Result<T, CodecError> {

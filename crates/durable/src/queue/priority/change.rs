@@ -99,7 +99,7 @@ where
         let mut batch = Batch::default();
         Run::add(&mut batch.removes, shared.key(ticket.0), 1);
         shared.log().commit(&mut [batch], Durability::Synced)?;
-        Ok(entry.into_item())
+        Ok(entry.item)
     }
 }
 
