@@ -9,7 +9,7 @@ use crate::log::Urgency;
 use crate::order::Order;
 use crate::transaction::Core;
 use crate::{DurableQueue, OwnedTransaction};
-use requeue::backend::{Backend, Cause, Committed, Delivered, Holds, RunSpan, Settlement, Tx};
+use requeue::backend::{Backend, Cause, Committed, Holds, RunSpan, Settlement, Tx};
 use requeue::{Clock, Wait};
 use std::future::{poll_fn, Future};
 use std::mem;
@@ -68,18 +68,16 @@ impl<T: Send + 'static, O: Order<T>> Holds for OwnedTransaction<T, O> {
     type Held<'t> = Item<'t, T, O>;
     type View = Self;
 
+    fn attempts(item: &Item<'_, T, O>) -> u32 {
+        item.attempts()
+    }
+
     fn view(&self) -> &Self {
         self
     }
 
     fn lend(&mut self, lent: bool) {
         Holds::lend(&mut self.core_mut().ram, lent);
-    }
-}
-
-impl<T: Send + 'static, O: Order<T>> Delivered for Item<'_, T, O> {
-    fn attempts(&self) -> u32 {
-        Item::attempts(self)
     }
 }
 
@@ -131,12 +129,13 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
         }
     }
 
-    fn try_pop(&self) -> Option<Item<'_, T, O>> {
+    fn try_pop(&self) -> Option<(Item<'_, T, O>, u64)> {
         let (shared, ram) = (self.shared(), &self.core().ram);
         if shared.max_attempts.is_some() || shared.budget.is_some() {
             return None; // it may have to be written, or read
         }
-        ram.try_pop().map(|ram| Item { ram })
+        let (ram, since) = ram.try_pop()?;
+        Some((Item { ram }, since))
     }
 
     fn push(&self, item: T, wait: Wait) -> impl Future<Output = Result<(), PushError<T>>> + Send {

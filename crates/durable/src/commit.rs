@@ -125,17 +125,12 @@ impl<T: Send + 'static, O: Order<T>> Member for Core<T, O> {
 
     fn prepare(&mut self) -> Result<bool, StoreError> {
         self.remove_held()?;
-        let Local {
-            shared,
-            batch,
-            noted,
-            ..
-        } = &mut *self.local;
-        let noted = mem::take(noted.get_mut());
+        let local = &mut *self.local;
+        let noted = mem::take(local.noted.get_mut());
         if noted {
-            shared.await_letters(self.ram.died());
+            local.shared.await_letters(self.ram.died());
         }
-        Ok(noted || !batch.get_mut().is_empty())
+        Ok(noted || !local.batch.get_mut().is_empty())
     }
 }
 

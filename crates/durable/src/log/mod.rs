@@ -408,11 +408,7 @@ impl Inner {
     /// Writes the group that was collected. No other is being written.
     fn write_group(&self, state: &mut MutexGuard<'_, State>, sync: bool) {
         let (number, group) = self.take_group(state, sync);
-        let Group {
-            mut batch,
-            completions,
-            ..
-        } = group;
+        let (mut batch, completions) = (group.batch, group.completions);
         let written = MutexGuard::unlocked(state, || {
             let written = guarded(|| self.disk.write(&mut batch, number, sync));
             batch.clear();
