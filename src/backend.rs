@@ -170,6 +170,9 @@ pub trait Tx: Holds {
     /// If the queue could not be reached. The items are given back when it notices.
     fn abort(&mut self, cause: Cause) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
+    /// From now on a thread drives the futures of the transaction: they may block it instead of waiting.
+    fn may_block(&mut self) {}
+
     /// How many items the transaction holds, and the highest number of their deliveries.
     fn deliveries(&mut self) -> (usize, u32);
 

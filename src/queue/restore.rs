@@ -107,10 +107,19 @@ mod tests {
         let clock = ManualClock::new();
         let queue = Queue::builder().by_priority().clock(clock.clone()).build();
         let mut restore = queue.restore();
-        let fresh = restore.add_with("fresh", 2, None, 0, Duration::ZERO);
-        restore.add_with("again", 2, None, 1, Duration::ZERO);
+        let fresh = crate::Ticket::of_store(1);
+        restore.add_with("fresh", fresh, 2, None, 0, Duration::ZERO);
+        restore.add_with(
+            "again",
+            crate::Ticket::of_store(2),
+            2,
+            None,
+            1,
+            Duration::ZERO,
+        );
         let hour = Duration::from_secs(3600);
-        restore.add_with("later", 1, Some(queue.now() + hour), 1, Duration::ZERO);
+        let (later, due) = (crate::Ticket::of_store(3), Some(queue.now() + hour));
+        restore.add_with("later", later, 1, due, 1, Duration::ZERO);
         drop(restore);
         queue.priority(2).push("new").unwrap();
         assert_eq!(queue.stats().delayed, 1);

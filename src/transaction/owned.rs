@@ -112,15 +112,17 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         Ok(given_up)
     }
 
+    #[doc(hidden)]
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn has_given_up(&mut self) -> bool {
+    pub fn has_given_up(&mut self) -> bool {
         self.cell().get_mut().deliveries().has_given_up()
     }
 
     /// Commits by a function that cannot fail, together with others, and begins the next transaction. The lease tables were
     /// closed.
+    #[doc(hidden)]
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn commit_by(&mut self, commit: impl FnOnce(Self) -> OwnedTaken<T, O>) {
+    pub fn commit_by(&mut self, commit: impl FnOnce(Self) -> OwnedTaken<T, O>) {
         let mut taken = commit(Self {
             opened: self.opened.take(),
         });

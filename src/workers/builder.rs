@@ -52,6 +52,11 @@ impl<B: Backend> Builder<B> {
         }
     }
 
+    /// The queue.
+    pub fn queue(&self) -> &B {
+        &self.queue
+    }
+
     /// Sets the number of workers. The default is the available parallelism.
     ///
     /// ```

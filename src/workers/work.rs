@@ -34,6 +34,7 @@ pub(super) fn work<B: Backend>(
     mut step: impl FnMut(&WorkerThread<B>, &mut B::Tx) -> RunStep,
 ) {
     let (mut tx, mut errors) = (worker.begin(), 0);
+    tx.may_block();
     let thread = WorkerThread {
         of: worker,
         driver: Driver::new(),

@@ -1,6 +1,6 @@
 //! The changes of one transaction.
 
-use crate::codec::{Codec, CodecError};
+use crate::codec::CodecError;
 use crate::format::{begin_value, item_bytes, Key, LetterRow, Schedule};
 use std::mem;
 use std::ops::Range;
@@ -17,8 +17,6 @@ pub(crate) struct Batch {
     pub(crate) others: Vec<Change>,
     /// How many bytes its dead letters have.
     letters: usize,
-    /// The tickets in memory of pushed items.
-    pub(crate) tickets: Vec<(u64, requeue::Ticket)>,
 }
 
 /// Items of a queue with consecutive numbers.
@@ -93,32 +91,6 @@ pub(crate) struct Extent {
     last: u32,
 }
 
-/// A codec, as the batch calls it: once for many items.
-pub(crate) trait Encode<T>: Codec<T> {
-    /// As [`Batch::push_all`].
-    fn push_all(
-        &self,
-        batch: &mut Batch,
-        first: Key,
-        schedule: Option<Schedule>,
-        items: &[T],
-    ) -> Result<(), CodecError>;
-}
-
-impl<T, C: Codec<T>> Encode<T> for C {
-    fn push_all(
-        &self,
-        batch: &mut Batch,
-        first: Key,
-        schedule: Option<Schedule>,
-        items: &[T],
-    ) -> Result<(), CodecError> {
-        batch.push_all(first, schedule, items, |item, bytes| {
-            self.encode(item, bytes)
-        })
-    }
-}
-
 /// A rare change.
 #[derive(Debug)]
 pub(crate) enum Change {
@@ -140,7 +112,20 @@ pub(crate) enum Change {
     Remove(u32),
 }
 
+impl AsMut<Self> for Batch {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
 impl Batch {
+    pub(crate) fn of(changes: impl IntoIterator<Item = Change>) -> Self {
+        Self {
+            others: changes.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.lengths.is_empty() && self.removes.is_empty() && self.others.is_empty()
     }
@@ -244,7 +229,6 @@ impl Batch {
         self.values.clear();
         self.lengths.clear();
         self.pushes.clear();
-        self.tickets.clear();
         self.removes.clear();
         self.others.clear();
         self.letters = 0;

@@ -2,25 +2,26 @@
 
 mod all;
 
+pub(crate) use all::conclude_all;
 pub use all::{commit_all, commit_all_with, Transactions};
 
 use crate::batch::{Batch, Run};
+use crate::call::{now, Caller};
 use crate::error::StoreError;
 use crate::handle::HandleState;
-use crate::log::Durability;
+use crate::log::{Durability, Urgency};
+use crate::oneshot::Oneshot;
 use crate::order::{Order, RamTaken, RamTx};
-use crate::queue::shared::Shared;
+use crate::store::StoreInner;
 use crate::transaction::{Core, Local};
 use crate::{Fifo, Transaction};
-use parking_lot::{Condvar, Mutex};
-use std::fmt;
+use requeue::backend::{Committed, Tx};
 use std::future::Future;
 use std::iter::FusedIterator;
 use std::mem;
 use std::pin::Pin;
-use std::slice;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 /// The items that a committed transaction held, by value, in the order of the pops.
 ///
@@ -32,17 +33,17 @@ pub struct Taken<'h, T: Send + 'static, O: Order<T> = Fifo> {
     home: Option<Home<'h, T, O>>,
 }
 
-type Home<'h, T, O> = (&'h mut HandleState<T, O>, Box<Local<T, O>>);
+pub(crate) type Home<'h, T, O> = (&'h mut HandleState<T, O>, Box<Local<T, O>>);
 
 impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
-    fn split(self) -> (RamTx<T, O>, Option<Home<'h, T, O>>) {
+    pub(crate) fn split(self) -> (RamTx<T, O>, Option<Home<'h, T, O>>) {
         let (Core { ram, local }, home) = self.into_parts();
         (ram, home.map(|home| (home, local)))
     }
 }
 
 impl<'h, T: Send + 'static, O: Order<T>> Taken<'h, T, O> {
-    fn new(ram: RamTaken<T, O>, home: Option<Home<'h, T, O>>) -> Self {
+    pub(crate) fn new(ram: RamTaken<T, O>, home: Option<Home<'h, T, O>>) -> Self {
         let ram = Some(ram);
         Self { ram, home }
     }
@@ -53,7 +54,7 @@ impl<T: Send + 'static, O: Order<T>> Iterator for Taken<'_, T, O> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let item = self.ram.as_mut()?.next()?.into_item();
+        let item = self.ram.as_mut()?.next()?.item;
         Some(item.expect("an item is read from the disk when it is popped"))
     }
 
@@ -74,22 +75,81 @@ impl<T: Send + 'static, O: Order<T>> Drop for Taken<'_, T, O> {
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for Taken<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Taken").field("len", &self.len()).finish()
+debug!([T: Send + 'static, O: Order<T>] Taken<'_, T, O>, "Taken", |it| { "len": it.len() });
+
+/// The end of a transaction in memory.
+/// A transaction that commits, alone or with others: with the batch that it adds to the log.
+pub(crate) trait Member: AsMut<Batch> {
+    fn store(&self) -> &Arc<StoreInner>;
+
+    /// Prepares the commit, once: the removals of the held items become part of the batch, and the commit in memory cannot
+    /// fail. Returns whether the log has something to write, or to wait for that was written before.
+    fn prepare(&mut self) -> Result<bool, StoreError>;
+}
+
+/// Prepares and writes a commit.
+pub(crate) fn write(
+    members: &mut [&mut dyn Member],
+    durability: Option<Durability>,
+) -> Result<(), StoreError> {
+    let Some(first) = members.first() else {
+        return Ok(());
+    };
+    let store = Arc::clone(first.store());
+    let mut has_changes = false;
+    for member in &mut *members {
+        assert!(
+            Arc::ptr_eq(&store, member.store()),
+            "transactions of different stores cannot commit as one"
+        );
+        has_changes |= member.prepare()?;
+    }
+    if has_changes {
+        store
+            .log
+            .commit(members, durability.unwrap_or(store.durability))?;
+    }
+    Ok(())
+}
+
+impl<T: Send + 'static, O: Order<T>> AsMut<Batch> for Core<T, O> {
+    fn as_mut(&mut self) -> &mut Batch {
+        self.local.batch.get_mut()
     }
 }
 
-/// The end of a transaction in memory.
+impl<T: Send + 'static, O: Order<T>> Member for Core<T, O> {
+    fn store(&self) -> &Arc<StoreInner> {
+        &self.local.shared.store
+    }
+
+    fn prepare(&mut self) -> Result<bool, StoreError> {
+        self.remove_held()?;
+        let local = &mut *self.local;
+        let noted = mem::take(local.noted.get_mut());
+        if noted {
+            local.shared.await_letters(self.ram.died());
+        }
+        Ok(noted || !local.batch.get_mut().is_empty())
+    }
+}
+
 impl<T: Send + 'static, O: Order<T>> Core<T, O> {
-    /// Makes the removals of the held items part of the batch, and ensures that the commit in memory cannot fail.
-    pub(crate) fn prepare(&mut self) -> Result<&mut Batch, StoreError> {
+    /// Commits in memory what was prepared, and begins the next transaction.
+    pub(crate) fn commit(&mut self) -> Committed {
+        let committed = now(Tx::commit(&mut self.ram));
+        self.local.failed = false;
+        self.local.end(true);
+        committed.unwrap_or_else(|_| unreachable!("the transaction was prepared"))
+    }
+
+    fn remove_held(&mut self) -> Result<(), StoreError> {
         let Self { ram, local } = self;
         let Local { shared, batch, .. } = &mut **local;
         let batch = batch.get_mut();
         if batch.is_empty() && ram.held() == 0 {
             // Not prepared: if it does not commit after all, its next items must be leased.
-            return Ok(batch);
+            return Ok(());
         }
         ram.prepare()?;
         if shared.budget.is_some() {
@@ -99,27 +159,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         }
         let ids = ram.items().map(|item| item.id);
         Run::add_each(&mut batch.removes, shared.id, ids);
-        Ok(batch)
-    }
-
-    /// Prepares and writes the commit.
-    fn write(&mut self, durability: Durability) -> Result<(), StoreError> {
-        self.prepare()?;
-        if self.has_changes() {
-            let Local { shared, batch, .. } = &mut *self.local;
-            let batch = batch.get_mut();
-            let tickets = shared.tickets_of(batch);
-            shared.log().commit(slice::from_mut(batch), durability)?;
-            shared.exchange_tickets(tickets);
-        }
         Ok(())
-    }
-
-    /// Aborts what could not be written.
-    fn give_up(&mut self, error: StoreError) -> StoreError {
-        self.blame(&error);
-        self.rollback();
-        error
     }
 }
 
@@ -138,8 +178,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// - [`StoreError::Expired`] if the lease of an item expired.
     /// - [`StoreError::Poisoned`] if a write failed, now or before. If now, it is unknown whether the commit is on the disk.
     pub fn commit(self) -> Result<Taken<'h, T, O>, StoreError> {
-        let durability = self.core().local.shared.store.durability;
-        self.commit_with(durability)
+        self.commit_as(None)
     }
 
     /// Commits as [`commit`](Self::commit) does, with a durability of its own.
@@ -161,13 +200,20 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// # Errors
     ///
     /// As for [`commit`](Self::commit).
-    pub fn commit_with(mut self, durability: Durability) -> Result<Taken<'h, T, O>, StoreError> {
-        let core = self.core_mut();
-        if let Err(error) = core.write(durability) {
-            core.blame(&error);
-            return Err(error);
-        }
+    pub fn commit_with(self, durability: Durability) -> Result<Taken<'h, T, O>, StoreError> {
+        self.commit_as(Some(durability))
+    }
+
+    fn commit_as(mut self, durability: Option<Durability>) -> Result<Taken<'h, T, O>, StoreError> {
+        write(&mut [self.core_mut()], durability)?;
         Ok(self.conclude())
+    }
+
+    pub(crate) async fn commit_by(self, caller: Caller) -> Result<Taken<'h, T, O>, StoreError> {
+        match caller {
+            Caller::Thread(_) => self.commit(),
+            Caller::Task => self.commit_async().await,
+        }
     }
 
     /// Commits in memory what was prepared.
@@ -218,140 +264,71 @@ pub struct CommitAsync<'h, T: Send + 'static, O: Order<T> = Fifo> {
 
 enum CommitState<'h, T: Send + 'static, O: Order<T>> {
     Begins(Transaction<'h, T, O>),
-    Waits(Arc<PendingCommit<T, O>>, Option<Waiting<'h, T, O>>),
+    /// With the handle that gets the state back.
+    Waits(PendingCommit<T, O>, Option<&'h mut HandleState<T, O>>),
     Ended,
 }
 
-/// A handle that an asynchronous commit will give its state to.
-type Waiting<'h, T, O> = (&'h mut HandleState<T, O>, Arc<Shared<T, O>>);
+/// The state of the next transaction of a handle, when its commit has ended. Whoever receives it closes the store, if nothing
+/// else does: the log drops its reference after waking the waiter.
+pub(crate) type PendingCommit<T, O> = Pending<T, O, (RamTaken<T, O>, Box<Local<T, O>>)>;
 
-/// What an asynchronous commit leaves for its future, or for the next use of the handle.
-/// It does not keep the store open, since the log drops its reference after waking the waiter.
-pub(crate) struct PendingCommit<T: Send + 'static, O: Order<T>> {
-    state: Mutex<LimboState<T, O>>,
-    ended: Condvar,
-}
+/// A commit that the log has: its result, or why it failed and what is to be rolled back.
+type Pending<T, O, R> = Arc<Oneshot<Result<R, (StoreError, Core<T, O>)>>>;
 
-struct LimboState<T: Send + 'static, O: Order<T>> {
-    end: Option<Ended<T, O>>,
-    waker: Option<Waker>,
-}
-
-type Ended<T, O> = Result<RamTaken<T, O>, (StoreError, Core<T, O>)>;
-
-impl<T: Send + 'static, O: Order<T>> PendingCommit<T, O> {
-    /// Hands a batch to the log. The transaction ends when it is on the disk.
-    fn begin(mut core: Core<T, O>, waker: Waker) -> Arc<Self> {
-        let shared = Arc::clone(&core.local.shared);
-        let mut batch = mem::take(core.local.batch.get_mut());
-        let pending_commit = Arc::new(Self {
-            state: Mutex::new(LimboState {
-                end: None,
-                waker: Some(waker),
-            }),
-            ended: Condvar::new(),
+/// Hands the batch of a transaction to the log, which calls `conclude` when it is on the disk.
+pub(crate) fn begin_commit<T: Send + 'static, O: Order<T>, R: Send + 'static>(
+    mut core: Core<T, O>,
+    conclude: impl FnOnce(Core<T, O>) -> R + Send + 'static,
+) -> Pending<T, O, R> {
+    let shared = Arc::clone(&core.local.shared);
+    let mut batch = mem::take(core.as_mut());
+    let pending = Oneshot::new();
+    let at_end = Arc::clone(&pending);
+    let then = Box::new(move |written: Result<(), StoreError>| {
+        at_end.send(match written {
+            Ok(()) => Ok(conclude(core)),
+            Err(error) => Err((error, core)),
         });
-        let at_end = Arc::clone(&pending_commit);
-        let tickets = shared.tickets_of(&mut batch);
-        let then = Box::new(move |written: Result<(), StoreError>| {
-            at_end.end(match written {
-                Ok(()) => {
-                    core.local.shared.exchange_tickets(tickets);
-                    drop(core.local);
-                    Ok(conclude::<T, O>(core.ram))
-                }
-                Err(error) => Err((core.give_up(error), core)),
-            });
-        });
-        if let Err((error, then)) = shared.log().commit_then(&mut batch, then) {
-            then(Err(error));
-        }
-        pending_commit
-    }
-
-    fn end(&self, end: Ended<T, O>) {
-        let mut state = self.state.lock();
-        state.end = Some(end);
-        let waker = state.waker.take();
-        self.ended.notify_all();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// The end, if it is there; otherwise the waker is called then. Wakers are code of users, so not under the lock.
-    fn poll(&self, waker: &Waker) -> Option<Ended<T, O>> {
-        let waker = waker.clone();
-        let mut state = self.state.lock();
-        let end = state.end.take();
-        let unused = match end {
-            Some(_) => Some(waker),
-            None => state.waker.replace(waker),
-        };
-        drop(state);
-        drop(unused);
-        end
-    }
-
-    /// Waits for the end, drops what the transaction held, and returns the state for the next one.
-    pub(crate) fn wait(&self, shared: &Arc<Shared<T, O>>) -> Core<T, O> {
-        let mut state = self.state.lock();
-        let end = loop {
-            match state.end.take() {
-                Some(end) => break end,
-                None => self.ended.wait(&mut state),
-            }
-        };
-        drop(state);
-        match end {
-            Ok(taken) => Core::resume(Local::new(shared), taken.begin_owned()),
-            Err((_, core)) => core,
-        }
-    }
+    });
+    shared.log().add_then(&mut batch, Urgency::Sync, then);
+    pending
 }
 
 impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
     type Output = Result<Taken<'h, T, O>, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let state = std::mem::replace(&mut self.state, CommitState::Ended);
-        let (pending_commit, home) = match state {
+        let (pending, home) = match mem::replace(&mut self.state, CommitState::Ended) {
             CommitState::Begins(mut tx) => {
-                let core = tx.core_mut();
-                if let Err(error) = core.prepare() {
-                    core.blame(&error);
-                    return Poll::Ready(Err(error));
-                }
-                if !core.has_changes() {
+                if !tx.core_mut().prepare()? {
                     return Poll::Ready(Ok(tx.conclude()));
                 }
-                let (core, home) = tx.into_parts();
-                let shared = Arc::clone(&core.local.shared);
-                let pending_commit = PendingCommit::begin(core, context.waker().clone());
-                let home = home.map(|home| {
-                    *home = HandleState::Commits(Arc::clone(&pending_commit), Arc::clone(&shared));
-                    (home, shared)
-                });
-                (pending_commit, home)
+                let (core, mut home) = tx.into_parts();
+                let pending = begin_commit(core, |core| (conclude::<T, O>(core.ram), core.local));
+                if let Some(home) = &mut home {
+                    **home = HandleState::Commits(Arc::clone(&pending));
+                }
+                (pending, home)
             }
-            CommitState::Waits(pending_commit, home) => (pending_commit, home),
+            CommitState::Waits(pending, home) => (pending, home),
             CommitState::Ended => panic!("the future was polled after it had ended"),
         };
-        let Some(end) = pending_commit.poll(context.waker()) else {
-            self.state = CommitState::Waits(pending_commit, home);
+        let Poll::Ready(ended) = pending.poll(context.waker()) else {
+            self.state = CommitState::Waits(pending, home);
             return Poll::Pending;
         };
-        Poll::Ready(match end {
-            Ok(ram) => {
-                let home = home.map(|(home, shared)| {
+        Poll::Ready(match ended {
+            Ok((ram, local)) => {
+                let home = home.map(|home| {
                     *home = HandleState::Vacant;
-                    (home, Local::new(&shared))
+                    (home, local)
                 });
                 Ok(Taken::new(ram, home))
             }
-            Err((error, core)) => {
-                if let Some((home, _)) = home {
+            Err((error, mut core)) => {
+                core.rollback(None);
+                if let Some(home) = home {
                     *home = HandleState::Rests(core);
                 }
                 Err(error)
@@ -363,11 +340,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
 /// It has no pinned fields.
 impl<T: Send + 'static, O: Order<T>> Unpin for CommitAsync<'_, T, O> {}
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for CommitAsync<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CommitAsync").finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] CommitAsync<'_, T, O>, "CommitAsync");
 
 #[cfg(test)]
 mod tests;

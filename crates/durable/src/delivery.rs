@@ -5,16 +5,15 @@
 //! the commit is on the disk, so its delivery needs no mark.
 
 use crate::batch::{Batch, Change};
+use crate::call::Caller;
 use crate::error::StoreError;
 use crate::item::{Item, Items};
-use crate::log::{Completion, Log};
+use crate::log::Urgency;
 use crate::order::{Engine, EntryOf, Order};
 use crate::queue::shared::Shared;
-use parking_lot::Mutex;
-use std::future::poll_fn;
+use std::future::Future;
 use std::iter;
-use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::mem;
 
 /// An item that was taken in memory.
 pub(crate) type RamItem<'t, T, O> = requeue::Item<'t, EntryOf<T, O>>;
@@ -22,133 +21,58 @@ pub(crate) type RamItem<'t, T, O> = requeue::Item<'t, EntryOf<T, O>>;
 pub(crate) type RamItems<'t, T, O> = requeue::iter::Items<'t, EntryOf<T, O>, <O as Engine<T>>::Ram>;
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    /// The marks of deliveries, if there are to be any.
-    fn marks(&self, deliveries: impl Iterator<Item = (u64, u32)>) -> Option<Batch> {
-        self.max_attempts?;
-        let mut batch = Batch::default();
-        let marks = deliveries.map(|(id, attempts)| Change::Delivered(self.key(id), attempts));
-        batch.others.extend(marks);
-        Some(batch)
-    }
-
-    /// Writes down that items are delivered, and waits until that is written.
+    /// Writes down that items are delivered, if deliveries count, and waits until that is written.
     #[inline]
     pub(crate) fn mark(
         &self,
         deliveries: impl Iterator<Item = (u64, u32)>,
-    ) -> Result<(), StoreError> {
-        match self.marks(deliveries) {
-            Some(mut batch) => self.log().write(&mut batch),
-            None => Ok(()),
+        caller: Caller,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send + '_ {
+        let marks = deliveries.map(|(id, attempts)| Change::Delivered(self.key(id), attempts));
+        let batch = self.max_attempts.map(|_| Batch::of(marks));
+        async move {
+            match batch.filter(|batch| !batch.is_empty()) {
+                None => Ok(()),
+                Some(mut batch) if caller == Caller::Task => {
+                    self.log().add_async(&mut batch, Urgency::Write).await
+                }
+                Some(mut batch) => self.log().write(&mut batch),
+            }
         }
     }
 
-    /// As [`mark`](Self::mark), in a task.
-    pub(crate) async fn mark_async(
+    /// The same for one item, by its number and that of the delivery. If the future is dropped before, the delivery has not
+    /// taken place: it is taken back. Others take the item later, unless its lease has expired.
+    pub(crate) async fn mark_one(
         &self,
-        deliveries: impl Iterator<Item = (u64, u32)>,
+        delivery: (u64, u32),
+        caller: Caller,
     ) -> Result<(), StoreError> {
-        match self.marks(deliveries) {
-            Some(mut batch) => wait_for(|then| self.log().write_then(&mut batch, then)).await,
-            None => Ok(()),
-        }
-    }
-}
-
-/// Waits in a task until everything that was added to the log is on the disk.
-pub(crate) async fn flush(log: &Log) -> Result<(), StoreError> {
-    wait_for(|then| log.commit_then(&mut Batch::default(), then)).await
-}
-
-/// Waits in a task until the log has called what `add` gives it.
-async fn wait_for(
-    add: impl FnOnce(Completion) -> Result<(), (StoreError, Completion)>,
-) -> Result<(), StoreError> {
-    let written = Arc::new(Written::default());
-    let at_end = Arc::clone(&written);
-    add(Box::new(move |result| at_end.end(result))).map_err(|(error, _)| error)?;
-    poll_fn(|context| written.poll(context.waker())).await
-}
-
-/// Whether the log has written a batch, and who waits for it.
-#[derive(Default)]
-struct Written {
-    state: Mutex<WrittenState>,
-}
-
-#[derive(Default)]
-struct WrittenState {
-    result: Option<Result<(), StoreError>>,
-    waker: Option<Waker>,
-}
-
-impl Written {
-    fn end(&self, result: Result<(), StoreError>) {
-        let mut state = self.state.lock();
-        state.result = Some(result);
-        let waker = state.waker.take();
-        drop(state);
-        // Wakers are code of users, so not under the lock.
-        waker.into_iter().for_each(Waker::wake);
-    }
-
-    fn poll(&self, waker: &Waker) -> Poll<Result<(), StoreError>> {
-        let waker = waker.clone();
-        let mut state = self.state.lock();
-        let (result, unused) = match state.result.take() {
-            Some(result) => (Poll::Ready(result), Some(waker)),
-            None => (Poll::Pending, state.waker.replace(waker)),
+        let undelivered = Undelivered {
+            shared: self,
+            delivery,
         };
-        drop(state);
-        drop(unused);
-        result
+        self.mark(iter::once(delivery), caller).await?;
+        mem::forget(undelivered);
+        Ok(())
     }
 }
 
-/// A delivery that is written and may not take place: then it is taken back when this is dropped. Others take the item later,
-/// unless its lease has expired.
-pub(crate) struct Undelivered<'s, T: Send + 'static, O: Engine<T>> {
+/// A delivery that is taken back when this is dropped.
+struct Undelivered<'s, T: Send + 'static, O: Engine<T>> {
     shared: &'s Shared<T, O>,
-    /// `None` if it has taken place.
-    delivery: Option<(u64, u32)>,
-}
-
-impl<'s, T: Send + 'static, O: Engine<T>> Undelivered<'s, T, O> {
-    /// `delivery`: the number of the item, and of the delivery.
-    pub(crate) fn new(shared: &'s Shared<T, O>, delivery: (u64, u32)) -> Self {
-        Self {
-            shared,
-            delivery: Some(delivery),
-        }
-    }
-
-    pub(crate) async fn write(&self) -> Result<(), StoreError> {
-        self.shared.mark_async(self.delivery.into_iter()).await
-    }
-
-    /// The item is handed out.
-    pub(crate) fn take_place(mut self) {
-        self.delivery = None;
-    }
+    delivery: (u64, u32),
 }
 
 impl<T: Send + 'static, O: Engine<T>> Drop for Undelivered<'_, T, O> {
     fn drop(&mut self) {
-        if let Some((id, attempts)) = self.delivery {
-            let undone = Change::Undelivered(self.shared.key(id), attempts);
-            self.shared.note(iter::once(undone));
-        }
+        let (id, attempts) = self.delivery;
+        let undone = Change::Undelivered(self.shared.key(id), attempts);
+        self.shared.note(iter::once(undone));
     }
 }
 
 impl<T: Send + 'static, O: Order<T>> Shared<T, O> {
-    /// Hands out an item that a transaction holds.
-    #[inline]
-    pub(crate) fn deliver<'t>(&self, ram: RamItem<'t, T, O>) -> Result<Item<'t, T, O>, StoreError> {
-        self.mark(iter::once((ram.id, ram.attempts())))?;
-        self.hand_out(ram)
-    }
-
     /// Hands out an item whose delivery is written.
     #[inline]
     pub(crate) fn hand_out<'t>(
@@ -160,56 +84,18 @@ impl<T: Send + 'static, O: Order<T>> Shared<T, O> {
     }
 
     /// Hands out the items of a batch that a transaction holds.
-    pub(crate) fn deliver_batch<'t>(
+    pub(crate) async fn deliver_batch<'t>(
         &self,
-        items: RamItems<'t, T, O>,
+        items: impl IntoIterator<Item = RamItem<'t, T, O>>,
+        caller: Caller,
     ) -> Result<Items<'t, T, O>, StoreError> {
-        match self.batch(items) {
-            Ok(items) => Ok(items),
-            Err((items, deliveries)) => {
-                self.mark(deliveries.into_iter())?;
-                self.hand_out_batch(items)
-            }
-        }
-    }
-
-    /// As [`deliver_batch`](Self::deliver_batch), in a task.
-    pub(crate) async fn deliver_batch_async<'t>(
-        &self,
-        items: RamItems<'t, T, O>,
-    ) -> Result<Items<'t, T, O>, StoreError> {
-        match self.batch(items) {
-            Ok(items) => Ok(items),
-            Err((items, deliveries)) => {
-                self.mark_async(deliveries.into_iter()).await?;
-                self.hand_out_batch(items)
-            }
-        }
-    }
-
-    /// A batch that can be handed out at once, or its items and their deliveries.
-    #[allow(clippy::type_complexity)] // of its only callers
-    fn batch<'t>(
-        &self,
-        items: RamItems<'t, T, O>,
-    ) -> Result<Items<'t, T, O>, (Vec<Item<'t, T, O>>, Vec<(u64, u32)>)> {
-        if items.len() == 0 || self.budget.is_none() && self.max_attempts.is_none() {
-            return Ok(Items::of_ram(items));
-        }
-        let items: Vec<_> = items.map(|ram| Item { ram }).collect();
+        let mut items: Vec<_> = items.into_iter().map(|ram| Item { ram }).collect();
         let deliveries = items.iter().map(|item| (item.ram.id, item.attempts()));
-        let deliveries = deliveries.collect();
-        Err((items, deliveries))
-    }
-
-    fn hand_out_batch<'t>(
-        &self,
-        mut items: Vec<Item<'t, T, O>>,
-    ) -> Result<Items<'t, T, O>, StoreError> {
+        self.mark(deliveries, caller).await?;
         for item in &mut items {
             self.load(&mut item.ram)?;
         }
-        Ok(Items::received(items))
+        Ok(items.into_iter())
     }
 }
 

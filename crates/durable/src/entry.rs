@@ -1,6 +1,5 @@
 //! An item in memory.
 
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -9,82 +8,24 @@ use std::sync::Arc;
 pub struct Entry<T, K> {
     pub(crate) id: u64,
     pub(crate) key: K,
-    payload: Payload<T>,
-}
-
-/// Where an item is.
-#[derive(Clone)]
-enum Payload<T> {
-    Memory(T),
-    /// In memory, where it takes room of a budget. In a box, so that entries without a budget are small.
-    Charged(Box<(T, Charge)>),
-    /// On the disk, until it is popped.
-    Disk,
+    /// `None`: it is on the disk, until it is popped.
+    pub(crate) item: Option<T>,
+    /// For the room that it takes of a budget. In a box, so that entries without a budget are small.
+    pub(crate) _charge: Option<Box<Charge>>,
 }
 
 impl<T, K> Entry<T, K> {
-    /// An entry whose item is in memory.
-    pub(crate) fn new(id: u64, key: K, item: T) -> Self {
-        let payload = Payload::Memory(item);
-        Self { id, key, payload }
-    }
-
-    /// An entry whose item takes `bytes` bytes of a budget. It is left on the disk if there is no room.
-    pub(crate) fn within(budget: &Arc<Budget>, bytes: usize, id: u64, key: K, item: T) -> Self {
-        let payload = match budget.charge(bytes) {
-            Some(charge) => Payload::Charged(Box::new((item, charge))),
-            None => Payload::Disk,
-        };
-        Self { id, key, payload }
-    }
-
-    /// An entry without its item.
     pub(crate) fn on_disk(id: u64, key: K) -> Self {
-        let payload = Payload::Disk;
-        Self { id, key, payload }
-    }
-
-    /// The item, if it is in memory.
-    #[inline]
-    pub(crate) fn item(&self) -> Option<&T> {
-        match &self.payload {
-            Payload::Memory(item) => Some(item),
-            Payload::Charged(charged) => Some(&charged.0),
-            Payload::Disk => None,
+        Self {
+            id,
+            key,
+            item: None,
+            _charge: None,
         }
-    }
-
-    #[inline]
-    pub(crate) fn item_mut(&mut self) -> Option<&mut T> {
-        match &mut self.payload {
-            Payload::Memory(item) => Some(item),
-            Payload::Charged(charged) => Some(&mut charged.0),
-            Payload::Disk => None,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn into_item(self) -> Option<T> {
-        match self.payload {
-            Payload::Memory(item) => Some(item),
-            Payload::Charged(charged) => Some(charged.0),
-            Payload::Disk => None,
-        }
-    }
-
-    /// Brings an item that was on the disk into memory.
-    pub(crate) fn load(&mut self, item: T) {
-        self.payload = Payload::Memory(item);
     }
 }
 
-impl<T, K> fmt::Debug for Entry<T, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T, K] Entry<T, K>, "Entry", |it| { "id": it.id });
 
 /// How many bytes the items of a queue may take in memory, and take.
 #[derive(Debug)]

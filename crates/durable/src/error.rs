@@ -47,6 +47,8 @@ pub enum StoreError {
     },
     /// The lease of an item expired, so that it was delivered again: the transaction was aborted.
     Expired,
+    /// There was no room to retry or fail an item apart from the others of its transaction.
+    NoRoom,
 }
 
 /// What a store has lost, according to the counts and checksums in it.
@@ -128,6 +130,7 @@ impl fmt::Display for StoreError {
                 write!(f, "the queue {queue:?} was made with another order: {found}")
             }
             Self::Expired => f.write_str("the lease of an item expired: it was delivered again"),
+            Self::NoRoom => f.write_str("no room to treat an item apart from the others"),
         }
     }
 }

@@ -72,9 +72,28 @@ pub(crate) struct QueueRow {
     pub(crate) name: String,
     pub(crate) order: OrderTag,
     pub(crate) closed: bool,
+    pub(crate) counts: Counts,
+}
+
+/// The rows of a queue by kind, or how they change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Counts {
     pub(crate) items: Digest,
     pub(crate) letters: Digest,
     pub(crate) marks: Digest,
+}
+
+impl Counts {
+    pub(crate) fn merge(&mut self, change: Self) {
+        self.items.merge(change.items);
+        self.letters.merge(change.letters);
+        self.marks.merge(change.marks);
+    }
+
+    /// The number of items, and of those that are dead letters.
+    pub(crate) fn all_items(&self) -> u64 {
+        self.items.count.wrapping_add(self.letters.count)
+    }
 }
 
 /// The order of a queue.

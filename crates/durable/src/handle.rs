@@ -2,10 +2,8 @@
 
 use crate::commit::PendingCommit;
 use crate::order::Order;
-use crate::queue::shared::Shared;
 use crate::transaction::Core;
 use crate::{DurableQueue, Fifo, Transaction};
-use std::fmt;
 use std::sync::Arc;
 
 /// One thread's or task's access to a queue: see [`requeue::Handle`].
@@ -35,7 +33,7 @@ pub(crate) enum HandleState<T: Send + 'static, O: Order<T>> {
     Vacant,
     Rests(Core<T, O>),
     /// An asynchronous commit has it.
-    Commits(Arc<PendingCommit<T, O>>, Arc<Shared<T, O>>),
+    Commits(PendingCommit<T, O>),
 }
 
 impl<T: Send + 'static, O: Order<T>> HandleState<T, O> {
@@ -44,7 +42,13 @@ impl<T: Send + 'static, O: Order<T>> HandleState<T, O> {
         match std::mem::take(self) {
             Self::Vacant => make(),
             Self::Rests(core) => core,
-            Self::Commits(pending_commit, shared) => pending_commit.wait(&shared),
+            Self::Commits(pending) => match pending.wait() {
+                Ok((taken, local)) => Core::resume(local, taken.begin_owned()),
+                Err((_, mut core)) => {
+                    core.rollback(None);
+                    core
+                }
+            },
         }
     }
 }
@@ -74,6 +78,10 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
         let Self { queue, state, name } = self;
         let core = state.take(|| Core::new(queue, name.clone()));
         Transaction::of(core, state)
+    }
+
+    pub(crate) fn with_tx<R>(&mut self, call: impl FnOnce(Transaction<'_, T, O>) -> R) -> R {
+        call(self.begin())
     }
 
     /// Begins a transaction that owns this handle.
@@ -130,11 +138,4 @@ impl<T: Send + 'static, O: Order<T>> Clone for Handle<T, O> {
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for Handle<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle")
-            .field("queue", &self.queue.name())
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] Handle<T, O>, "Handle", |it| { "queue": it.queue.name(), "name": it.name });

@@ -3,7 +3,6 @@
 use crate::order::{EntryOf, Order};
 use crate::Fifo;
 use std::fmt;
-use std::iter::FusedIterator;
 use std::ops::{Deref, DerefMut};
 use std::vec;
 
@@ -26,14 +25,14 @@ impl<T: Send + 'static, O: Order<T>> Deref for Item<'_, T, O> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.ram.item().expect(LOADED)
+        self.ram.item.as_ref().expect(LOADED)
     }
 }
 
 /// A crash undoes changes.
 impl<T: Send + 'static, O: Order<T>> DerefMut for Item<'_, T, O> {
     fn deref_mut(&mut self) -> &mut T {
-        self.ram.item_mut().expect(LOADED)
+        self.ram.item.as_mut().expect(LOADED)
     }
 }
 
@@ -50,46 +49,4 @@ impl<T: fmt::Display + Send + 'static, O: Order<T>> fmt::Display for Item<'_, T,
 }
 
 /// A batch of held items.
-pub struct Items<'t, T: Send + 'static, O: Order<T> = Fifo>(Source<'t, T, O>);
-
-enum Source<'t, T: Send + 'static, O: Order<T>> {
-    Ram(requeue::iter::Items<'t, EntryOf<T, O>, O::Ram>),
-    Received(vec::IntoIter<Item<'t, T, O>>),
-}
-
-impl<'t, T: Send + 'static, O: Order<T>> Items<'t, T, O> {
-    pub(crate) fn of_ram(items: requeue::iter::Items<'t, EntryOf<T, O>, O::Ram>) -> Self {
-        Self(Source::Ram(items))
-    }
-
-    pub(crate) fn received(items: Vec<Item<'t, T, O>>) -> Self {
-        Self(Source::Received(items.into_iter()))
-    }
-}
-
-impl<'t, T: Send + 'static, O: Order<T>> Iterator for Items<'t, T, O> {
-    type Item = Item<'t, T, O>;
-
-    fn next(&mut self) -> Option<Item<'t, T, O>> {
-        match &mut self.0 {
-            Source::Ram(items) => items.next().map(|ram| Item { ram }),
-            Source::Received(items) => items.next(),
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        match &self.0 {
-            Source::Ram(items) => items.size_hint(),
-            Source::Received(items) => items.size_hint(),
-        }
-    }
-}
-
-impl<T: Send + 'static, O: Order<T>> ExactSizeIterator for Items<'_, T, O> {}
-impl<T: Send + 'static, O: Order<T>> FusedIterator for Items<'_, T, O> {}
-
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for Items<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Items").field("len", &self.len()).finish()
-    }
-}
+pub type Items<'t, T, O = Fifo> = vec::IntoIter<Item<'t, T, O>>;

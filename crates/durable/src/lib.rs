@@ -46,7 +46,7 @@
 //! | take and push in several queues as one | [`commit_all()`] |
 //! | commit in a task | [`Transaction::commit_async`] |
 //! | threads or tasks that run a function on each item | [`Workers`] |
-//! | wait for the result of a pushed item | [`WorkersBuilder::run_jobs`] |
+//! | wait for the result of a pushed item | [`Jobs::run`] |
 //! | commit without a wait for the disk | [`Durability::Buffered`], for a store or for [one commit](Transaction::commit_with) |
 //! | wait until all is on the disk | [`Store::flush`] |
 //! | look at what failed for good, and try again | [`DurableQueue::dead_letters`] |
@@ -75,15 +75,14 @@
 //!
 //! | `requeue` | why not, and what instead |
 //! |---|---|
-//! | closures as items: `Job`, `Queue::submit`, `Queue::wrap` | a closure cannot be written: [items are data, and the function belongs to the pool](WorkersBuilder::run_jobs) |
+//! | closures as items: `Job`, `Queue::submit`, `Queue::wrap` | a closure cannot be written: [items are data, and the function belongs to the pool](Jobs::run) |
 //! | `Extend`, `FromIterator` | they cannot return an error: [`DurableQueue::push_batch`] |
 //! | `Queue::unbounded`, `bounded`, `Default` | a queue belongs to a store: [`Store::queue`], [`Store::builder`] |
 //! | `channel` | its queue closes with its last sender; this one outlives all of them |
 //! | `pop_batch` into a `Vec` of the caller | a batch whose commit fails goes back to the queue, so it is returned |
 //! | `DeadLetters::visit`, `drain` | [`DeadLetters::all`], [`DeadLetters::remove`], which can fail |
 //! | `try_commit`, `try_commit_all`, `try_transact` | each commit can fail: [`Transaction::commit`] returns a `Result` |
-//! | `Workers::pause`, `WorkersBuilder::on_panic` | [`DurableQueue::pause`]; [`WorkersBuilder::on_error`] gets the message of a panic |
-//! | feature `tokio` | [`WorkersBuilder::run_async`] works with every executor |
+//! | feature `tokio` | that of `requeue`; [`WorkersBuilder::run_on`](requeue::workers::Builder::run_on) works with every executor |
 //! | features `metrics` and `tracing` | [`DurableQueue::stats`], [`Workers::status`] |
 //!
 //! # Features
@@ -98,7 +97,21 @@
 
 #![allow(private_bounds)]
 
+/// Implements `Debug` for a type whose parameters may not have it.
+macro_rules! debug {
+    ([$($generics:tt)*] $type:ty, $name:literal $(, |$this:ident| { $($field:literal: $value:expr),+ })?) => {
+        impl<$($generics)*> std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $(let $this = self;)?
+                f.debug_struct($name)$($(.field($field, &$value))+)?.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+mod backend;
 mod batch;
+mod call;
 mod codec;
 mod commit;
 mod delivery;
@@ -111,6 +124,7 @@ pub mod fuzzing;
 mod handle;
 mod item;
 mod log;
+mod oneshot;
 mod order;
 mod peek;
 mod queue;
@@ -140,13 +154,14 @@ pub use store::{Store, StoreOptions};
 pub use stream::{PopStream, PushSink};
 pub use ticket::Ticket;
 pub use transaction::{OwnedTransaction, Transaction};
-pub use workers::{
-    Failure, Jobs, Others, Report, RunTransaction, WorkerStatus, Workers, WorkersBuilder,
-};
+pub use workers::{Jobs, RunItem, RunTransaction, WorkersBuilder};
+
+pub use requeue::workers::{Others, WorkerState};
 
 pub use requeue::{
-    Backoff, ByKey, ByPriority, Clock, DeliveryId, Fifo, Held, Imbalance, JobError, Leased,
-    Limiter, ManualClock, Outcome, Pace, RateSlot, Reason, Stats, SystemClock, Wait, WeakPace,
+    Backoff, ByKey, ByPriority, Clock, DeliveryId, Failure, Fifo, Held, Imbalance, JobError,
+    Leased, Limiter, ManualClock, Outcome, Pace, RateSlot, Reason, Report, Stats, SystemClock,
+    Wait, WeakPace, WorkerStatus, Workers,
 };
 
 #[cfg(doctest)]

@@ -1,14 +1,14 @@
 //! Peeking at the next item.
 
-use crate::delivery::Undelivered;
-use crate::error::{PopError, StoreError};
+use crate::call::{call, now, Call, Caller};
+use crate::error::PopError;
 use crate::item::Item;
 use crate::order::{EntryOf, Order};
 use crate::queue::shared::Shared;
 use crate::{Fifo, Handle, Transaction};
+use requeue::Wait;
 use std::fmt;
 use std::future::Future;
-use std::iter;
 use std::ops::Deref;
 
 /// The item that a pop would return, from [`Transaction::peek`]. Dropping it puts the item back in its place.
@@ -20,24 +20,11 @@ pub struct Peek<'t, T: Send + 'static, O: Order<T> = Fifo> {
     shared: &'t Shared<T, O>,
 }
 
-fn show<'t, T: Send + 'static, O: Order<T>>(
-    shared: &'t Shared<T, O>,
-    ram: requeue::Peek<'t, EntryOf<T, O>, O::Ram>,
-) -> Result<Peek<'t, T, O>, StoreError> {
-    let read = match ram.item() {
-        Some(_) => None,
-        None => Some(shared.read(ram.id)?),
-    };
-    Ok(Peek { ram, read, shared })
-}
-
 impl<'t, T: Send + 'static, O: Order<T>> Peek<'t, T, O> {
     /// Takes the item, as a pop instead of the peek would have done. If the queue has
     /// [`max_attempts`](crate::Builder::max_attempts), this waits until the delivery is written.
     pub fn take(self) -> Item<'t, T, O> {
-        // If the write fails, so does the commit.
-        let _ = self.shared.mark(iter::once(self.delivery()));
-        self.hold()
+        now(self.hold(Caller::Thread(Wait::Never)))
     }
 
     /// As [`take`](Self::take), in a task. Dropping the future puts the item back.
@@ -57,22 +44,15 @@ impl<'t, T: Send + 'static, O: Order<T>> Peek<'t, T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn take_async(self) -> Item<'t, T, O> {
-        let delivery = Undelivered::new(self.shared, self.delivery());
-        let _ = delivery.write().await;
-        delivery.take_place();
-        self.hold()
+        self.hold(Caller::Task).await
     }
 
-    /// The number of the item, and of its delivery if it is taken.
-    fn delivery(&self) -> (u64, u32) {
-        (self.ram.id, self.ram.attempts() + 1)
-    }
-
-    fn hold(self) -> Item<'t, T, O> {
+    async fn hold(self, caller: Caller) -> Item<'t, T, O> {
+        let delivery = (self.ram.id, self.ram.attempts() + 1);
+        // If the write fails, so does the commit.
+        let _ = self.shared.mark_one(delivery, caller).await;
         let mut ram = self.ram.take();
-        if let Some(item) = self.read {
-            ram.load(item);
-        }
+        ram.item = ram.item.take().or(self.read);
         Item { ram }
     }
 }
@@ -81,7 +61,7 @@ impl<T: Send + 'static, O: Order<T>> Deref for Peek<'_, T, O> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        let item = self.ram.item().or(self.read.as_ref());
+        let item = self.ram.item.as_ref().or(self.read.as_ref());
         item.expect("an item that is not in memory was read")
     }
 }
@@ -94,11 +74,24 @@ impl<T: fmt::Debug + Send + 'static, O: Order<T>> fmt::Debug for Peek<'_, T, O> 
 
 /// Looks at the next item. A peek is not a delivery.
 impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
+    fn look(
+        &self,
+        caller: Caller,
+    ) -> impl Future<Output = Result<Peek<'_, T, O>, PopError>> + Send + '_ {
+        let (shared, ram) = (self.shared(), &*self.core().ram);
+        let peeking = call!(caller, ram.[peek_waiting peek_async]());
+        async {
+            let ram = peeking.end().await?;
+            let read = match ram.item {
+                Some(_) => None,
+                None => Some(shared.read(ram.id)?),
+            };
+            Ok(Peek { ram, read, shared })
+        }
+    }
+
     requeue::verb! {
-        peek(&self) -> Result<Peek<'_, T, O>, PopError>, |wait| {
-            let (shared, ram) = (&self.core().local.shared, &self.core().ram);
-            Ok(show(shared, ram.peek_waiting(wait)?)?)
-        };
+        peek(&self) -> Result<Peek<'_, T, O>, PopError>, |wait| now(self.look(Caller::Thread(wait)));
         now:
         /// Looks at the item that a pop would take.
         ///
@@ -143,9 +136,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         ///
         /// As [`peek`](Self::peek).
         async(&self) -> impl Future<Output = Result<Peek<'_, T, O>, PopError>> + '_ {
-            let (shared, ram) = (&self.core().local.shared, &self.core().ram);
-            let peeking = ram.peek_async();
-            async move { Ok(show(shared, peeking.await?)?) }
+            self.look(Caller::Task)
         }
         /// As [`peek_blocking`](Self::peek_blocking), in a task.
         ///

@@ -1,21 +1,18 @@
 //! The first item of several queues.
 
-use crate::delivery::{RamItem, Undelivered};
+use crate::call::{now, Call, Caller};
+use crate::delivery::RamItem;
 use crate::error::PopError;
 use crate::item::Item;
 use crate::order::{EntryOf, Order};
 use crate::queue::shared::Shared;
-use crate::{Handle, Taken, Transaction};
+use crate::{Handle, Transaction};
 use std::borrow::BorrowMut;
 use std::future::Future;
 
 requeue::verb! {
     pop_any[<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>](handles: &mut [H]) -> Result<(usize, T), PopError>,
-        |wait| {
-            let transactions = begin(handles);
-            let (index, _) = requeue::hold_any_waiting(rams(&transactions), wait)?;
-            commit(transactions, index)
-        };
+        |wait| now(pop(handles, Caller::Thread(wait)));
     blocking:
     /// Pops from the first of several queues that has an item, and waits until one has. Returns the index of the handle and the
     /// item; the pop is durable when it returns.
@@ -65,40 +62,26 @@ requeue::verb! {
 pub async fn pop_any_async<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
-    let mut transactions = begin(handles);
-    let (index, _) = requeue::hold_any_async(rams(&transactions)).await?;
-    let tx = transactions.swap_remove(index);
-    drop(transactions);
-    Ok((index, first(tx.commit_async().await?)))
+    pop(handles, Caller::Task).await
 }
 
-fn first<T: Send + 'static, O: Order<T>>(mut taken: Taken<'_, T, O>) -> T {
-    taken.next().expect("the transaction held an item")
-}
-
-fn begin<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
+async fn pop<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
-) -> Vec<Transaction<'_, T, O>> {
-    let handles = handles.iter_mut();
-    handles.map(|handle| handle.borrow_mut().begin()).collect()
-}
-
-fn commit<T: Send + 'static, O: Order<T>>(
-    mut transactions: Vec<Transaction<'_, T, O>>,
-    index: usize,
+    caller: Caller,
 ) -> Result<(usize, T), PopError> {
+    let handles = handles.iter_mut();
+    let mut transactions: Vec<_> = handles.map(|handle| handle.borrow_mut().begin()).collect();
+    let (_, rams) = split(&transactions);
+    let (index, _) = first::<T, O>(rams, caller).await?;
     let tx = transactions.swap_remove(index);
-    drop(transactions);
-    Ok((index, first(tx.commit()?)))
+    drop(transactions); // so that their handles are free while this one waits for the disk
+    let mut taken = tx.commit_by(caller).await?;
+    Ok((index, taken.next().expect("the transaction held an item")))
 }
 
 requeue::verb! {
     hold_any[<'t, 'h: 't, T: Send + 'static, O: Order<T>>](transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>) -> Result<(usize, Item<'t, T, O>), PopError>,
-        |wait| {
-            let (shared, rams) = split(transactions);
-            let (index, item) = requeue::hold_any_waiting(rams, wait)?;
-            Ok((index, shared[index].deliver(item)?))
-        };
+        |wait| now(hold(transactions, Caller::Thread(wait)));
     blocking:
     /// Pops from the first of several queues that has an item, and holds it in its transaction; waits until one has. Returns the
     /// index of the transaction and the item.
@@ -161,8 +144,16 @@ requeue::verb! {
 pub fn hold_any_async<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
     transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
 ) -> impl Future<Output = Result<(usize, Item<'t, T, O>), PopError>> + 't {
+    hold(transactions, Caller::Task)
+}
+
+#[track_caller]
+fn hold<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
+    transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
+    caller: Caller,
+) -> impl Future<Output = Result<(usize, Item<'t, T, O>), PopError>> + 't {
     let (shared, rams) = split(transactions);
-    let holding = requeue::hold_any_async(rams.clone());
+    let holding = first::<T, O>(rams.clone(), caller);
     async move {
         let (index, item) = holding.await?;
         let (shared, tx) = (shared[index], rams[index]);
@@ -170,14 +161,25 @@ pub fn hold_any_async<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
             return Ok((index, shared.hand_out(item)?));
         }
         let delivery = (item.id, item.attempts());
+        // Dropped after the delivery is taken back.
         let mut held = Held::<T, O>(Some(item), tx);
-        // Taken back before the item is given back.
-        let delivery = Undelivered::new(shared, delivery);
-        delivery.write().await?;
-        delivery.take_place();
+        shared.mark_one(delivery, caller).await?;
         let item = held.0.take().expect("it is held until here");
         Ok((index, shared.hand_out(item)?))
     }
+}
+
+/// Waits for the first item, which is not handed out.
+#[track_caller]
+fn first<'t, T: Send + 'static, O: Order<T>>(
+    rams: Vec<Ram<'t, T, O>>,
+    caller: Caller,
+) -> impl Future<Output = Result<(usize, RamItem<'t, T, O>), requeue::PopError>> + 't {
+    let holding = match caller {
+        Caller::Thread(wait) => Call::Ended(requeue::hold_any_waiting(rams, wait)),
+        Caller::Task => Call::Pends(requeue::hold_any_async(rams)),
+    };
+    holding.end()
 }
 
 type Split<'t, T, O> = (Vec<&'t Shared<T, O>>, Vec<Ram<'t, T, O>>);
@@ -190,12 +192,6 @@ fn split<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
 ) -> Split<'t, T, O> {
     let cores = transactions.into_iter().map(Transaction::core);
     cores.map(|core| (&*core.local.shared, &*core.ram)).unzip()
-}
-
-fn rams<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
-    transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
-) -> Vec<Ram<'t, T, O>> {
-    split(transactions).1
 }
 
 /// An item that is held, and given back when this is dropped, unless it was taken out.

@@ -2,13 +2,12 @@
 
 use crate::batch::{Batch, Change};
 use crate::error::{Damage, StoreError};
-use crate::format::{Digest, OrderTag, QueueRow};
+use crate::format::{Counts, OrderTag, QueueRow};
 use crate::log::{Directory, Disk, Durability, Log};
 use crate::queue::{Builder, DurableQueue};
 use crate::{Codec, Postcard};
 use parking_lot::Mutex;
 use std::collections::HashSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -160,15 +159,7 @@ impl StoreOptions {
     }
 }
 
-impl fmt::Debug for StoreOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreOptions")
-            .field("durability", &self.durability)
-            .field("reserve", &self.reserve)
-            .field("accept_damage", &self.accept_damage)
-            .finish_non_exhaustive()
-    }
-}
+debug!([] StoreOptions, "StoreOptions", |it| { "durability": it.durability, "reserve": it.reserve, "accept_damage": it.accept_damage });
 
 impl Store {
     /// Opens the store in a directory with the default options, or creates it there.
@@ -207,8 +198,8 @@ impl Store {
 
     /// The names of all queues of the store, in alphabetical order.
     pub fn queues(&self) -> Vec<String> {
-        let books = self.inner.log.disk().books();
-        let mut names: Vec<_> = books
+        let catalog = self.inner.log.disk().catalog();
+        let mut names: Vec<_> = catalog
             .queues
             .all()
             .map(|(_, row)| row.name.clone())
@@ -232,13 +223,8 @@ impl Store {
     ///
     /// [`StoreError::InUse`] if the queue is open, or [`Poisoned`](StoreError::Poisoned).
     pub fn remove(&self, name: &str) -> Result<bool, StoreError> {
-        let inner = &self.inner;
-        if !inner.open.lock().insert(name.to_owned()) {
-            return Err(StoreError::InUse(name.into()));
-        }
-        let removed = inner.remove(name);
-        inner.leave(name);
-        removed
+        let _open = self.inner.enter(name)?;
+        self.inner.remove(name)
     }
 
     /// Waits until all commits, buffered ones too, are on the disk.
@@ -262,30 +248,29 @@ impl Store {
 }
 
 impl StoreInner {
-    /// The number of the queue with this name, which is created if it is not there.
-    pub(crate) fn enter(&self, name: &str, order: OrderTag) -> Result<u32, StoreError> {
-        if !self.open.lock().insert(name.to_owned()) {
-            return Err(StoreError::InUse(name.into()));
+    /// Opens the queue with this name, until what is returned is dropped.
+    pub(crate) fn enter(self: &Arc<Self>, name: &str) -> Result<OpenName, StoreError> {
+        if self.open.lock().insert(name.to_owned()) {
+            Ok(OpenName(Arc::clone(self), name.to_owned()))
+        } else {
+            Err(StoreError::InUse(name.into()))
         }
-        let mut books = self.log.disk().books();
-        match books.queues.find(name) {
+    }
+
+    /// The number of the queue with this name, which is created if it is not there.
+    pub(crate) fn queue(&self, name: &str, order: OrderTag) -> Result<u32, StoreError> {
+        let mut catalog = self.log.disk().catalog();
+        match catalog.queues.find(name) {
             Some((id, row)) if row.order == order => Ok(id),
-            Some((_, row)) => {
-                let found = row.order.name();
-                drop(books);
-                self.leave(name);
-                Err(StoreError::OtherOrder {
-                    queue: name.into(),
-                    found,
-                })
-            }
-            None => Ok(books.queues.add(QueueRow {
+            Some((_, row)) => Err(StoreError::OtherOrder {
+                queue: name.into(),
+                found: row.order.name(),
+            }),
+            None => Ok(catalog.queues.add(QueueRow {
                 name: name.to_owned(),
                 order,
                 closed: false,
-                items: Digest::default(),
-                letters: Digest::default(),
-                marks: Digest::default(),
+                counts: Counts::default(),
             })),
         }
     }
@@ -293,9 +278,9 @@ impl StoreInner {
     /// Removes a queue that nobody can open meanwhile.
     fn remove(&self, name: &str) -> Result<bool, StoreError> {
         self.log.settle()?;
-        let books = self.log.disk().books();
-        let found = books.queues.find(name).map(|(id, _)| id);
-        drop(books);
+        let catalog = self.log.disk().catalog();
+        let found = catalog.queues.find(name).map(|(id, _)| id);
+        drop(catalog);
         let Some(id) = found else {
             return Ok(false);
         };
@@ -305,11 +290,6 @@ impl StoreInner {
         Ok(true)
     }
 
-    /// The queue can be opened again.
-    pub(crate) fn leave(&self, name: &str) {
-        self.open.lock().remove(name);
-    }
-
     /// The wall clock's time in milliseconds since the Unix epoch.
     pub(crate) fn wall_time(&self) -> u64 {
         let since = (self.wall_clock)().duration_since(UNIX_EPOCH);
@@ -317,14 +297,17 @@ impl StoreInner {
     }
 }
 
+/// The name of a queue that is open.
+pub(crate) struct OpenName(Arc<StoreInner>, String);
+
+impl Drop for OpenName {
+    fn drop(&mut self) {
+        self.0.open.lock().remove(&self.1);
+    }
+}
+
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl fmt::Debug for Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store")
-            .field("path", &self.inner.path)
-            .finish_non_exhaustive()
-    }
-}
+debug!([] Store, "Store", |it| { "path": it.inner.path });

@@ -6,10 +6,8 @@ use crate::{Fifo, Handle};
 use futures_core::stream::{FusedStream, Stream};
 use futures_sink::Sink;
 use std::borrow::BorrowMut;
-use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
-use std::mem;
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 
@@ -33,12 +31,12 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stream(&mut self) -> PopStream<'_, T, O, &mut Self> {
-        PopStream::new(self)
+        PopStream(Calls::new(self))
     }
 
     /// As [`stream`](Self::stream), but owns the handle: the stream may be stored, sent, and moved into a task.
     pub fn into_stream(self) -> PopStream<'static, T, O> {
-        PopStream::new(self)
+        PopStream(Calls::new(self))
     }
 
     /// A sink that pushes its items, and waits for room. It borrows the handle; [`into_sink`](Self::into_sink) owns it.
@@ -57,47 +55,44 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn sink(&mut self) -> PushSink<'_, T, O, &mut Self> {
-        PushSink::new(self)
+        PushSink(Calls::new(self))
     }
 
     /// As [`sink`](Self::sink), but owns the handle: the sink may be stored, sent, and moved into a task.
     pub fn into_sink(self) -> PushSink<'static, T, O> {
-        PushSink::new(self)
+        PushSink(Calls::new(self))
     }
 }
 
-/// A call of a handle, which gives the handle back.
-type Call<'h, H, R> = Pin<Box<dyn Future<Output = (H, R)> + Send + 'h>>;
-
-/// A handle, or a call that has it.
-enum State<'h, H, R> {
-    Rests(H),
-    Calls(Call<'h, H, R>),
-    Ended,
+/// A handle, or a call that has it and gives it back; neither after the end.
+struct Calls<'h, O, H, R> {
+    handle: Option<H>,
+    call: Option<Pin<Box<dyn Future<Output = (H, R)> + Send + 'h>>>,
+    order: PhantomData<fn() -> O>,
 }
 
-impl<H, R> State<'_, H, R> {
+impl<O, H, R> Calls<'_, O, H, R> {
+    fn new(handle: H) -> Self {
+        Self {
+            handle: Some(handle),
+            call: None,
+            order: PhantomData,
+        }
+    }
+
     /// Ready with the result of the call that runs; `None` if none does.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<R>> {
-        let Self::Calls(call) = self else {
+        let Some(call) = &mut self.call else {
             return Poll::Ready(None);
         };
         let (handle, result) = ready!(call.as_mut().poll(context));
-        *self = Self::Rests(handle);
+        (self.handle, self.call) = (Some(handle), None);
         Poll::Ready(Some(result))
     }
-
-    /// Takes the handle, if no call has it.
-    fn take(&mut self) -> Option<H> {
-        match mem::replace(self, Self::Ended) {
-            Self::Rests(handle) => Some(handle),
-            other => {
-                *self = other;
-                None
-            }
-        }
-    }
 }
+
+/// Nothing in it is pinned.
+impl<O, H, R> Unpin for Calls<'_, O, H, R> {}
 
 /// The items of a queue as a stream, from [`Handle::stream`] or [`Handle::into_stream`].
 ///
@@ -105,69 +100,47 @@ impl<H, R> State<'_, H, R> {
 /// ends when the queue is closed and drained, and after an error. Dropping it while it waits gives an item back, or leaves its
 /// commit to the log, as [`Handle::pop_async`] does.
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct PopStream<'h, T, O: Order<T> = Fifo, H = Handle<T, O>>
+pub struct PopStream<'h, T: Send + 'static, O: Order<T> = Fifo, H = Handle<T, O>>(
+    Calls<'h, O, H, Result<T, PopError>>,
+);
+
+impl<'h, T: Send + 'static, O: Order<T>, H> Stream for PopStream<'h, T, O, H>
 where
-    T: Send + 'static,
-{
-    state: State<'h, H, Result<T, PopError>>,
-    order: PhantomData<fn() -> O>,
-}
-
-impl<T: Send + 'static, O: Order<T>, H> PopStream<'_, T, O, H> {
-    fn new(handle: H) -> Self {
-        Self {
-            state: State::Rests(handle),
-            order: PhantomData,
-        }
-    }
-}
-
-/// Nothing in it is pinned.
-impl<T: Send + 'static, O: Order<T>, H> Unpin for PopStream<'_, T, O, H> {}
-
-impl<'h, T, O, H> Stream for PopStream<'h, T, O, H>
-where
-    T: Send + 'static,
-    O: Order<T>,
     H: BorrowMut<Handle<T, O>> + Send + 'h,
 {
     type Item = Result<T, StoreError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Some(mut handle) = self.state.take() {
-            self.state = State::Calls(Box::pin(async move {
+        let calls = &mut self.0;
+        if let Some(mut handle) = calls.handle.take() {
+            calls.call = Some(Box::pin(async move {
                 let popped = handle.borrow_mut().pop_async().await;
                 (handle, popped)
             }));
         }
-        let popped = match ready!(self.state.poll(context)) {
-            Some(Ok(item)) => return Poll::Ready(Some(Ok(item))),
-            popped => popped,
-        };
-        self.state = State::Ended;
-        Poll::Ready(match popped {
-            Some(Err(PopError::Store(error))) => Some(Err(error)),
-            _ => None,
+        Poll::Ready(match ready!(calls.poll(context)) {
+            Some(Ok(item)) => Some(Ok(item)),
+            ended => {
+                calls.handle = None;
+                match ended {
+                    Some(Err(PopError::Store(error))) => Some(Err(error)),
+                    _ => None,
+                }
+            }
         })
     }
 }
 
-impl<'h, T, O, H> FusedStream for PopStream<'h, T, O, H>
+impl<'h, T: Send + 'static, O: Order<T>, H> FusedStream for PopStream<'h, T, O, H>
 where
-    T: Send + 'static,
-    O: Order<T>,
     H: BorrowMut<Handle<T, O>> + Send + 'h,
 {
     fn is_terminated(&self) -> bool {
-        matches!(self.state, State::Ended)
+        self.0.handle.is_none() && self.0.call.is_none()
     }
 }
 
-impl<T: Send + 'static, O: Order<T>, H> fmt::Debug for PopStream<'_, T, O, H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PopStream").finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>, H] PopStream<'_, T, O, H>, "PopStream");
 
 /// A sink that pushes into a queue, from [`Handle::sink`] or [`Handle::into_sink`].
 ///
@@ -175,77 +148,43 @@ impl<T: Send + 'static, O: Order<T>, H> fmt::Debug for PopStream<'_, T, O, H> {
 /// does not close the queue. Its errors are those of [`Handle::push_async`], which give the item back; the sink can be used
 /// after them. Dropping it before it is flushed drops the last item, or leaves its commit to the log.
 #[must_use = "a sink does nothing unless it is fed"]
-pub struct PushSink<'h, T, O: Order<T> = Fifo, H = Handle<T, O>>
+pub struct PushSink<'h, T: Send + 'static, O: Order<T> = Fifo, H = Handle<T, O>>(
+    Calls<'h, O, H, Pushed<T>>,
+);
+
+type Pushed<T> = Result<(), PushError<T>>;
+
+impl<'h, T: Send + 'static, O: Order<T>, H> Sink<T> for PushSink<'h, T, O, H>
 where
-    T: Send + 'static,
-{
-    state: State<'h, H, Result<(), PushError<T>>>,
-    order: PhantomData<fn() -> O>,
-}
-
-impl<T: Send + 'static, O: Order<T>, H> PushSink<'_, T, O, H> {
-    fn new(handle: H) -> Self {
-        Self {
-            state: State::Rests(handle),
-            order: PhantomData,
-        }
-    }
-
-    /// Ready when the last item is pushed.
-    fn poll_push(&mut self, context: &mut Context<'_>) -> Poll<Result<(), PushError<T>>> {
-        let pushed = ready!(self.state.poll(context));
-        Poll::Ready(pushed.unwrap_or(Ok(())))
-    }
-}
-
-/// Nothing in it is pinned.
-impl<T: Send + 'static, O: Order<T>, H> Unpin for PushSink<'_, T, O, H> {}
-
-impl<'h, T, O, H> Sink<T> for PushSink<'h, T, O, H>
-where
-    T: Send + 'static,
-    O: Order<T>,
     H: BorrowMut<Handle<T, O>> + Send + 'h,
 {
     type Error = PushError<T>;
 
-    fn poll_ready(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), PushError<T>>> {
-        self.poll_push(context)
+    fn poll_ready(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Pushed<T>> {
+        self.poll_flush(context)
     }
 
     /// # Panics
     ///
     /// If [`poll_ready`](Sink::poll_ready) was not ready before.
-    fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
-        let handle = self.state.take();
+    fn start_send(mut self: Pin<&mut Self>, item: T) -> Pushed<T> {
+        let handle = self.0.handle.take();
         let mut handle = handle.expect("`start_send` before `poll_ready` was ready");
-        self.state = State::Calls(Box::pin(async move {
+        self.0.call = Some(Box::pin(async move {
             let pushed = handle.borrow_mut().push_async(item).await;
             (handle, pushed)
         }));
         Ok(())
     }
 
-    fn poll_flush(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), PushError<T>>> {
-        self.poll_push(context)
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Pushed<T>> {
+        let pushed = ready!(self.0.poll(context));
+        Poll::Ready(pushed.unwrap_or(Ok(())))
     }
 
-    fn poll_close(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), PushError<T>>> {
-        self.poll_push(context)
+    fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Pushed<T>> {
+        self.poll_flush(context)
     }
 }
 
-impl<T: Send + 'static, O: Order<T>, H> fmt::Debug for PushSink<'_, T, O, H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PushSink").finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>, H] PushSink<'_, T, O, H>, "PushSink");

@@ -4,7 +4,8 @@ mod record;
 mod verbs;
 
 use crate::batch::{Batch, Change};
-use crate::delivery::{RamItem, RamItems, Undelivered};
+use crate::call::{call, now, swallow_panic, Call, Caller};
+use crate::delivery::{RamItem, RamItems};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::HandleState;
 use crate::item::{Item, Items};
@@ -14,8 +15,8 @@ use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
 use record::Recorded;
-use requeue::{Backoff, Reason, Wait};
-use std::borrow::Cow;
+use requeue::backend::Cause;
+use requeue::Wait;
 use std::fmt;
 use std::future::Future;
 use std::iter;
@@ -52,20 +53,17 @@ pub(crate) struct Local<T: Send + 'static, O: Order<T>> {
     pub(crate) shared: Arc<Shared<T, O>>,
     /// A lock, since a future of a push has it while the transaction is shared.
     pub(crate) batch: Mutex<Batch>,
-    /// What an abort says about the items, if it is not just an abort.
-    pub(crate) failure: Option<Failure>,
     /// Whether the log has something of the transaction already, for which its commit has to wait.
-    noted: AtomicBool,
-    /// Whether the transaction has given an item back or up. A worker resets it.
-    given_up: AtomicBool,
+    pub(crate) noted: AtomicBool,
+    /// Whether a thread drives its futures, which may block it.
+    pub(crate) blocks: bool,
+    /// Whether its commit has failed, for the error of its dead letters.
+    pub(crate) failed: bool,
+    /// Called when the transaction has ended, with whether it was committed.
+    pub(crate) at_end: Mutex<Option<AtEnd>>,
 }
 
-/// Why a delivery failed, and when it is tried again if the queue has no backoff.
-pub(crate) struct Failure {
-    pub(crate) reason: Reason,
-    pub(crate) error: Cow<'static, str>,
-    pub(crate) backoff: Backoff,
-}
+pub(crate) type AtEnd = Box<dyn FnOnce(bool) + Send>;
 
 const OPEN: &str = "the transaction is open until its end";
 
@@ -84,49 +82,19 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     }
 
     /// Aborts.
-    pub(crate) fn rollback(&mut self) {
-        // The hook of a worker is told when the letters are on the disk.
-        let awaits_letters = self.local.failure.is_some() && self.makes_letters();
-        let Local {
-            shared,
-            batch,
-            failure,
-            ..
-        } = &mut *self.local;
+    pub(crate) fn rollback(&mut self, cause: Option<Cause>) {
+        let Local { shared, batch, .. } = &mut *self.local;
         batch.get_mut().clear();
-        let worker = failure.as_ref().map(|why| why.backoff);
+        let worker = cause.as_ref().map(|cause| cause.backoff);
         let held = self.ram.items().map(|item| (item.id, item.attempts()));
         shared.note_backoff(held, worker);
-        match failure.take() {
+        match cause {
             None => self.ram.rollback(),
-            Some(why) => self.ram.rollback_with(why.reason, why.error, why.backoff),
+            Some(cause) => self
+                .ram
+                .rollback_with(cause.reason, cause.error, cause.backoff),
         }
-        if awaits_letters {
-            self.local.shared.await_letters(self.ram.died());
-        }
-    }
-
-    /// Whether its commit has something to write, or something to wait for that was written before. After
-    /// [`prepare`](Self::prepare), and once.
-    pub(crate) fn has_changes(&mut self) -> bool {
-        let Local {
-            shared,
-            batch,
-            noted,
-            ..
-        } = &mut *self.local;
-        let noted = std::mem::take(noted.get_mut());
-        if noted {
-            shared.await_letters(self.ram.died());
-        }
-        noted || !batch.get_mut().is_empty()
-    }
-
-    /// The commit failed: what an abort then says about the items.
-    pub(crate) fn blame(&mut self, error: &StoreError) {
-        if let Some(failure) = &mut self.local.failure {
-            failure.error = format!("the commit failed: {error}").into();
-        }
+        self.local.end(false);
     }
 
     /// Whether it made dead letters, or does when it aborts.
@@ -148,9 +116,10 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
         Box::new(Self {
             shared: Arc::clone(shared),
             batch: Mutex::default(),
-            failure: None,
             noted: AtomicBool::new(false),
-            given_up: AtomicBool::new(false),
+            blocks: false,
+            failed: false,
+            at_end: Mutex::default(),
         })
     }
 
@@ -158,15 +127,12 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     fn set_noted(&self) {
         // Relaxed: the transaction has one user at a time.
         self.noted.store(true, Ordering::Relaxed);
-        self.set_given_up();
     }
 
-    fn set_given_up(&self) {
-        self.given_up.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn take_given_up(&mut self) -> bool {
-        std::mem::take(self.given_up.get_mut())
+    pub(crate) fn end(&mut self, is_committed: bool) {
+        if let Some(at_end) = self.at_end.get_mut().take() {
+            swallow_panic(|| at_end(is_committed));
+        }
     }
 
     #[track_caller]
@@ -210,37 +176,34 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         self.core.as_mut().expect(OPEN)
     }
 
-    /// Ends it without an abort.
-    pub(crate) fn into_parts(mut self) -> (Core<T, O>, Option<&'h mut HandleState<T, O>>) {
-        let core = self.core.take().expect(OPEN);
-        (core, self.home.take())
+    /// Leaves it without a state, until [`put_core`](Self::put_core).
+    pub(crate) fn take_core(&mut self) -> Core<T, O> {
+        self.core.take().expect(OPEN)
     }
 
+    pub(crate) fn put_core(&mut self, core: Core<T, O>) {
+        self.core = Some(core);
+    }
+
+    /// Ends it without an abort.
+    pub(crate) fn into_parts(mut self) -> (Core<T, O>, Option<&'h mut HandleState<T, O>>) {
+        (self.take_core(), self.home.take())
+    }
+
+    /// Stages an item; [`now`] if the caller is a thread.
+    #[inline]
     pub(crate) fn stage(
         &self,
         item: T,
         place: Option<Place>,
-        wait: Wait,
-    ) -> Result<Ticket, PushError<T>> {
-        let Core { ram, local } = self.core();
-        let recorded = match Recorded::new(local, slice::from_ref(&item), place) {
-            Ok(recorded) => recorded,
-            Err(error) => return Err(PushError::Codec(item, error)),
-        };
-        let entry = recorded.entry(item);
-        recorded.settle(O::Staging::stage(ram, entry, place, wait))
-    }
-
-    pub(crate) fn stage_async(
-        &self,
-        item: T,
-        place: Option<Place>,
+        caller: Caller,
     ) -> impl Future<Output = Result<Ticket, PushError<T>>> + Send + '_ {
         let Core { ram, local } = self.core();
         let staging = match Recorded::new(local, slice::from_ref(&item), place) {
             Ok(recorded) => {
                 let entry = recorded.entry(item);
-                Ok((recorded, O::Staging::stage_async(ram, entry, place)))
+                let placement = (recorded.first, place);
+                Ok((recorded, O::Staging::stage(ram, entry, placement, caller)))
             }
             Err(error) => Err(PushError::Codec(item, error)),
         };
@@ -250,31 +213,20 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         }
     }
 
+    /// Stages all items, or none.
     pub(crate) fn stage_batch(
         &self,
         items: Vec<T>,
         place: Option<Place>,
-        wait: Wait,
-    ) -> Result<Tickets, PushError<Vec<T>>> {
-        let (Core { ram, local }, count) = (self.core(), items.len());
-        let recorded = match Recorded::new(local, &items, place) {
-            Ok(recorded) => recorded,
-            Err(error) => return Err(PushError::Codec(items, error)),
-        };
-        let entries = recorded.entries(items);
-        recorded.settle_batch(count, O::Staging::stage_batch(ram, entries, place, wait))
-    }
-
-    pub(crate) fn stage_batch_async(
-        &self,
-        items: Vec<T>,
-        place: Option<Place>,
+        caller: Caller,
     ) -> impl Future<Output = Result<Tickets, PushError<Vec<T>>>> + Send + '_ {
         let (Core { ram, local }, count) = (self.core(), items.len());
         let staging = match Recorded::new(local, &items, place) {
             Ok(recorded) => {
                 let entries = recorded.entries(items);
-                Ok((recorded, O::Staging::stage_batch_async(ram, entries, place)))
+                let staging =
+                    O::Staging::stage_batch(ram, entries, (recorded.first, place), caller);
+                Ok((recorded, staging))
             }
             Err(error) => Err(PushError::Codec(items, error)),
         };
@@ -291,87 +243,69 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         place: Option<Place>,
         unbury: Change,
     ) -> Result<Ticket, PushError<T>> {
-        let ticket = self.stage(item, place, Wait::Never)?;
+        let ticket = now(self.stage(item, place, Caller::Thread(Wait::Never)))?;
         self.core().local.batch().others.push(unbury);
         Ok(ticket)
     }
 
     /// Takes an item, and does not hand it out.
-    pub(crate) fn take(&self, wait: Wait) -> Result<RamItem<'_, T, O>, PopError> {
-        let ram = &self.core().ram;
-        let item = match wait {
-            Wait::Never => ram.pop(),
-            wait => ram.pop_waiting(wait),
-        };
-        Ok(item?)
-    }
-
-    pub(crate) fn take_async(
+    pub(crate) fn take(
         &self,
+        caller: Caller,
     ) -> impl Future<Output = Result<RamItem<'_, T, O>, PopError>> + Send + '_ {
-        let popping = self.core().ram.pop_async();
-        async move { Ok(popping.await?) }
+        let ram = &*self.core().ram;
+        let popping = call!(caller, ram.[pop_waiting pop_async]());
+        async { Ok(popping.end().await?) }
     }
 
-    pub(crate) fn hold(&self, wait: Wait) -> Result<Item<'_, T, O>, PopError> {
-        Ok(self.shared().deliver(self.take(wait)?)?)
-    }
-
-    pub(crate) fn hold_async(
+    /// Takes an item, and hands it out.
+    pub(crate) fn hold(
         &self,
+        caller: Caller,
     ) -> impl Future<Output = Result<Item<'_, T, O>, PopError>> + Send + '_ {
-        let Core { ram, local } = self.core();
-        let shared = &*local.shared;
+        let (shared, ram) = (self.shared(), &*self.core().ram);
         // Looked at until its delivery is written: then nothing is held if the future is dropped.
-        let counts = shared.max_attempts.is_some();
-        let (popping, peeking) = if counts {
-            (None, Some(ram.peek_async()))
+        let begun = if shared.max_attempts.is_some() {
+            Err(call!(caller, ram.[peek_waiting peek_async]()))
         } else {
-            (Some(ram.pop_async()), None)
+            Ok(self.take(caller))
         };
         async move {
-            if let Some(peeking) = peeking {
-                let peek = peeking.await?;
-                let delivery = Undelivered::new(shared, (peek.id, peek.attempts() + 1));
-                delivery.write().await?;
-                delivery.take_place();
-                return Ok(shared.hand_out(peek.take())?);
-            }
-            let popping = popping.expect("it pops or it peeks");
-            Ok(shared.hand_out(popping.await?)?)
+            let peek = match begun {
+                Ok(taking) => return Ok(shared.hand_out(taking.await?)?),
+                Err(peeking) => peeking.end().await?,
+            };
+            let delivery = (peek.id, peek.attempts() + 1);
+            shared.mark_one(delivery, caller).await?;
+            Ok(shared.hand_out(peek.take())?)
         }
     }
 
     /// Takes up to `max` items, waits for the first `min`, and does not hand them out.
-    pub(crate) fn take_batch(&self, min: usize, max: usize, wait: Wait) -> RamItems<'_, T, O> {
-        self.core().ram.pop_batch_waiting(min, max, wait)
-    }
-
-    pub(crate) fn take_batch_async(
+    pub(crate) fn take_batch(
         &self,
         min: usize,
         max: usize,
+        caller: Caller,
     ) -> impl Future<Output = RamItems<'_, T, O>> + Send + '_ {
-        self.core().ram.pop_batch_async(min, max)
+        let ram = &*self.core().ram;
+        let popping = call!(caller, ram.[pop_batch_waiting pop_batch_async](min, max));
+        popping.end()
     }
 
     pub(crate) fn hold_batch(
         &self,
         min: usize,
         max: usize,
-        wait: Wait,
-    ) -> Result<Items<'_, T, O>, StoreError> {
-        let items = self.take_batch(min, max, wait);
-        self.shared().deliver_batch(items)
+        caller: Caller,
+    ) -> impl Future<Output = Result<Items<'_, T, O>, StoreError>> + Send + '_ {
+        let (shared, popping) = (self.shared(), self.take_batch(min, max, caller));
+        async move { shared.deliver_batch(popping.await, caller).await }
     }
 
-    pub(crate) fn hold_batch_async(
-        &self,
-        min: usize,
-        max: usize,
-    ) -> impl Future<Output = Result<Items<'_, T, O>, StoreError>> + Send + '_ {
-        let (shared, popping) = (self.shared(), self.take_batch_async(min, max));
-        async move { shared.deliver_batch_async(popping.await).await }
+    /// Has `at_end` called when it has ended.
+    pub(crate) fn at_end(&self, at_end: impl FnOnce(bool) + Send + 'static) {
+        *self.core().local.at_end.lock() = Some(Box::new(at_end));
     }
 
     pub(crate) fn shared(&self) -> &Shared<T, O> {
@@ -390,7 +324,6 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         if local.shared.backoff.is_some() || local.shared.max_attempts.is_some() {
             local.set_noted();
         }
-        local.set_given_up();
         local.shared.note_backoff(iter::once(delivery), None);
         Ok(ram.retry(item.ram)?)
     }
@@ -439,7 +372,13 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn items(&mut self) -> Items<'_, T, O> {
-        Items::of_ram(self.core_mut().ram.items())
+        let items: Vec<_> = self
+            .core_mut()
+            .ram
+            .items()
+            .map(|ram| Item { ram })
+            .collect();
+        items.into_iter()
     }
 
     /// Delivers all held items again after `delay`, as [`retry_after`](Self::retry_after) does.
@@ -512,7 +451,7 @@ impl<T: Send + 'static, O: Order<T>> Drop for Transaction<'_, T, O> {
             return;
         };
         if !core.is_empty() {
-            core.rollback();
+            core.rollback(None);
         }
         *core.local.noted.get_mut() = false;
         if let Some(home) = self.home.take() {
@@ -521,10 +460,4 @@ impl<T: Send + 'static, O: Order<T>> Drop for Transaction<'_, T, O> {
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for Transaction<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Transaction")
-            .field(&self.core.as_ref().map(|core| &core.ram))
-            .finish()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] Transaction<'_, T, O>, "Transaction", |it| { "ram": it.core.as_ref().map(|core| &core.ram) });

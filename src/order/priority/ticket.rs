@@ -49,6 +49,13 @@ impl Ticket {
     }
 
     /// The ticket with a number of up to [`Ticket::BITS`] bits; `None` for 0.
+    /// The ticket of an item that a store has given a number, which is not 0 and differs from the others of its queue.
+    #[doc(hidden)]
+    pub fn of_store(number: u64) -> Self {
+        let number = number % (1 << Self::BITS);
+        Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
+    }
+
     #[inline]
     pub(super) fn numbered(number: u64) -> Option<Self> {
         NonZeroU64::new(number).map(Self)

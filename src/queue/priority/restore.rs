@@ -6,7 +6,7 @@ use crate::queue::Restore;
 use std::time::{Duration, Instant};
 
 impl<T: Send, O: Prioritized<T>> Restore<'_, T, O> {
-    /// As [`add`](Self::add), for an item with a priority, and a time before which it is kept back if it is given.
+    /// As [`add`](Self::add), for an item with a ticket, a priority, and a time before which it is kept back if it is given.
     ///
     /// # Panics
     ///
@@ -14,18 +14,17 @@ impl<T: Send, O: Prioritized<T>> Restore<'_, T, O> {
     pub fn add_with(
         &mut self,
         item: T,
+        ticket: Ticket,
         priority: u16,
         due: Option<Instant>,
         attempts: u32,
         delay: Duration,
-    ) -> Ticket {
+    ) {
         let Self { shared, restored } = self;
         let priority = Priority::new(priority).expect("the priority is in range");
         let due = due.map(|due| shared.time.nanos(due));
         let is_scheduled = due.is_some_and(|due| due > shared.time.now());
-        let (options, ticket) = (PushOptions { priority, due }, Ticket::new());
-        let register = options.register(ticket);
+        let register = PushOptions { priority, due }.register(ticket);
         shared.add_restored(restored, item, attempts, delay, register, is_scheduled);
-        ticket
     }
 }

@@ -9,6 +9,7 @@ use crate::order::priority::{Priority, Ticket};
 use crate::time::Wait;
 use crate::PushError;
 use std::iter;
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 /// Pushes with a priority, a time, or both: a view of a queue, a handle or a transaction, from its `priority`, `at` or
@@ -58,6 +59,8 @@ pub struct PushWith<P> {
     /// `None` if out of range.
     priority: Option<Priority>,
     when: Option<When>,
+    /// The number of the first item in its store, if it has one.
+    first: Option<NonZeroU64>,
 }
 
 /// The requested due time of an item.
@@ -74,6 +77,7 @@ impl<P: PushTo> PushWith<P> {
             target,
             priority: Some(Priority::DEFAULT),
             when: None,
+            first: None,
         }
     }
 
@@ -122,6 +126,26 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
+    /// The tickets are [those of a store](Ticket::of_store): of this number, and for a batch of the following ones.
+    #[doc(hidden)]
+    pub fn numbered(mut self, first: u64) -> Self {
+        self.first = NonZeroU64::new(first);
+        self
+    }
+
+    #[inline]
+    fn ticket(&self) -> Ticket {
+        let of_store = |first: NonZeroU64| Ticket::of_store(first.get());
+        self.first.map_or_else(Ticket::new, of_store)
+    }
+
+    fn tickets(&self, count: usize) -> Vec<Ticket> {
+        match self.first {
+            Some(first) => (first.get()..).take(count).map(Ticket::of_store).collect(),
+            None => iter::repeat_with(Ticket::new).take(count).collect(),
+        }
+    }
+
     /// The requested priority and time; `None` if the priority is out of range.
     #[inline]
     #[track_caller]
@@ -160,7 +184,7 @@ impl<P: PushTo> PushWith<P> {
         let Some(options) = self.options() else {
             return Err(PriorityError::OutOfRange(item));
         };
-        let ticket = Ticket::new();
+        let ticket = self.ticket();
         self.target
             .with_local(|local| put(local, item, options, ticket))?;
         Ok(ticket)
@@ -237,7 +261,10 @@ impl<P: PushTo> PushWith<P> {
         /// As [for the view](PushWith#panics).
         async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
             PushWithAsync::new(match self.options() {
-                Some(options) => Ok((self.target.push_async(item), options, Ticket::new())),
+                Some(options) => {
+                    let ticket = self.ticket();
+                    Ok((self.target.push_async(item), options, ticket))
+                },
                 None => Err(item),
             })
         }
@@ -322,7 +349,7 @@ impl<P: PushTo> PushWith<P> {
             let items: Vec<_> = items.into_iter().collect();
             PushWithAsync::new(match self.options() {
                 Some(options) => {
-                    let tickets = tickets(items.len());
+                    let tickets = self.tickets(items.len());
                     Ok((self.target.push_batch_async(items), options, tickets))
                 }
                 None => Err(items),
@@ -353,13 +380,8 @@ impl<P: PushTo> PushWith<P> {
         let Some(options) = self.options() else {
             return Err(PriorityError::OutOfRange(items));
         };
-        let tickets = tickets(items.len());
+        let tickets = self.tickets(items.len());
         self.target.push_batch(items, options, &tickets, wait)?;
         Ok(tickets)
     }
-}
-
-/// Makes `count` tickets.
-fn tickets(count: usize) -> Vec<Ticket> {
-    iter::repeat_with(Ticket::new).take(count).collect()
 }

@@ -1,14 +1,10 @@
 //! One commit over several queues of a store.
 
-use crate::batch::Batch;
+use super::{write, Member};
 use crate::error::StoreError;
 use crate::log::Durability;
 use crate::order::{Order, RamTx};
-use crate::queue::shared::TicketChanges;
-use crate::store::StoreInner;
 use crate::{Taken, Transaction};
-use std::mem;
-use std::sync::Arc;
 
 /// A tuple of up to eight transactions of one store, or a `Vec` of them, for [`commit_all`]. Sealed.
 #[allow(private_bounds)] // sealed
@@ -72,56 +68,8 @@ pub fn commit_all_with<C: Transactions>(
     transactions.commit_all(Some(durability))
 }
 
-/// The batches of several transactions.
-#[derive(Default)]
-struct Batches {
-    store: Option<Arc<StoreInner>>,
-    parts: Vec<Batch>,
-    /// Whether one of the transactions has changes.
-    has_changes: bool,
-}
-
-impl Batches {
-    /// Prepares a transaction, and adds its batch.
-    fn add<T: Send + 'static, O: Order<T>>(
-        &mut self,
-        tx: &mut Transaction<'_, T, O>,
-    ) -> Result<Option<TicketChanges>, StoreError> {
-        let store = &tx.core().local.shared.store;
-        let first = self.store.get_or_insert_with(|| Arc::clone(store));
-        assert!(
-            Arc::ptr_eq(first, store),
-            "transactions of different stores cannot commit as one"
-        );
-        let core = tx.core_mut();
-        let mut batch = match core.prepare() {
-            Ok(batch) => mem::take(batch),
-            Err(error) => {
-                core.blame(&error);
-                return Err(error);
-            }
-        };
-        self.has_changes |= core.has_changes() || !batch.is_empty();
-        let tickets = core.local.shared.tickets_of(&mut batch);
-        if !batch.is_empty() {
-            self.parts.push(batch);
-        }
-        Ok(tickets)
-    }
-
-    fn commit(mut self, durability: Option<Durability>) -> Result<(), StoreError> {
-        match self.store {
-            Some(store) if self.has_changes => {
-                let durability = durability.unwrap_or(store.durability);
-                store.log.commit(&mut self.parts, durability)
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 /// Commits in memory what was prepared.
-fn conclude<C: requeue::Transactions>(prepared: C) -> C::Taken {
+pub(crate) fn conclude_all<C: requeue::Transactions>(prepared: C) -> C::Taken {
     let taken = requeue::try_commit_all(prepared);
     taken.unwrap_or_else(|_| unreachable!("the transactions were prepared"))
 }
@@ -130,23 +78,11 @@ impl<'h, T: Send + 'static, O: Order<T>> CommitAll for Vec<Transaction<'h, T, O>
     type Taken = Vec<Taken<'h, T, O>>;
 
     fn commit_all(mut self, durability: Option<Durability>) -> Result<Self::Taken, StoreError> {
-        let mut batches = Batches::default();
-        let mut tickets = Vec::new();
-        for tx in &mut self {
-            tickets.push(batches.add(tx)?);
-        }
-        if let Err(error) = batches.commit(durability) {
-            for tx in &mut self {
-                tx.core_mut().blame(&error);
-            }
-            return Err(error);
-        }
-        for (tx, tickets) in self.iter().zip(tickets) {
-            tx.core().local.shared.exchange_tickets(tickets);
-        }
+        let members = self.iter_mut().map(|tx| tx.core_mut() as &mut dyn Member);
+        write(&mut members.collect::<Vec<_>>(), durability)?;
         let (rams, homes): (Vec<RamTx<T, O>>, Vec<_>) =
             self.into_iter().map(Transaction::split).unzip();
-        let taken = conclude(rams).into_iter().zip(homes);
+        let taken = conclude_all(rams).into_iter().zip(homes);
         Ok(taken.map(|(ram, home)| Taken::new(ram, home)).collect())
     }
 }
@@ -154,23 +90,16 @@ impl<'h, T: Send + 'static, O: Order<T>> CommitAll for Vec<Transaction<'h, T, O>
 impl<T: Send + 'static, O: Order<T>> Transactions for Vec<Transaction<'_, T, O>> {}
 
 macro_rules! tuples {
-    ($($T:ident $O:ident $tx:ident $tickets:ident),+) => {
+    ($($T:ident $O:ident $tx:ident $taken:ident),+) => {
         impl<'h, $($T: Send + 'static, $O: Order<$T>),+> CommitAll for ($(Transaction<'h, $T, $O>,)+) {
             type Taken = ($(Taken<'h, $T, $O>,)+);
 
             fn commit_all(self, durability: Option<Durability>) -> Result<Self::Taken, StoreError> {
                 let ($(mut $tx,)+) = self;
-                let mut batches = Batches::default();
-                $(let $tickets = batches.add(&mut $tx)?;)+
-                if let Err(error) = batches.commit(durability) {
-                    $($tx.core_mut().blame(&error);)+
-                    return Err(error);
-                }
-                $($tx.core().local.shared.exchange_tickets($tickets);)+
+                write(&mut [$($tx.core_mut()),+], durability)?;
                 $(let $tx = $tx.split();)+
-                // The parts in memory, then the taken items.
-                let ($($tickets,)+) = conclude(($($tx.0,)+));
-                Ok(($(Taken::new($tickets, $tx.1),)+))
+                let ($($taken,)+) = conclude_all(($($tx.0,)+));
+                Ok(($(Taken::new($taken, $tx.1),)+))
             }
         }
 

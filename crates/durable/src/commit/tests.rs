@@ -61,10 +61,10 @@ fn a_buffered_commit_that_gives_an_item_up_does_not_wait() {
     let (store, jobs) = jobs(&files);
     let tx = jobs.begin_owned();
     tx.fail(tx.pop().unwrap(), "no good").unwrap();
-    let books = store.inner.log.disk().books(); // which each group needs
+    let catalog = store.inner.log.disk().catalog(); // which each group needs
     tx.commit_with(Durability::Buffered { at_most: HOUR })
         .unwrap();
-    drop(books);
+    drop(catalog);
     assert_eq!(jobs.dead_letters().len(), 1);
 }
 
@@ -124,14 +124,14 @@ fn a_hook_is_called_when_the_letters_of_the_run_are_on_the_disk() {
             })
         }),
         ("\"not now\"", &|| {
-            builder().run_async(spawn, |_job, _tx| async { Err("not now") })
+            builder().run_on(spawn, |_job, _tx| async { Err("not now") })
         }),
         // The commit fails.
         ("the disk is full", &|| {
             builder().run(|job, tx| tx.push(*job))
         }),
         ("the disk is full", &|| {
-            builder().run_async(spawn, |job, tx| async move { tx.push(job) })
+            builder().run_on(spawn, |job, tx| async move { tx.push(*job) })
         }),
     ];
     for (pool, (error, run)) in pools.into_iter().enumerate() {
@@ -143,7 +143,7 @@ fn a_hook_is_called_when_the_letters_of_the_run_are_on_the_disk() {
         let (is_on_disk, letters, found) = seen.recv().unwrap();
         assert_eq!((is_on_disk, letters), (true, pool + 1), "pool {pool}");
         assert!(found.starts_with(error), "pool {pool}: {found}");
-        workers.stop().unwrap();
+        workers.stop();
         store.inner.log.disk().pretend_free(u64::MAX);
     }
 }
@@ -166,7 +166,7 @@ fn a_hook_is_called_when_the_letter_of_an_unread_item_is_on_the_disk() {
     });
     let workers = workers.run(|_job, _tx| Ok::<_, ()>(()));
     assert_eq!(seen.recv().unwrap(), (true, 1));
-    workers.stop().unwrap();
+    workers.stop();
 }
 
 /// Cannot decode.

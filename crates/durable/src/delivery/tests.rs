@@ -96,7 +96,7 @@ fn a_pop_that_commits_writes_one_group() {
     block_on(jobs.pop_batch_async(1, 1)).unwrap();
     crate::pop_any(&mut [jobs.handle()]).unwrap();
     assert_eq!(jobs.shared.log().groups(), groups + 6);
-    assert!(jobs.shared.log().disk().books().marks.is_empty());
+    assert!(jobs.shared.log().disk().catalog().marks.is_empty());
 }
 
 /// A future that waits for the log is dropped: its item is back, and was not delivered.
@@ -109,7 +109,7 @@ fn a_dropped_future_delivers_nothing() {
     let mut context = Context::from_waker(&waker);
     let tx = jobs.begin_owned();
     // Each group needs them, so that none ends.
-    let books = jobs.shared.log().disk().books();
+    let catalog = jobs.shared.log().disk().catalog();
     assert!(pin!(tx.pop_async()).poll(&mut context).is_pending());
     assert_eq!((tx.held(), jobs.len()), (0, 2));
     let mut peeking = Box::pin(tx.peek_async());
@@ -121,7 +121,7 @@ fn a_dropped_future_delivers_nothing() {
     assert_eq!((tx.held(), jobs.len()), (0, 2));
     assert!(pin!(hold_any_async([&tx])).poll(&mut context).is_pending());
     assert_eq!((tx.held(), jobs.len()), (0, 2));
-    drop(books);
+    drop(catalog);
     drop(tx);
     drop(jobs);
     let jobs = open(&files, None);

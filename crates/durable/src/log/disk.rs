@@ -1,6 +1,6 @@
 //! The files of a store.
 
-use super::books::Books;
+use super::catalog::Catalog;
 use super::directory::Directory;
 use super::group;
 use super::journal::{self, Alone};
@@ -31,7 +31,7 @@ const TABLE: u64 = 64 << 20;
 pub(crate) struct Disk {
     pub(crate) tables: Tables,
     witness: Witness,
-    books: Mutex<Books>,
+    catalog: Mutex<Catalog>,
     pub(crate) next_id: AtomicU64,
     /// How much of the disk is kept free for commits without pushes.
     reserve: u64,
@@ -72,7 +72,7 @@ impl Disk {
             opened => opened?,
         };
         let mut salvaged = None;
-        let (tables, books) =
+        let (tables, catalog) =
             match Self::open_tables(&directory, acknowledged, memtable, accept_damage) {
                 Err(StoreError::Damaged(_)) if accept_damage => {
                     salvaged = Some(salvage(&directory, acknowledged, memtable)?);
@@ -83,8 +83,8 @@ impl Disk {
         let disk = Self {
             tables,
             witness,
-            next_id: AtomicU64::new(books.store.next_id.max(1)),
-            books: Mutex::new(books),
+            next_id: AtomicU64::new(catalog.store.next_id.max(1)),
+            catalog: Mutex::new(catalog),
             reserve,
             merged: MERGED.saturating_mul(memtable.max(TABLE)),
             free: AtomicU64::new(u64::MAX),
@@ -103,7 +103,7 @@ impl Disk {
         acknowledged: u64,
         memtable: u64,
         accept_damage: bool,
-    ) -> Result<(Tables, Books), StoreError> {
+    ) -> Result<(Tables, Catalog), StoreError> {
         if !directory.tidy()? {
             // It is there as a whole or not at all.
             let new = directory.at("db.new");
@@ -117,20 +117,20 @@ impl Disk {
             Self::tables_alone(directory, memtable)
         })?;
         let tables = Tables::open(&db, memtable).map_err(|error| error.at(&db))?;
-        let books = Books::read(&tables, acknowledged)?;
+        let catalog = Catalog::read(&tables, acknowledged)?;
         if accept_damage {
-            books.check_all(&tables)?;
+            catalog.check_all(&tables)?;
         }
-        Ok((tables, books))
+        Ok((tables, catalog))
     }
 
     /// What the tables have without the journals.
     #[cold]
     fn tables_alone(directory: &Directory, memtable: u64) -> Result<Alone, StoreError> {
         let alone = Tables::open(&directory.copy_tables()?, memtable).and_then(|tables| {
-            let books = Books::read(&tables, 0)?;
-            let are_whole = books.check_all(&tables).is_ok();
-            let group = Some(books.store.group);
+            let catalog = Catalog::read(&tables, 0)?;
+            let are_whole = catalog.check_all(&tables).is_ok();
+            let group = Some(catalog.store.group);
             Ok(Alone { group, are_whole })
         });
         directory.remove_copies()?;
@@ -140,8 +140,8 @@ impl Disk {
         }
     }
 
-    pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock()
+    pub(crate) fn catalog(&self) -> MutexGuard<'_, Catalog> {
+        self.catalog.lock()
     }
 
     /// Whether a push of `bytes` bytes leaves less free space than is needed. They are written to a journal, and then to a table.
@@ -172,9 +172,9 @@ impl Disk {
 
     /// Whether the rows of removed items take much of the disk, and it has room for those that are left, which are there twice
     /// until a merge ends.
-    fn can_merge(&self, books: &Books, free: u64) -> bool {
+    fn can_merge(&self, catalog: &Catalog, free: u64) -> bool {
         let size = self.tables.items.disk_space();
-        size >= WORTH && books.removed_most() && merged_size(size, books) < free
+        size >= WORTH && catalog.removed_most() && merged_size(size, catalog) < free
     }
 
     fn measure(&self) -> u64 {
@@ -205,12 +205,12 @@ impl Disk {
         } else {
             PersistMode::Buffer
         };
-        let mut books = self.books.lock();
-        let bytes = group::write(self, &mut books, batch, number, mode)?;
+        let mut catalog = self.catalog.lock();
+        let bytes = group::write(self, &mut catalog, batch, number, mode)?;
         if sync {
             self.witness.write(number)?;
         }
-        drop(books);
+        drop(catalog);
         // Relaxed: only this thread writes.
         let written = self.written.load(Ordering::Relaxed) + bytes;
         self.written.store(written, Ordering::Relaxed);
@@ -219,7 +219,7 @@ impl Disk {
         if self.is_short(free, self.reserve) {
             // What was written may be in journals that are not needed any more.
             let is_worth = written >= WORTH.max(self.reserve / 2);
-            if is_worth || self.can_merge(&self.books.lock(), free) {
+            if is_worth || self.can_merge(&self.catalog.lock(), free) {
                 self.reclaim();
             }
         }
@@ -261,20 +261,20 @@ impl Disk {
     }
 
     fn merge_items(&self) {
-        if !self.can_merge(&self.books.lock(), self.measure()) {
+        if !self.can_merge(&self.catalog.lock(), self.measure()) {
             return;
         }
         let merged = guarded(|| Ok(self.tables.items.major_compact()?));
         if merged.is_ok() {
-            self.books.lock().removed = 0;
+            self.catalog.lock().removed = 0;
         }
     }
 }
 
 /// About how many bytes the items are that are left in a table of this size.
-fn merged_size(size: u64, books: &Books) -> u64 {
-    let left = u128::from(books.queues.items());
-    let all = (left + u128::from(books.removed)).max(1);
+fn merged_size(size: u64, catalog: &Catalog) -> u64 {
+    let left = u128::from(catalog.queues.items());
+    let all = (left + u128::from(catalog.removed)).max(1);
     u64::try_from(u128::from(size) * left / all).unwrap_or(size)
 }
 
@@ -327,10 +327,10 @@ mod tests {
         let jobs = store.queue::<u32>("jobs").unwrap();
         jobs.push_batch(0..10).unwrap();
         jobs.pop_batch(9).unwrap();
-        let books = store.inner.log.disk().books();
-        assert_eq!(merged_size(1_000, &books), 100);
-        drop(books);
+        let catalog = store.inner.log.disk().catalog();
+        assert_eq!(merged_size(1_000, &catalog), 100);
+        drop(catalog);
         jobs.pop().unwrap();
-        assert_eq!(merged_size(u64::MAX, &store.inner.log.disk().books()), 0);
+        assert_eq!(merged_size(u64::MAX, &store.inner.log.disk().catalog()), 0);
     }
 }

@@ -1,13 +1,13 @@
 //! What a group of commits changes in the tables.
 
-use super::books::Books;
+use super::catalog::Catalog;
 use super::disk::Disk;
 use super::pushed::{PushState, Pushed};
 use super::tables::visit;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
-    encode_row, queue_digest, row_digest, seal, Digest, Key, LetterRow, Mark, STORE_ROW,
+    encode_row, queue_digest, row_digest, seal, Counts, Key, LetterRow, Mark, STORE_ROW,
 };
 use fjall::{Keyspace, OwnedWriteBatch, PersistMode, UserKey, UserValue};
 use std::collections::{HashMap, HashSet};
@@ -16,14 +16,14 @@ use std::sync::atomic::Ordering;
 /// Writes a group as one batch of the storage engine; returns how many bytes of its journal that takes.
 pub(super) fn write(
     disk: &Disk,
-    books: &mut Books,
+    catalog: &mut Catalog,
     batch: &mut Batch,
     number: u64,
     mode: PersistMode,
 ) -> Result<u64, StoreError> {
     let mut group = GroupWriter {
         disk,
-        books,
+        catalog,
         rows: Rows {
             batch: disk.tables.database.batch().durability(Some(mode)),
             bytes: FRAME,
@@ -67,20 +67,18 @@ impl Rows {
 /// A group that is being written.
 struct GroupWriter<'d> {
     disk: &'d Disk,
-    books: &'d mut Books,
+    catalog: &'d mut Catalog,
     rows: Rows,
     pushed: Pushed,
     /// The removed items that it did not push, if it has changes that depend on them.
     removed: HashSet<u64>,
-    changed: Vec<(u32, Counts)>,
+    changed: Vec<(u32, QueueChange)>,
 }
 
-/// How the counts of a queue change.
+/// How the row of a queue changes.
 #[derive(Default)]
-struct Counts {
-    items: Digest,
-    letters: Digest,
-    marks: Digest,
+struct QueueChange {
+    counts: Counts,
     closed: Option<bool>,
 }
 
@@ -126,7 +124,7 @@ impl GroupWriter<'_> {
         let bytes = key.to_bytes();
         seal(&bytes, value);
         self.rows.insert(&self.disk.tables.items, bytes, &*value);
-        self.counts_of(key.queue).items.add(key.digest());
+        self.change_of(key.queue).counts.items.add(key.digest());
     }
 
     fn remove(&mut self, key: Key, depends: bool) {
@@ -135,21 +133,21 @@ impl GroupWriter<'_> {
             return;
         }
         self.rows.remove(&self.disk.tables.items, key.to_bytes());
-        self.books.removed += 1;
-        self.counts_of(key.queue).items.remove(key.digest());
+        self.catalog.removed += 1;
+        self.change_of(key.queue).counts.items.remove(key.digest());
         if depends {
             self.removed.insert(key.id);
         }
-        if self.books.marks.is_empty() {
+        if self.catalog.marks.is_empty() {
             return;
         }
         self.remove_mark(key);
     }
 
     fn remove_mark(&mut self, key: Key) {
-        if let Some((_, digest)) = self.books.marks.remove(&key) {
+        if let Some((_, digest)) = self.catalog.marks.remove(&key) {
             self.rows.remove(&self.disk.tables.marks, key.to_bytes());
-            self.counts_of(key.queue).marks.remove(digest);
+            self.change_of(key.queue).counts.marks.remove(digest);
         }
     }
 
@@ -188,7 +186,7 @@ impl GroupWriter<'_> {
                 // One that the group wrote is not written after all.
                 Change::Unbury(key) if letters.remove(&key).is_some() => {}
                 Change::Unbury(key) => drop(letters.insert(key, None)),
-                Change::Close(queue, closed) => self.counts_of(queue).closed = Some(closed),
+                Change::Close(queue, closed) => self.change_of(queue).closed = Some(closed),
                 Change::Remove(queue) => self.remove_queue(queue)?,
             }
         }
@@ -203,7 +201,7 @@ impl GroupWriter<'_> {
 
     fn write_letter(&mut self, key: Key, letter: Option<LetterRow>) {
         let bytes = key.to_bytes();
-        let letters = &mut self.counts_of(key.queue).letters;
+        let letters = &mut self.change_of(key.queue).counts.letters;
         if let Some(letter) = letter {
             letters.add(key.digest());
             let row = encode_row(&bytes, &letter);
@@ -225,11 +223,11 @@ impl GroupWriter<'_> {
             })?;
         }
         self.rows.remove(&tables.queues, queue.to_be_bytes());
-        if let Some(digest) = self.books.written.remove(&queue) {
-            self.books.store.queues.remove(digest);
+        if let Some(digest) = self.catalog.written.remove(&queue) {
+            self.catalog.store.queues.remove(digest);
         }
-        self.books.queues.remove(queue);
-        self.books.marks.retain(|key, _| key.queue != queue);
+        self.catalog.queues.remove(queue);
+        self.catalog.marks.retain(|key, _| key.queue != queue);
         Ok(())
     }
 
@@ -239,7 +237,7 @@ impl GroupWriter<'_> {
             return;
         }
         let known = || {
-            self.books
+            self.catalog
                 .marks
                 .get(&key)
                 .map_or_else(Mark::default, |known| known.0)
@@ -251,8 +249,8 @@ impl GroupWriter<'_> {
         let bytes = key.to_bytes();
         let value = encode_row(&bytes, &mark);
         let digest = row_digest(key, &value);
-        let before = self.books.marks.insert(key, (mark, digest));
-        let marks = &mut self.counts_of(key.queue).marks;
+        let before = self.catalog.marks.insert(key, (mark, digest));
+        let marks = &mut self.change_of(key.queue).counts.marks;
         if let Some((_, before)) = before {
             marks.remove(before);
         }
@@ -260,11 +258,11 @@ impl GroupWriter<'_> {
         self.rows.insert(&self.disk.tables.marks, bytes, value);
     }
 
-    /// How the counts of a queue change: groups change few queues.
-    fn counts_of(&mut self, queue: u32) -> &mut Counts {
+    /// How the row of a queue changes: groups change few queues.
+    fn change_of(&mut self, queue: u32) -> &mut QueueChange {
         let known = self.changed.iter().position(|(known, _)| *known == queue);
         let index = known.unwrap_or_else(|| {
-            self.changed.push((queue, Counts::default()));
+            self.changed.push((queue, QueueChange::default()));
             self.changed.len() - 1
         });
         &mut self.changed[index].1
@@ -272,27 +270,25 @@ impl GroupWriter<'_> {
 
     /// Writes the counts.
     fn counts(&mut self, number: u64) {
-        for (queue, counts) in self.changed.drain(..) {
-            let row = self.books.queues.change(queue, |row| {
-                row.items.merge(counts.items);
-                row.letters.merge(counts.letters);
-                row.marks.merge(counts.marks);
-                row.closed = counts.closed.unwrap_or(row.closed);
+        for (queue, change) in self.changed.drain(..) {
+            let row = self.catalog.queues.change(queue, |row| {
+                row.counts.merge(change.counts);
+                row.closed = change.closed.unwrap_or(row.closed);
             });
             let row = row.expect("the row of a queue is there before its first change");
             let key = queue.to_be_bytes();
             let row = encode_row(&key, row);
-            let (queues, digest) = (&mut self.books.store.queues, queue_digest(queue, &row));
-            if let Some(before) = self.books.written.insert(queue, digest) {
+            let (queues, digest) = (&mut self.catalog.store.queues, queue_digest(queue, &row));
+            if let Some(before) = self.catalog.written.insert(queue, digest) {
                 queues.remove(before);
             }
             queues.add(digest);
             self.rows.insert(&self.disk.tables.queues, key, row);
         }
-        self.books.store.group = number;
+        self.catalog.store.group = number;
         // Relaxed: an item's number is in its batch, so it was taken before the group was.
-        self.books.store.next_id = self.disk.next_id.load(Ordering::Relaxed);
-        let row = encode_row(STORE_ROW, &self.books.store);
+        self.catalog.store.next_id = self.disk.next_id.load(Ordering::Relaxed);
+        let row = encode_row(STORE_ROW, &self.catalog.store);
         self.rows.insert(&self.disk.tables.store, STORE_ROW, row);
     }
 }

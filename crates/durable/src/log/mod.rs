@@ -17,7 +17,7 @@
 //!
 //! What changes within one group is not written: an item that is pushed and removed there never reaches the disk.
 
-mod books;
+mod catalog;
 mod directory;
 mod disk;
 mod gaps;
@@ -41,6 +41,7 @@ pub(crate) use tables::{guarded, visit};
 
 use crate::batch::Batch;
 use crate::error::StoreError;
+use crate::oneshot::Oneshot;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -126,7 +127,7 @@ struct Group {
 
 /// How soon a group is written.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Urgency {
+pub(crate) enum Urgency {
     /// When its sync is due.
     #[default]
     Waits,
@@ -139,7 +140,7 @@ pub(crate) type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 impl Log {
     pub(crate) fn new(disk: Disk) -> Result<Self, StoreError> {
-        let number = disk.books().store.group + 1;
+        let number = disk.catalog().store.group + 1;
         let inner = Arc::new(Inner {
             disk,
             state: Mutex::new(State {
@@ -177,9 +178,9 @@ impl Log {
 
     /// Adds the batches, as one, and waits as the durability asks. They are empty then. An error: nothing of them takes
     /// effect, unless the store is poisoned.
-    pub(crate) fn commit(
+    pub(crate) fn commit<B: AsMut<Batch>>(
         &self,
-        batches: &mut [Batch],
+        batches: &mut [B],
         durability: Durability,
     ) -> Result<(), StoreError> {
         let mut state = self.inner.add(batches)?;
@@ -198,39 +199,28 @@ impl Log {
         self.inner.wait(&mut state, Urgency::Write)
     }
 
-    /// Adds a batch; `then` is called when it is on the disk, by a thread of the log.
-    pub(crate) fn commit_then(
-        &self,
-        batch: &mut Batch,
-        then: Completion,
-    ) -> Result<(), (StoreError, Completion)> {
-        self.add_then(batch, Urgency::Sync, then)
-    }
-
-    /// Adds a batch; `then` is called when it is [written](Self::write), by a thread of the log.
-    pub(crate) fn write_then(
-        &self,
-        batch: &mut Batch,
-        then: Completion,
-    ) -> Result<(), (StoreError, Completion)> {
-        self.add_then(batch, Urgency::Write, then)
-    }
-
-    fn add_then(
-        &self,
-        batch: &mut Batch,
-        urgency: Urgency,
-        then: Completion,
-    ) -> Result<(), (StoreError, Completion)> {
+    /// Adds a batch; `then` is called when it is as far as the urgency asks, by a thread of the log, or with an error at once.
+    pub(crate) fn add_then(&self, batch: &mut Batch, urgency: Urgency, then: Completion) {
         match self.inner.add(slice::from_mut(batch)) {
             Ok(mut state) => {
                 state.group.completions.push(then);
                 state.need(urgency);
                 self.inner.work.notify_one();
-                Ok(())
             }
-            Err(error) => Err((error, then)),
+            Err(error) => then(Err(error)),
         }
+    }
+
+    /// Adds a batch, and waits in a task until it is as far as the urgency asks.
+    pub(crate) async fn add_async(
+        &self,
+        batch: &mut Batch,
+        urgency: Urgency,
+    ) -> Result<(), StoreError> {
+        let written = Oneshot::new();
+        let at_end = Arc::clone(&written);
+        self.add_then(batch, urgency, Box::new(move |result| at_end.send(result)));
+        written.receive().await
     }
 
     /// Adds a batch that nobody waits for. It is written soon, not synced.
@@ -309,7 +299,7 @@ impl Drop for Log {
 }
 
 impl Inner {
-    fn add(&self, batches: &mut [Batch]) -> Result<MutexGuard<'_, State>, StoreError> {
+    fn add<B: AsMut<Batch>>(&self, batches: &mut [B]) -> Result<MutexGuard<'_, State>, StoreError> {
         let mut state = self.state.lock();
         while state.group.batch.size() > FULL_AT && state.failed.is_none() {
             self.hasten(&mut state, Urgency::Write);
@@ -318,14 +308,16 @@ impl Inner {
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
-        let pushes = batches.iter().any(|batch| !batch.lengths.is_empty());
-        let bytes = batches.iter().map(Batch::size).sum::<usize>();
-        let bytes = bytes + state.group.batch.size() + state.in_flight;
+        let (mut pushes, mut bytes) = (false, state.group.batch.size() + state.in_flight);
+        for batch in &mut *batches {
+            pushes |= !batch.as_mut().lengths.is_empty();
+            bytes += batch.as_mut().size();
+        }
         if pushes && self.disk.is_full(bytes) {
             return Err(StoreError::DiskFull);
         }
         for batch in batches {
-            state.add(batch);
+            state.add(batch.as_mut());
         }
         Ok(state)
     }
@@ -416,11 +408,7 @@ impl Inner {
     /// Writes the group that was collected. No other is being written.
     fn write_group(&self, state: &mut MutexGuard<'_, State>, sync: bool) {
         let (number, group) = self.take_group(state, sync);
-        let Group {
-            mut batch,
-            completions,
-            ..
-        } = group;
+        let (mut batch, completions) = (group.batch, group.completions);
         let written = MutexGuard::unlocked(state, || {
             let written = guarded(|| self.disk.write(&mut batch, number, sync));
             batch.clear();

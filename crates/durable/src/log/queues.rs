@@ -40,14 +40,14 @@ impl Queues {
     /// Adds a queue that has a number.
     pub(super) fn insert(&mut self, queue: u32, row: QueueRow) {
         self.next = self.next.max(queue + 1);
-        self.items = self.items.wrapping_add(row.items.count);
+        self.items = self.items.wrapping_add(row.counts.items.count);
         self.names.insert(row.name.clone(), queue);
         self.rows.insert(queue, row);
     }
 
     pub(super) fn remove(&mut self, queue: u32) {
         if let Some(row) = self.rows.remove(&queue) {
-            self.items = self.items.wrapping_sub(row.items.count);
+            self.items = self.items.wrapping_sub(row.counts.items.count);
             self.names.remove(&row.name);
         }
     }
@@ -59,9 +59,9 @@ impl Queues {
         change: impl FnOnce(&mut QueueRow),
     ) -> Option<&QueueRow> {
         let row = self.rows.get_mut(&queue)?;
-        let before = row.items.count;
+        let before = row.counts.items.count;
         change(row);
-        let more = row.items.count.wrapping_sub(before);
+        let more = row.counts.items.count.wrapping_sub(before);
         self.items = self.items.wrapping_add(more);
         Some(row)
     }

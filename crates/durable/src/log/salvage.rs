@@ -5,8 +5,8 @@ use super::source::Source;
 use super::tables::{guarded, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, encode_row, open, queue_digest, row_digest, split_value, Digest, Key, LetterRow,
-    Mark, OrderTag, QueueRow, StoreRow, STORE_ROW,
+    decode_row, encode_row, open, queue_digest, row_digest, split_value, Counts, Digest, Key,
+    LetterRow, Mark, OrderTag, QueueRow, StoreRow, STORE_ROW,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -83,7 +83,7 @@ impl<'t> Salvaged<'t> {
         let queues = self.queue_rows(source)?;
         let (expected, expected_count) = (self.queues.clone(), self.count());
         for row in self.queues.values_mut() {
-            (row.items, row.letters, row.marks) = Default::default();
+            row.counts = Counts::default();
         }
         let buried = self.letters(source)?;
         let items = self.items(source, &buried)?;
@@ -96,14 +96,14 @@ impl<'t> Salvaged<'t> {
         if !is_whole {
             self.damage.commits = source.missing(acknowledged);
         }
-        self.books(store, acknowledged)?;
+        self.catalog(store, acknowledged)?;
         Ok(is_whole)
     }
 
     /// How many items and letters there are.
     fn count(&self) -> u64 {
-        let counts = |row: &QueueRow| row.items.count.wrapping_add(row.letters.count);
-        self.queues.values().map(counts).sum()
+        let rows = self.queues.values();
+        rows.map(|row| row.counts.all_items()).sum()
     }
 
     fn put(&mut self, table: usize, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
@@ -144,9 +144,7 @@ impl<'t> Salvaged<'t> {
             name: format!("lost queue {id}"),
             order,
             closed: false,
-            items: Digest::default(),
-            letters: Digest::default(),
-            marks: Digest::default(),
+            counts: Counts::default(),
         })
     }
 
@@ -165,6 +163,7 @@ impl<'t> Salvaged<'t> {
                 ..key
             });
             self.queue(key, order_of(letter.schedule.is_some()))
+                .counts
                 .letters
                 .add(key.digest());
             self.put(LETTERS, bytes, value)
@@ -191,6 +190,7 @@ impl<'t> Salvaged<'t> {
                 return Ok(());
             }
             self.queue(key, order_of(schedule.is_some()))
+                .counts
                 .items
                 .add(key.digest());
             self.put(ITEMS, bytes, value)
@@ -207,14 +207,14 @@ impl<'t> Salvaged<'t> {
                 return Ok(());
             };
             let digest = row_digest(key, value);
-            self.queue(key, OrderTag::Fifo).marks.add(digest);
+            self.queue(key, OrderTag::Fifo).counts.marks.add(digest);
             self.put(MARKS, bytes, value)
         })?;
         Ok(())
     }
 
     /// Writes the counts of what was copied.
-    fn books(&mut self, mut store: StoreRow, acknowledged: u64) -> Result<(), StoreError> {
+    fn catalog(&mut self, mut store: StoreRow, acknowledged: u64) -> Result<(), StoreError> {
         store.group = store.group.max(acknowledged);
         store.next_id = store.next_id.max(self.last_id + 1);
         store.queues = Digest::default();

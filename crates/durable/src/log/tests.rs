@@ -51,7 +51,7 @@ fn threads_commit(ways: u64) {
     let asynchronous = || {
         let send = send.clone();
         let then = Box::new(move |written: Result<(), StoreError>| send.send(written).unwrap());
-        assert!(log.commit_then(&mut Batch::default(), then).is_ok());
+        log.add_then(&mut Batch::default(), Urgency::Sync, then);
     };
     let synced = || {
         let before = log.inner.state.lock().number;
@@ -103,7 +103,7 @@ fn what_opens_or_inspects_queues_writes_nothing_and_visits_no_others() {
     drop(store);
     let store = crate::Store::open(files.path()).unwrap();
     let log = &store.inner.log;
-    let visited = || log.disk().books().queues.visited();
+    let visited = || log.disk().catalog().queues.visited();
     let (groups, before) = (log.groups(), visited());
     let open = names.iter().map(|name| store.queue::<u32>(name).unwrap());
     let queues: Vec<_> = open.collect();
@@ -177,7 +177,7 @@ fn a_group_that_is_being_written_takes_room() {
     let (first, second) = (push(), push());
     log.disk().pretend_free(300_000);
     // Each group needs them, so that none ends.
-    let books = log.disk().books();
+    let catalog = log.disk().catalog();
     thread::scope(|scope| {
         let first = scope.spawn(move || first.commit().map(drop));
         while log.inner.state.lock().in_flight == 0 {
@@ -185,7 +185,7 @@ fn a_group_that_is_being_written_takes_room() {
         }
         let mut second = Box::pin(second.commit_async());
         let refused = second.as_mut().now_or_never();
-        drop(books);
+        drop(catalog);
         assert!(
             matches!(refused, Some(Err(StoreError::DiskFull))),
             "{refused:?}"

@@ -1,16 +1,8 @@
 //! Another order, with leases.
 
-use super::{Engine, EntryOf, RamBuilder, Staging};
+use super::{Engine, EntryOf, Staging};
 use crate::format::OrderTag;
 use requeue::Leased;
-use std::time::Duration;
-
-/// The settings of a queue that leases its items.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LeaseSettings<S> {
-    pub(crate) inner: S,
-    pub(crate) term: Duration,
-}
 
 /// An [`Order`](crate::Order) without leases, which a queue can [add](crate::Builder::leased). Sealed.
 ///
@@ -46,24 +38,5 @@ impl<T: Clone + Send + 'static, O: Unleased<T>> Engine<T> for Leased<O> {
     type Key = O::Key;
     type Ram = Leased<O::Ram>;
     type Staging = O::Staging;
-    type Settings = LeaseSettings<O::Settings>;
     const TAG: OrderTag = O::TAG;
-
-    fn key(settings: &Self::Settings, item: &T) -> O::Key {
-        O::key(&settings.inner, item)
-    }
-
-    fn with_room<'k>(
-        settings: &Self::Settings,
-        keys: impl Iterator<Item = &'k O::Key>,
-    ) -> Self::Settings {
-        LeaseSettings {
-            inner: O::with_room(&settings.inner, keys),
-            term: settings.term,
-        }
-    }
-
-    fn builder(settings: &Self::Settings) -> RamBuilder<T, Self> {
-        O::builder(&settings.inner).leased(settings.term)
-    }
 }

@@ -2,25 +2,25 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `fifo`, `fair`, `priority` | an order each |
-//! | `leased` | adds leases to any of them |
+//! | `leased` | adds leases to any order |
 //! | `staging` | pushes in memory, with a place or without |
 
-pub(crate) mod fair;
-mod fifo;
-pub(crate) mod leased;
-mod priority;
+mod leased;
 mod staging;
 
 pub use leased::Unleased;
 
-pub(crate) use priority::DEFAULT_PRIORITY;
 pub(crate) use staging::Staging;
 
 use crate::entry::Entry;
 use crate::format::OrderTag;
-use requeue::PushError;
+use requeue::{ByKey, ByPriority, Fifo, PriorityQueue};
+use staging::{Placed, Plain};
+use std::hash::Hash;
+use std::sync::Arc;
 use std::time::Instant;
+
+pub(crate) const DEFAULT_PRIORITY: u16 = PriorityQueue::<()>::DEFAULT_PRIORITY;
 
 /// The order of a [`DurableQueue`](crate::DurableQueue): an order of `requeue`. Sealed.
 #[allow(private_bounds)] // sealed
@@ -32,16 +32,14 @@ impl<T, O: Engine<T>> Order<T> for O {}
 pub(crate) type EntryOf<T, O> = Entry<T, <O as Engine<T>>::Key>;
 /// A queue in memory.
 pub(crate) type RamQueue<T, O> = requeue::Queue<EntryOf<T, O>, <O as Engine<T>>::Ram>;
+/// The key of an item.
+pub(crate) type KeyOf<T, O> = Arc<dyn Fn(&T) -> <O as Engine<T>>::Key + Send + Sync>;
 /// Its builder.
 pub(crate) type RamBuilder<T, O> = requeue::Builder<EntryOf<T, O>, <O as Engine<T>>::Ram>;
 /// Its transactions.
 pub(crate) type RamTx<T, O> = requeue::OwnedTransaction<EntryOf<T, O>, <O as Engine<T>>::Ram>;
 /// What they took.
 pub(crate) type RamTaken<T, O> = requeue::OwnedTaken<EntryOf<T, O>, <O as Engine<T>>::Ram>;
-/// What a push in memory returns.
-pub(crate) type Staged<T, O> = Result<Option<requeue::Ticket>, PushError<EntryOf<T, O>>>;
-/// The same for many items.
-pub(crate) type StagedBatch<T, O> = Result<Vec<requeue::Ticket>, PushError<Vec<EntryOf<T, O>>>>;
 
 /// The priority and the due time of a push.
 #[derive(Clone, Copy, Debug)]
@@ -62,26 +60,32 @@ impl Default for Place {
 /// The implementation of an [`Order`].
 pub(crate) trait Engine<T>: Sized + 'static {
     /// The keys of items, `()` if they have none.
-    type Key: Clone + Send + Sync + 'static;
+    type Key: Clone + Hash + Eq + Send + Sync + 'static;
     /// The order in memory.
     type Ram: requeue::Order<Entry<T, Self::Key>>;
     /// How items are pushed in memory.
     type Staging: Staging<Entry<T, Self::Key>, Self::Ram>;
-    /// What the order is made of.
-    type Settings: Clone + Send + Sync + 'static;
 
     const TAG: OrderTag;
+}
 
-    fn key(settings: &Self::Settings, item: &T) -> Self::Key;
+impl<T: Send + 'static> Engine<T> for Fifo {
+    type Key = ();
+    type Ram = Fifo;
+    type Staging = Plain;
+    const TAG: OrderTag = OrderTag::Fifo;
+}
 
-    /// The settings with limits that leave room for items with these keys.
-    fn with_room<'k>(
-        settings: &Self::Settings,
-        _keys: impl Iterator<Item = &'k Self::Key>,
-    ) -> Self::Settings {
-        settings.clone()
-    }
+impl<T: Send + 'static, K: Clone + Hash + Eq + Send + Sync + 'static> Engine<T> for ByKey<K, T> {
+    type Key = K;
+    type Ram = ByKey<K, Entry<T, K>>;
+    type Staging = Plain;
+    const TAG: OrderTag = OrderTag::ByKey;
+}
 
-    /// A builder of the queue in memory.
-    fn builder(settings: &Self::Settings) -> RamBuilder<T, Self>;
+impl<T: Send + 'static> Engine<T> for ByPriority {
+    type Key = ();
+    type Ram = ByPriority;
+    type Staging = Placed;
+    const TAG: OrderTag = OrderTag::ByPriority;
 }

@@ -15,7 +15,7 @@ where
 {
     /// The key of an item, which need not be in the queue.
     pub fn key_of(&self, item: &T) -> K {
-        O::key(&self.shared.settings, item)
+        (self.shared.key_of)(item)
     }
 
     /// The key of an item, if the key is at its [limit](crate::Builder::key_capacity).

@@ -7,7 +7,6 @@ use crate::error::StoreError;
 use crate::format::{decode_row, Key, LetterRow, QueueRow};
 use crate::log::Durability;
 use crate::store::Store;
-use std::fmt;
 use std::slice;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -35,7 +34,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// assert!(inspector.requeue("jobs", letters[0].id)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Inspector {
     store: Store,
 }
@@ -91,8 +90,8 @@ impl Inspector {
     /// [`StoreError::Poisoned`] if a write failed before.
     pub fn queues(&self) -> Result<Vec<QueueInfo>, StoreError> {
         self.store.inner.log.settle()?;
-        let books = self.store.inner.log.disk().books();
-        let mut queues: Vec<_> = books
+        let catalog = self.store.inner.log.disk().catalog();
+        let mut queues: Vec<_> = catalog
             .queues
             .all()
             .map(|(_, row)| QueueInfo::of(row))
@@ -107,7 +106,7 @@ impl Inspector {
     ///
     /// [`StoreError::NoQueue`], or [`Damaged`](StoreError::Damaged) if a letter cannot be read.
     pub fn dead_letters(&self, queue: &str) -> Result<Vec<LetterInfo>, StoreError> {
-        let (queue, _) = self.find(queue)?;
+        let queue = self.find(queue)?;
         let rows = self.rows(queue)?;
         let infos = rows.into_iter().map(|(key, row)| LetterInfo::of(key, row));
         Ok(infos.collect())
@@ -134,10 +133,9 @@ impl Inspector {
     }
 
     fn requeue_those(&self, name: &str, choose: impl Fn(u64) -> bool) -> Result<usize, StoreError> {
-        let (queue, row) = self.find(name)?;
+        let queue = self.find(name)?;
         let store = &self.store.inner;
-        store.enter(name, row.order)?;
-        let _leave = Leave(&self.store, name);
+        let _open = store.enter(name)?;
         let mut rows = self.rows(queue)?;
         rows.retain(|(key, _)| choose(key.id));
         let mut batch = Batch::default();
@@ -157,10 +155,9 @@ impl Inspector {
         Ok(rows.len())
     }
 
-    fn find(&self, name: &str) -> Result<(u32, QueueRow), StoreError> {
-        let books = self.store.inner.log.disk().books();
-        let found = books.queues.find(name);
-        let found = found.map(|(queue, row)| (queue, row.clone()));
+    fn find(&self, name: &str) -> Result<u32, StoreError> {
+        let catalog = self.store.inner.log.disk().catalog();
+        let found = catalog.queues.find(name).map(|(queue, _)| queue);
         found.ok_or_else(|| StoreError::NoQueue(name.into()))
     }
 
@@ -176,23 +173,14 @@ impl Inspector {
     }
 }
 
-/// Leaves a queue that is not opened any more.
-struct Leave<'s>(&'s Store, &'s str);
-
-impl Drop for Leave<'_> {
-    fn drop(&mut self) {
-        self.0.inner.leave(self.1);
-    }
-}
-
 impl QueueInfo {
     fn of(row: &QueueRow) -> Self {
         Self {
             name: row.name.clone(),
             order: row.order.name(),
             closed: row.closed,
-            items: row.items.count,
-            dead_letters: row.letters.count,
+            items: row.counts.items.count,
+            dead_letters: row.counts.letters.count,
         }
     }
 }
@@ -207,11 +195,5 @@ impl LetterInfo {
             died_at: UNIX_EPOCH + Duration::from_millis(row.died),
             bytes: row.item_bytes,
         }
-    }
-}
-
-impl fmt::Debug for Inspector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Inspector").field(&self.store).finish()
     }
 }

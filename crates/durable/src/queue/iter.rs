@@ -6,7 +6,6 @@ use crate::handle::Handle;
 use crate::order::Order;
 use crate::Fifo;
 use requeue::Wait;
-use std::fmt;
 use std::iter::FusedIterator;
 
 /// Items that are popped one by one, from [`DurableQueue::iter`] and [`DurableQueue::drain`].
@@ -39,11 +38,7 @@ impl<T: Send + 'static, O: Order<T>> Iterator for Iter<T, O> {
 
 impl<T: Send + 'static, O: Order<T>> FusedIterator for Iter<T, O> {}
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for Iter<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Iter").finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] Iter<T, O>, "Iter");
 
 impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     /// The items of the queue, popped one by one: waits while nothing is ready, and ends when the queue is closed and

@@ -8,7 +8,7 @@ mod letters;
 mod priority;
 mod recover;
 pub(crate) mod shared;
-pub(crate) mod verbs;
+mod verbs;
 
 pub use builder::Builder;
 pub use inspect::{Inspector, LetterInfo, QueueInfo};
@@ -20,11 +20,11 @@ use crate::batch::Change;
 use crate::error::StoreError;
 use crate::handle::{Handle, HandleState};
 use crate::order::{EntryOf, Order, RamQueue, Unleased};
+use crate::transaction::Core;
 use crate::{Fifo, Transaction};
 use requeue::{Held, Leased, Pace, Stats};
 use shared::Shared;
 use std::cell::RefCell;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
@@ -87,12 +87,15 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         Transaction::owned(self)
     }
 
-    /// Runs `call` with the handle of the current thread; with a new one if that is in use.
-    fn with_state<R>(&self, call: impl FnOnce(&mut HandleState<T, O>) -> R) -> R {
-        let own = self.threads.get_or_default();
-        match own.try_borrow_mut() {
-            Ok(mut state) => call(&mut state),
-            Err(_) => call(&mut HandleState::default()),
+    /// Calls with a transaction of this thread, or with another one if that is in use, by a codec or a destructor.
+    pub(crate) fn with_tx<R>(&self, call: impl FnOnce(Transaction<'_, T, O>) -> R) -> R {
+        let begin = |state: &mut HandleState<T, O>| {
+            let core = state.take(|| Core::new(self, None));
+            call(Transaction::of(core, state))
+        };
+        match self.threads.get_or_default().try_borrow_mut() {
+            Ok(mut state) => begin(&mut state),
+            Err(_) => begin(&mut HandleState::default()),
         }
     }
 
@@ -177,7 +180,7 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
 
     /// Calls `visit` with the item of an entry.
     fn show(&self, entry: &EntryOf<T, O>, visit: &mut impl FnMut(&T)) -> Result<(), StoreError> {
-        match entry.item() {
+        match &entry.item {
             Some(item) => visit(item),
             None => visit(&self.shared.read(entry.id)?),
         }
@@ -257,11 +260,4 @@ impl<T: Send + 'static, O: Order<T>> Clone for DurableQueue<T, O> {
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for DurableQueue<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DurableQueue")
-            .field("name", &self.name())
-            .field("ram", &self.ram)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] DurableQueue<T, O>, "DurableQueue", |it| { "name": it.name(), "ram": it.ram });

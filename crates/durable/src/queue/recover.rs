@@ -4,7 +4,9 @@ use super::shared::Shared;
 use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
-use crate::format::{decode_row, row_digest, Digest, Key, LetterRow, Mark, QueueRow, Schedule};
+use crate::format::{
+    decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, OrderTag, Schedule,
+};
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamQueue, Staging};
 use crate::queue::letters::Cause;
@@ -17,8 +19,8 @@ use std::time::Duration;
 pub(super) struct Found {
     pub(super) letters: BTreeMap<u64, LetterRow>,
     marks: HashMap<u64, Mark>,
-    letters_digest: Digest,
-    marks_digest: Digest,
+    /// Of the letters and the marks.
+    counts: Counts,
 }
 
 /// Visits the rows of a queue.
@@ -39,28 +41,26 @@ impl Found {
     /// Reads what there is of a queue besides its items.
     pub(super) fn read(store: &crate::store::StoreInner, queue: u32) -> Result<Self, StoreError> {
         let disk = store.log.disk();
-        let (mut letters, mut letters_digest) = (BTreeMap::new(), Digest::default());
+        let (mut letters, mut counts) = (BTreeMap::new(), Counts::default());
         visit(&disk.tables.letters, queue, |at, key, value| {
-            letters_digest.add(at.digest());
+            counts.letters.add(at.digest());
             letters.insert(at.id, decode_row(&key, &value)?);
             Ok(())
         })?;
-        let (mut marks, mut marks_digest) = (HashMap::new(), Digest::default());
-        let mut digests = Vec::new();
+        let (mut marks, mut digests) = (HashMap::new(), Vec::new());
         visit(&disk.tables.marks, queue, |at, key, value| {
             let mark = decode_row(&key, &value)?;
             let digest = row_digest(at, &value);
-            marks_digest.add(digest);
+            counts.marks.add(digest);
             digests.push((at, (mark, digest)));
             marks.insert(at.id, mark);
             Ok(())
         })?;
-        disk.books().marks.extend(digests);
+        disk.catalog().marks.extend(digests);
         Ok(Self {
             letters,
             marks,
-            letters_digest,
-            marks_digest,
+            counts,
         })
     }
 }
@@ -77,14 +77,18 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
     shared: &Arc<Shared<T, O>>,
     found: &Found,
     on_undecodable: OnUndecodable,
-    ram: impl FnOnce(&O::Settings, usize) -> RamQueue<T, O>,
+    ram: impl FnOnce(usize, usize) -> RamQueue<T, O>,
 ) -> Result<RamQueue<T, O>, StoreError> {
     let (items, undecodable, digest) = read_items(shared, found)?;
     check(shared, found, digest)?;
     leave_out(shared, found, undecodable, on_undecodable)?;
     forget_strays(shared, found, &items);
-    let keys = items.iter().map(|item| &item.entry.key);
-    let ram = ram(&O::with_room(&shared.settings, keys), items.len());
+    let mut keys = HashMap::new();
+    if O::TAG == OrderTag::ByKey {
+        let count = |item: &Recovered<T, O>| *keys.entry(item.entry.key.clone()).or_insert(0) += 1;
+        items.iter().for_each(count);
+    }
+    let ram = ram(items.len(), keys.into_values().max().unwrap_or(0));
     let is_poison = |item: &Recovered<T, O>| {
         let most = shared.max_attempts;
         most.is_some_and(|most| item.mark.attempts >= most)
@@ -143,16 +147,14 @@ fn leave_out<T: Send + 'static, O: Engine<T>>(
             OnUndecodable::Discard => Run::add_each(&mut batch.removes, shared.id, id..=id),
             OnUndecodable::Bury => {
                 let mark = found.marks.get(&id).copied().unwrap_or_default();
-                let letter = LetterRow {
-                    item: id,
-                    attempts: mark.attempts,
-                    reason: Cause::Undecodable.to_byte(),
-                    error: Some(error.to_string()),
-                    died: shared.store.wall_time(),
-                    schedule: shared.schedule_of(id)?,
-                    item_bytes: shared.read_bytes(id)?,
-                };
-                rows.push((shared.new_ids(1), letter));
+                let schedule = shared.schedule_of(id)?;
+                rows.push(shared.letter_of(
+                    id,
+                    mark.attempts,
+                    schedule,
+                    Cause::Undecodable,
+                    &error,
+                )?);
             }
         }
     }
@@ -171,21 +173,18 @@ fn check<T: Send + 'static, O: Engine<T>>(
     found: &Found,
     items: Digest,
 ) -> Result<(), StoreError> {
-    let books = shared.log().disk().books();
-    let Some(row) = books.queues.get(shared.id) else {
+    let catalog = shared.log().disk().catalog();
+    let actual = Counts {
+        items,
+        ..found.counts
+    };
+    let Some(row) = catalog.queues.get(shared.id) else {
         return Ok(());
     };
-    let actual = QueueRow {
-        items,
-        letters: found.letters_digest,
-        marks: found.marks_digest,
-        ..row.clone()
-    };
-    if *row == actual {
+    if row.counts == actual {
         return Ok(());
     }
-    let counted = |row: &QueueRow| row.items.count.wrapping_add(row.letters.count);
-    let (expected, there) = (counted(row), counted(&actual));
+    let (expected, there) = (row.counts.all_items(), actual.all_items());
     Err(StoreError::Damaged(Damage {
         queue: Some(Arc::clone(&shared.name)),
         missing: expected.saturating_sub(there),
@@ -223,18 +222,8 @@ fn bury<T: Send + 'static, O: Engine<T>>(
         mark,
     } in poison
     {
-        let id = entry.id;
-        let item_bytes = shared.read_bytes(id)?;
-        let letter = LetterRow {
-            item: id,
-            attempts: mark.attempts,
-            reason: Cause::Crashed.to_byte(),
-            error: Some("the process died while it held the item".into()),
-            died: shared.store.wall_time(),
-            schedule,
-            item_bytes,
-        };
-        rows.push((shared.new_ids(1), letter));
+        let error = "the process died while it held the item";
+        rows.push(shared.letter_of(entry.id, mark.attempts, schedule, Cause::Crashed, error)?);
     }
     shared.add_letters(rows);
     Ok(())
@@ -248,16 +237,35 @@ fn restore<T: Send + 'static, O: Engine<T>>(
     items: Vec<Recovered<T, O>>,
 ) {
     let now = shared.store.wall_time();
-    let (mut restore, mut tickets) = (ram.restore(), Vec::new());
+    let mut restore = ram.restore();
     for item in items {
         let (id, mark) = (item.entry.id, item.mark);
         let place = item.schedule.map(|schedule| shared.place(schedule));
         let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
         let delay = Duration::from_millis(left);
-        let ticket = O::Staging::restore(&mut restore, item.entry, place, mark.attempts, delay);
-        tickets.extend(ticket.map(|ticket| (id, ticket)));
+        O::Staging::restore(&mut restore, item.entry, (id, place), mark.attempts, delay);
     }
-    if let Some(known) = &shared.tickets {
-        known.lock().extend(tickets);
+}
+
+impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
+    /// A new dead letter of an item that was found.
+    fn letter_of(
+        &self,
+        id: u64,
+        attempts: u32,
+        schedule: Option<Schedule>,
+        cause: Cause,
+        error: impl ToString,
+    ) -> Result<(u64, LetterRow), StoreError> {
+        let row = LetterRow {
+            item: id,
+            attempts,
+            reason: cause.to_byte(),
+            error: Some(error.to_string()),
+            died: self.store.wall_time(),
+            schedule,
+            item_bytes: self.read_bytes(id)?,
+        };
+        Ok((self.new_ids(1), row))
     }
 }

@@ -1,35 +1,33 @@
 //! What the handles of a queue share, apart from the queue in memory.
 
 use super::letters::Letters;
-use crate::batch::{Batch, Change, Encode};
+use crate::batch::{Batch, Change};
+use crate::codec::Codec;
 use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
 use crate::format::{self, Key, Schedule};
 use crate::log::{guarded, Durability, Log};
-use crate::order::{Engine, EntryOf, Place};
-use crate::store::{millis, StoreInner};
+use crate::order::{Engine, EntryOf, KeyOf, Place};
+use crate::store::{millis, OpenName, StoreInner};
 use fjall::UserValue;
-use parking_lot::Mutex;
-use requeue::{Backoff, Clock, Ticket as RamTicket};
-use std::collections::HashMap;
+use requeue::{Backoff, Clock};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What the handles of a queue share, apart from the queue in memory, which owns a reference to it.
 pub(crate) struct Shared<T, O: Engine<T>> {
+    pub(super) _open: OpenName,
     pub(crate) store: Arc<StoreInner>,
     pub(crate) name: Arc<str>,
     pub(crate) id: u32,
-    pub(crate) codec: Arc<dyn Encode<T>>,
-    pub(crate) settings: O::Settings,
+    pub(crate) codec: Arc<dyn Codec<T>>,
+    pub(crate) key_of: KeyOf<T, O>,
     pub(crate) budget: Option<Arc<Budget>>,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) letters: Letters<T>,
-    /// The tickets in memory of the items of a priority queue.
-    pub(crate) tickets: Option<Mutex<HashMap<u64, RamTicket>>>,
 }
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
@@ -53,18 +51,26 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// An entry for an item that takes `bytes` bytes.
     #[inline]
     pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
-        let key = O::key(&self.settings, &item);
-        match &self.budget {
-            None => Entry::new(id, key, item),
-            Some(budget) => Entry::within(budget, bytes, id, key, item),
+        let key = (self.key_of)(&item);
+        let charge = match &self.budget {
+            None => None,
+            Some(budget) => match budget.charge(bytes) {
+                None => return Entry::on_disk(id, key),
+                charge => charge.map(Box::new),
+            },
+        };
+        Entry {
+            item: Some(item),
+            _charge: charge,
+            ..Entry::on_disk(id, key)
         }
     }
 
     /// Reads the item of an entry from the disk, if it is not in memory.
     #[inline]
     pub(crate) fn load(&self, entry: &mut EntryOf<T, O>) -> Result<(), StoreError> {
-        if entry.item().is_none() {
-            entry.load(self.read(entry.id)?);
+        if entry.item.is_none() {
+            entry.item = Some(self.read(entry.id)?);
         }
         Ok(())
     }
@@ -137,8 +143,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// Whether the queue is closed in what is written.
     pub(crate) fn is_closed_on_disk(&self) -> bool {
-        let books = self.log().disk().books();
-        books.queues.get(self.id).is_some_and(|row| row.closed)
+        let catalog = self.log().disk().catalog();
+        catalog.queues.get(self.id).is_some_and(|row| row.closed)
     }
 
     /// Writes, without waiting, the number of deliveries of each item and when its delay ends.
@@ -196,50 +202,5 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             priority: schedule.priority,
             due: due.and_then(|due| now.checked_add(Duration::from_millis(due))),
         }
-    }
-
-    /// The tickets of the items that a batch removes and pushes, if the queue has any.
-    #[inline]
-    pub(crate) fn tickets_of(&self, batch: &mut Batch) -> Option<TicketChanges> {
-        self.tickets.as_ref()?;
-        let removed = batch.removes.iter().flat_map(|run| run.keys());
-        Some(TicketChanges {
-            removed: removed.map(|key| key.id).collect(),
-            new: std::mem::take(&mut batch.tickets),
-        })
-    }
-
-    /// Before the items are shown.
-    #[inline]
-    pub(crate) fn exchange_tickets(&self, changes: Option<TicketChanges>) {
-        if let Some((tickets, changes)) = self.tickets.as_ref().zip(changes) {
-            let mut tickets = tickets.lock();
-            tickets.extend(changes.new);
-            for id in changes.removed {
-                tickets.remove(&id);
-            }
-        }
-    }
-}
-
-/// What a commit changes about the tickets of a queue.
-pub(crate) struct TicketChanges {
-    new: Vec<(u64, RamTicket)>,
-    removed: Vec<u64>,
-}
-
-impl TicketChanges {
-    /// The item has left the queue.
-    pub(crate) fn removal(id: u64) -> Self {
-        Self {
-            new: Vec::new(),
-            removed: vec![id],
-        }
-    }
-}
-
-impl<T, O: Engine<T>> Drop for Shared<T, O> {
-    fn drop(&mut self) {
-        self.store.leave(&self.name);
     }
 }

@@ -1,141 +1,59 @@
 //! The verbs of queues and handles: each is a transaction of its own.
 
 use super::DurableQueue;
+use crate::call::{now, Caller};
 use crate::error::{PopError, PushError, StoreError};
-use crate::handle::{Handle, HandleState};
+use crate::handle::Handle;
 use crate::order::{Order, Place};
+use crate::queue::priority::Push;
 use crate::ticket::{Ticket, Tickets};
-use crate::transaction::Core;
-use crate::{Taken, Transaction};
+use crate::Transaction;
 use requeue::Wait;
 use std::future::Future;
 
-/// What can begin a transaction: a queue, or a handle.
-pub(crate) trait Begin<T: Send + 'static, O: Order<T>>: Sized {
-    /// Runs `work` in a transaction, and commits it.
-    fn run<R, S, E: From<StoreError>>(
-        self,
-        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
-        end: impl FnOnce(R, Taken<'_, T, O>) -> S,
-    ) -> Result<S, E>;
-}
-
-fn run<T: Send + 'static, O: Order<T>, R, S, E: From<StoreError>>(
-    tx: Transaction<'_, T, O>,
-    work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
-    end: impl FnOnce(R, Taken<'_, T, O>) -> S,
-) -> Result<S, E> {
-    let result = work(&tx)?;
-    let taken = tx.commit()?;
-    Ok(end(result, taken))
-}
-
-impl<T: Send + 'static, O: Order<T>> Begin<T, O> for &mut Handle<T, O> {
-    fn run<R, S, E: From<StoreError>>(
-        self,
-        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
-        end: impl FnOnce(R, Taken<'_, T, O>) -> S,
-    ) -> Result<S, E> {
-        run(self.begin(), work, end)
-    }
-}
-
-impl<T: Send + 'static, O: Order<T>> Begin<T, O> for &DurableQueue<T, O> {
-    fn run<R, S, E: From<StoreError>>(
-        self,
-        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
-        end: impl FnOnce(R, Taken<'_, T, O>) -> S,
-    ) -> Result<S, E> {
-        self.with_state(|state: &mut HandleState<T, O>| {
-            let core = state.take(|| Core::new(self, None));
-            run(Transaction::of(core, state), work, end)
-        })
-    }
-}
-
-pub(crate) fn push<T: Send + 'static, O: Order<T>>(
-    target: impl Begin<T, O>,
-    item: T,
-    place: Option<Place>,
-    wait: Wait,
-) -> Result<Ticket, PushError<T>> {
-    target.run(|tx| tx.stage(item, place, wait), |ticket, _| ticket)
-}
-
-pub(crate) fn push_batch<T: Send + 'static, O: Order<T>>(
-    target: impl Begin<T, O>,
-    items: Vec<T>,
-    place: Option<Place>,
-    wait: Wait,
-) -> Result<Tickets, PushError<Vec<T>>> {
-    target.run(
-        |tx| tx.stage_batch(items, place, wait),
-        |tickets, _| tickets,
-    )
-}
-
-fn pop<T: Send + 'static, O: Order<T>>(
-    target: impl Begin<T, O>,
-    wait: Wait,
-) -> Result<T, PopError> {
-    let first = |(), mut taken: Taken<'_, T, O>| taken.next().expect("it held an item");
-    target.run(|tx| tx.take(wait).map(drop), first)
-}
-
-fn pop_batch<T: Send + 'static, O: Order<T>>(
-    target: impl Begin<T, O>,
-    min: usize,
-    max: usize,
-    wait: Wait,
-) -> Result<Vec<T>, StoreError> {
-    target.run(
-        |tx| {
-            drop(tx.take_batch(min, max, wait));
-            Ok::<_, StoreError>(())
-        },
-        |(), taken| taken.collect(),
-    )
-}
-
-pub(crate) async fn push_async<T: Send + 'static, O: Order<T>>(
+pub(super) async fn push<T: Send + 'static, O: Order<T>>(
     tx: Transaction<'_, T, O>,
     item: T,
     place: Option<Place>,
+    caller: Caller,
 ) -> Result<Ticket, PushError<T>> {
-    let staging = tx.stage_async(item, place);
+    let staging = tx.stage(item, place, caller);
     let ticket = staging.await?;
-    tx.commit_async().await?;
+    tx.commit_by(caller).await?;
     Ok(ticket)
 }
 
-pub(crate) async fn push_batch_async<T: Send + 'static, O: Order<T>>(
+pub(super) async fn push_batch<T: Send + 'static, O: Order<T>>(
     tx: Transaction<'_, T, O>,
     items: Vec<T>,
     place: Option<Place>,
+    caller: Caller,
 ) -> Result<Tickets, PushError<Vec<T>>> {
-    let staging = tx.stage_batch_async(items, place);
+    let staging = tx.stage_batch(items, place, caller);
     let tickets = staging.await?;
-    tx.commit_async().await?;
+    tx.commit_by(caller).await?;
     Ok(tickets)
 }
 
-async fn pop_async<T: Send + 'static, O: Order<T>>(
+async fn pop<T: Send + 'static, O: Order<T>>(
     tx: Transaction<'_, T, O>,
+    caller: Caller,
 ) -> Result<T, PopError> {
-    let taking = tx.take_async();
-    taking.await?;
-    let mut taken = tx.commit_async().await?;
+    let taking = tx.take(caller);
+    drop(taking.await?);
+    let mut taken = tx.commit_by(caller).await?;
     Ok(taken.next().expect("it held an item"))
 }
 
-async fn pop_batch_async<T: Send + 'static, O: Order<T>>(
+async fn pop_batch<T: Send + 'static, O: Order<T>>(
     tx: Transaction<'_, T, O>,
     min: usize,
     max: usize,
+    caller: Caller,
 ) -> Result<Vec<T>, StoreError> {
-    let taking = tx.take_batch_async(min, max);
+    let taking = tx.take_batch(min, max, caller);
     drop(taking.await);
-    Ok(tx.commit_async().await?.collect())
+    Ok(tx.commit_by(caller).await?.collect())
 }
 
 macro_rules! verbs {
@@ -147,7 +65,7 @@ macro_rules! verbs {
         impl<T: Send + 'static, O: Order<T>> $type<T, O> {
             requeue::verb! {
                 push($($by)+ self, item: T) -> Result<(), PushError<T>>,
-                    |wait| push(self, item, None, wait).map(drop);
+                    |wait| now(Push::push(self, item, None, Caller::Thread(wait))).map(drop);
                 now:
                 /// Pushes an item.
                 ///
@@ -175,7 +93,8 @@ macro_rules! verbs {
                 ///
                 /// [`PushError::Full`] after the timeout, and as all pushes.
                 async($($by)+ self, item: T) -> impl Future<Output = Result<(), PushError<T>>> + Send + '_ {
-                    async move { push_async($begin(self), item, None).await.map(drop) }
+                    let pushing = Push::push(self, item, None, Caller::Task);
+                    async { pushing.await.map(drop) }
                 }
                 /// Pushes an item in a task; waits for room.
                 ///
@@ -191,7 +110,10 @@ macro_rules! verbs {
 
             requeue::verb! {
                 push_batch($($by)+ self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-                    |wait| push_batch(self, items.into_iter().collect(), None, wait).map(|tickets| tickets.len());
+                    |wait| {
+                        let pushing = Push::push_batch(self, items.into_iter().collect(), None, Caller::Thread(wait));
+                        now(pushing).map(|tickets| tickets.len())
+                    };
                 now:
                 /// Pushes all items in one transaction, or none; returns how many.
                 ///
@@ -219,8 +141,8 @@ macro_rules! verbs {
                 ///
                 /// As [`push_batch`](Self::push_batch).
                 async($($by)+ self, items: impl IntoIterator<Item = T>) -> impl Future<Output = Result<usize, PushError<Vec<T>>>> + Send + '_ {
-                    let items = items.into_iter().collect();
-                    async move { push_batch_async($begin(self), items, None).await.map(|tickets| tickets.len()) }
+                    let pushing = Push::push_batch(self, items.into_iter().collect(), None, Caller::Task);
+                    async { pushing.await.map(|tickets| tickets.len()) }
                 }
                 /// As [`push_batch`](Self::push_batch), in a task; waits for room.
                 ///
@@ -230,7 +152,7 @@ macro_rules! verbs {
             }
 
             requeue::verb! {
-                pop($($by)+ self) -> Result<T, PopError>, |wait| pop(self, wait);
+                pop($($by)+ self) -> Result<T, PopError>, |wait| self.with_tx(|tx| now(pop(tx, Caller::Thread(wait))));
                 now:
                 /// Pops the next item.
                 ///
@@ -257,7 +179,7 @@ macro_rules! verbs {
                 ///
                 /// [`PopError::Empty`] after the timeout, and as all pops.
                 async($($by)+ self) -> impl Future<Output = Result<T, PopError>> + Send + '_ {
-                    async move { pop_async($begin(self)).await }
+                    pop($begin(self), Caller::Task)
                 }
                 /// Pops the next item in a task; waits for one.
                 ///
@@ -277,12 +199,12 @@ macro_rules! verbs {
             ///
             /// If an item could not be read or the commit failed; the items are back at the head.
             pub fn pop_batch($($by)+ self, max: usize) -> Result<Vec<T>, StoreError> {
-                pop_batch(self, 1, max, Wait::Never)
+                self.pop_batch_waiting(1, max, Wait::Never)
             }
 
             requeue::verb! {
                 pop_batch($($by)+ self, min: usize, max: usize) -> Result<Vec<T>, StoreError>,
-                    |wait| pop_batch(self, min, max, wait);
+                    |wait| self.with_tx(|tx| now(pop_batch(tx, min, max, Caller::Thread(wait))));
                 blocking:
                 /// As [`pop_batch`](Self::pop_batch); waits for the first `min`, and returns less only if the queue is closed.
                 ///
@@ -304,7 +226,7 @@ macro_rules! verbs {
                 ///
                 /// As [`pop_batch`](Self::pop_batch).
                 async($($by)+ self, min: usize, max: usize) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send + '_ {
-                    async move { pop_batch_async($begin(self), min, max).await }
+                    pop_batch($begin(self), min, max, Caller::Task)
                 }
                 /// As [`pop_batch_blocking`](Self::pop_batch_blocking), in a task.
                 ///

@@ -3,17 +3,17 @@
 use super::Local;
 use crate::batch::Extent;
 use crate::codec::CodecError;
-use crate::entry::Entry;
 use crate::error::PushError;
-use crate::order::{EntryOf, Order, Place, Staged, StagedBatch};
+use crate::order::{EntryOf, Order, Place};
 use crate::ticket::{Ticket, Tickets};
+use std::iter;
 use std::mem;
 
 /// Items that are in the batch, and not staged in memory yet. They are taken out of the batch when this is dropped.
 pub(super) struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     local: &'t Local<T, O>,
     /// The number of the first.
-    first: u64,
+    pub(super) first: u64,
     /// What the batch had before.
     before: Extent,
 }
@@ -38,7 +38,8 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             before: batch.extent(),
         };
         let first = shared.key(first);
-        let pushed = shared.codec.push_all(&mut batch, first, schedule, items);
+        let encode = |item: &T, bytes: &mut Vec<u8>| shared.codec.encode(item, bytes);
+        let pushed = batch.push_all(first, schedule, items, encode);
         pushed.map_err(|error| error.at(&shared.name, None))?;
         drop(batch);
         Ok(recorded)
@@ -48,50 +49,46 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     #[inline]
     pub(super) fn entry(&self, item: T) -> EntryOf<T, O> {
         let Local { shared, batch, .. } = self.local;
-        let key = O::key(&shared.settings, &item);
-        match &shared.budget {
-            None => Entry::new(self.first, key, item),
-            Some(budget) => {
-                let bytes = batch.lock().lengths[self.before.items];
-                Entry::within(budget, bytes as usize, self.first, key, item)
-            }
-        }
+        let bytes = match &shared.budget {
+            None => 0,
+            Some(_) => batch.lock().lengths[self.before.items] as usize,
+        };
+        shared.entry(self.first, item, bytes)
     }
 
-    /// The entries of all items.
+    /// The entries of the items.
     #[inline]
     pub(super) fn entries(&self, items: Vec<T>) -> Vec<EntryOf<T, O>> {
         let Local { shared, batch, .. } = self.local;
-        let numbered = items.into_iter().zip(self.first..);
-        let key = |item: &T| O::key(&shared.settings, item);
-        let Some(budget) = &shared.budget else {
-            let entries = numbered.map(|(item, id)| Entry::new(id, key(&item), item));
-            return entries.collect();
+        let lengths = match &shared.budget {
+            None => Vec::new(),
+            Some(_) => batch.lock().lengths[self.before.items..].to_vec(),
         };
-        let lengths = batch.lock().lengths[self.before.items..].to_vec();
-        let entries = numbered
-            .zip(lengths)
-            .map(|((item, id), bytes)| Entry::within(budget, bytes as usize, id, key(&item), item));
+        let lengths = lengths.into_iter().chain(iter::repeat(0));
+        let numbered = items.into_iter().zip(self.first..).zip(lengths);
+        let entries = numbered.map(|((item, id), bytes)| shared.entry(id, item, bytes as usize));
         entries.collect()
     }
 
     /// After the attempt to stage the item.
-    pub(super) fn settle(self, staged: Staged<T, O>) -> Result<Ticket, PushError<T>> {
+    pub(super) fn settle(
+        self,
+        staged: Result<(), requeue::PushError<EntryOf<T, O>>>,
+    ) -> Result<Ticket, PushError<T>> {
         match staged {
-            Ok(ticket) => Ok(Ticket(self.keep(ticket))),
+            Ok(()) => Ok(Ticket(self.keep())),
             Err(error) => Err(PushError::from(error).map(|entry| self.item_of(entry))),
         }
     }
 
-    /// After the attempt to stage `count` items.
     pub(super) fn settle_batch(
         self,
         count: usize,
-        staged: StagedBatch<T, O>,
+        staged: Result<(), requeue::PushError<Vec<EntryOf<T, O>>>>,
     ) -> Result<Tickets, PushError<Vec<T>>> {
         match staged {
-            Ok(tickets) => {
-                let first = self.keep(tickets);
+            Ok(()) => {
+                let first = self.keep();
                 Ok(Tickets(first..first + count as u64))
             }
             Err(error) => {
@@ -102,22 +99,16 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         }
     }
 
-    /// They stay, with their tickets in memory. Returns the number of the first.
-    fn keep(self, tickets: impl IntoIterator<Item = requeue::Ticket>) -> u64 {
-        let first = self.first;
-        if self.local.shared.tickets.is_some() {
-            let tickets = (first..).zip(tickets);
-            self.local.batch.lock().tickets.extend(tickets);
-        }
-        mem::forget(self);
-        first
+    /// The number of the first item.
+    fn keep(self) -> u64 {
+        mem::ManuallyDrop::new(self).first
     }
 
     /// The item of an entry that was not staged.
     fn item_of(&self, entry: EntryOf<T, O>) -> T {
         let Local { shared, batch, .. } = self.local;
         let key = shared.key(entry.id);
-        entry.into_item().unwrap_or_else(|| {
+        entry.item.unwrap_or_else(|| {
             // There was no room for it in memory.
             let bytes = batch.lock().bytes_of(key).map(<[u8]>::to_vec);
             let item = bytes.and_then(|bytes| shared.codec.decode(&bytes).ok());

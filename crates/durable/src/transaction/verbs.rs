@@ -1,6 +1,7 @@
 //! The verbs of a transaction.
 
 use super::Transaction;
+use crate::call::{now, Caller};
 use crate::error::{PopError, PushError, StoreError};
 use crate::item::{Item, Items};
 use crate::order::Order;
@@ -11,7 +12,7 @@ use std::future::Future;
 /// [`Closed`](PushError::Closed) or [`Codec`](PushError::Codec) with the items.
 impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     requeue::verb! {
-        push(&self, item: T) -> Result<(), PushError<T>>, |wait| self.stage(item, None, wait).map(drop);
+        push(&self, item: T) -> Result<(), PushError<T>>, |wait| now(self.stage(item, None, Caller::Thread(wait))).map(drop);
         now:
         /// Stages an item.
         ///
@@ -41,7 +42,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         ///
         /// [`PushError::Full`] after the timeout, and as all pushes.
         async(&self, item: T) -> impl Future<Output = Result<(), PushError<T>>> + Send + '_ {
-            let staging = self.stage_async(item, None);
+            let staging = self.stage(item, None, Caller::Task);
             async { staging.await.map(drop) }
         }
         /// Stages an item in a task; waits for room.
@@ -57,7 +58,10 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
 
     requeue::verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| self.stage_batch(items.into_iter().collect(), None, wait).map(|tickets| tickets.len());
+            |wait| {
+                let staging = self.stage_batch(items.into_iter().collect(), None, Caller::Thread(wait));
+                now(staging).map(|tickets| tickets.len())
+            };
         now:
         /// Stages all items; returns how many.
         ///
@@ -86,7 +90,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         ///
         /// As [`push_batch`](Self::push_batch).
         async(&self, items: impl IntoIterator<Item = T>) -> impl Future<Output = Result<usize, PushError<Vec<T>>>> + Send + '_ {
-            let staging = self.stage_batch_async(items.into_iter().collect(), None);
+            let staging = self.stage_batch(items.into_iter().collect(), None, Caller::Task);
             async { staging.await.map(|tickets| tickets.len()) }
         }
         /// As [`push_batch`](Self::push_batch), in a task; waits for room.
@@ -97,7 +101,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     }
 
     requeue::verb! {
-        pop(&self) -> Result<Item<'_, T, O>, PopError>, |wait| self.hold(wait);
+        pop(&self) -> Result<Item<'_, T, O>, PopError>, |wait| now(self.hold(Caller::Thread(wait)));
         now:
         /// Takes the next item, which is held until the transaction ends.
         ///
@@ -127,7 +131,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         /// # Errors
         ///
         /// As [`pop`](Self::pop).
-        async(&self) -> impl Future<Output = Result<Item<'_, T, O>, PopError>> + Send + '_ { self.hold_async() }
+        async(&self) -> impl Future<Output = Result<Item<'_, T, O>, PopError>> + Send + '_ { self.hold(Caller::Task) }
         /// Takes the next item in a task; waits for one.
         ///
         /// # Errors
@@ -146,12 +150,12 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     /// [`StoreError`] if an item is not in memory and could not be read, or if the deliveries could not be written; all are held
     /// nevertheless.
     pub fn pop_batch(&self, max: usize) -> Result<Items<'_, T, O>, StoreError> {
-        self.hold_batch(1, max, Wait::Never)
+        now(self.hold_batch(1, max, Caller::Thread(Wait::Never)))
     }
 
     requeue::verb! {
         pop_batch(&self, min: usize, max: usize) -> Result<Items<'_, T, O>, StoreError>,
-            |wait| self.hold_batch(min, max, wait);
+            |wait| now(self.hold_batch(min, max, Caller::Thread(wait)));
         blocking:
         /// As [`pop_batch`](Self::pop_batch); waits for the first `min`, and takes fewer only if the queue is closed.
         ///
@@ -174,7 +178,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         ///
         /// As [`pop_batch`](Self::pop_batch).
         async(&self, min: usize, max: usize) -> impl Future<Output = Result<Items<'_, T, O>, StoreError>> + Send + '_ {
-            self.hold_batch_async(min, max)
+            self.hold_batch(min, max, Caller::Task)
         }
         /// As [`pop_batch_blocking`](Self::pop_batch_blocking), in a task.
         ///

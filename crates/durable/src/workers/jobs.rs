@@ -1,22 +1,18 @@
 //! Runs with results.
 
-use super::failure::swallow_panic;
-use super::guard::WorkerGuard;
-use super::run::{commit, repeat, take};
-use super::{Workers, WorkersBuilder};
+use crate::call::{now, swallow_panic, Caller};
 use crate::error::PushError;
 use crate::order::Order;
-use crate::queue::verbs::Begin;
 use crate::ticket::Ticket;
-use crate::{DurableQueue, Fifo, Transaction};
+use crate::{DurableQueue, Fifo, OwnedTransaction, Transaction, WorkersBuilder};
 use parking_lot::Mutex;
-use requeue::{Job, Outcome, Wait};
+use requeue::{Job, Outcome, Wait, Workers};
 use std::collections::HashMap;
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 
-/// Submits items whose runs have results, from [`WorkersBuilder::run_jobs`]. Clones submit to the same pool.
+/// Submits items whose runs have results, from [`Jobs::run`]. Clones submit to the same pool.
 ///
 /// The item is on the disk, its [`Outcome`] in memory: if the process dies, the next pool of the queue runs the item, and nobody
 /// waits for the result. The outcome ends with [`JobError::is_dropped`](requeue::JobError::is_dropped) when the item has become
@@ -43,11 +39,6 @@ impl<R: Send + 'static> Reply<R> {
         let sent = Arc::clone(&result);
         let (job, outcome) = Job::new(move || sent.lock().take().expect("it was sent"));
         (Self { result, job }, outcome)
-    }
-
-    fn send(mut self, result: R) {
-        *self.result.lock() = Some(result);
-        self.job.run();
     }
 }
 
@@ -79,6 +70,67 @@ fn remove<R>(replies: &Replies<R>, id: u64) -> Option<Reply<R>> {
 }
 
 impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
+    /// Starts threads as [`WorkersBuilder::run`] does. The function returns a result; once its run is committed, the result goes
+    /// to the caller that [submitted](Jobs::submit) the item.
+    ///
+    /// An item whose run failed runs again, as in every pool. Items that were pushed in another way, or by an earlier process,
+    /// run too; their results are dropped.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::{Jobs, PushError, Workers};
+    ///
+    /// let numbers = store.queue("numbers")?;
+    /// let workers = Workers::builder(&numbers).threads(2);
+    /// let (_workers, jobs) = Jobs::run(workers, |number: &u32, _tx| Ok::<_, PushError<u32>>(number * number));
+    /// let (three, four) = (jobs.submit(3)?, jobs.submit(4)?);
+    /// assert_eq!(three.wait()? + four.wait()?, 25);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses to start a thread.
+    #[track_caller]
+    pub fn run<E, F>(workers: WorkersBuilder<T, O>, run: F) -> (Workers, Self)
+    where
+        E: Debug,
+        F: for<'t> Fn(&'t T, &'t OwnedTransaction<T, O>) -> Result<R, E> + Send + Sync + 'static,
+    {
+        let replies = Arc::new(Replies::default());
+        let jobs = Self {
+            queue: workers.queue().clone(),
+            replies: Arc::downgrade(&replies),
+        };
+        let workers = workers.run(move |item, tx| {
+            let id = item.ram.id;
+            let is_last = |most| item.attempts() >= most;
+            let is_dead = tx.shared().max_attempts.is_some_and(is_last);
+            let known = Arc::clone(&replies);
+            tx.at_end(move |is_committed| {
+                let reply = (is_committed || is_dead)
+                    .then(|| remove(&known, id))
+                    .flatten();
+                if let Some(mut reply) = reply.filter(|_| is_committed) {
+                    reply.job.run();
+                }
+            });
+            let result = run(&item, tx)?;
+            let known = replies
+                .lock()
+                .get(&id)
+                .map(|reply| Arc::clone(&reply.result));
+            let unused = match known {
+                Some(known) => known.lock().replace(result),
+                None => Some(result),
+            };
+            swallow_panic(|| drop(unused));
+            Ok::<_, E>(())
+        });
+        (workers, jobs)
+    }
+
     /// Pushes an item, and returns the outcome of its run. The item is durable when this returns, as after
     /// [`DurableQueue::push`].
     ///
@@ -86,13 +138,8 @@ impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
     ///
     /// As [`DurableQueue::push`].
     pub fn submit(&self, item: T) -> Result<Outcome<R>, PushError<T>> {
-        self.queue.run(
-            |tx| {
-                let Ticket(id) = tx.stage(item, None, Wait::Never)?;
-                Ok(self.register(id))
-            },
-            |registered, _| registered.keep(),
-        )
+        self.queue
+            .with_tx(|tx| now(self.submit_by(tx, item, Caller::Thread(Wait::Never))))
     }
 
     /// As [`submit`](Self::submit), in a task; waits for room.
@@ -104,19 +151,24 @@ impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
     /// # Cancel safety
     ///
     /// As [`DurableQueue::push_async`]; if the item is pushed nevertheless, nobody gets its result.
-    #[allow(clippy::manual_async_fn)] // `Send` is part of the signature
     pub fn submit_async(
         &self,
         item: T,
     ) -> impl Future<Output = Result<Outcome<R>, PushError<T>>> + Send + '_ {
-        async {
-            let tx = self.queue.begin_owned();
-            let staging = tx.stage_async(item, None);
-            let Ticket(id) = staging.await?;
-            let registered = self.register(id);
-            tx.commit_async().await?;
-            Ok(registered.keep())
-        }
+        self.submit_by(self.queue.begin_owned(), item, Caller::Task)
+    }
+
+    async fn submit_by(
+        &self,
+        tx: Transaction<'_, T, O>,
+        item: T,
+        caller: Caller,
+    ) -> Result<Outcome<R>, PushError<T>> {
+        let staging = tx.stage(item, None, caller);
+        let Ticket(id) = staging.await?;
+        let registered = self.register(id);
+        tx.commit_by(caller).await?;
+        Ok(registered.keep())
     }
 
     /// Registers a reply to an item that is not visible yet.
@@ -133,85 +185,6 @@ impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
-    /// Starts threads as [`run`](Self::run) does. The function returns a result; once its run is committed, the result goes to
-    /// the caller that [submitted](Jobs::submit) the item.
-    ///
-    /// An item whose run failed runs again, as in every pool. Items that were pushed in another way, or by an earlier process,
-    /// run too; their results are dropped.
-    ///
-    /// ```
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = requeue_durable::Store::open(directory.path())?;
-    /// use requeue_durable::{PushError, Workers};
-    ///
-    /// let numbers = store.queue("numbers")?;
-    /// let (_workers, jobs) = Workers::builder(&numbers)
-    ///     .threads(2)
-    ///     .run_jobs(|number: &u32, _tx| Ok::<_, PushError<u32>>(number * number));
-    /// let (three, four) = (jobs.submit(3)?, jobs.submit(4)?);
-    /// assert_eq!(three.wait()? + four.wait()?, 25);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the system refuses to start a thread.
-    #[track_caller]
-    pub fn run_jobs<R, E, F>(self, run: F) -> (Workers, Jobs<T, R, O>)
-    where
-        R: Send + 'static,
-        E: Debug,
-        F: for<'t> Fn(&'t T, &'t Transaction<'t, T, O>) -> Result<R, E>,
-        F: Send + Sync + 'static,
-    {
-        let replies = Arc::new(Replies::default());
-        let jobs = Jobs {
-            queue: self.queue.clone(),
-            replies: Arc::downgrade(&replies),
-        };
-        let queue = self.queue.clone();
-        let workers = self.start(move |guard| reply_each(&guard, &queue, &replies, &run));
-        (workers, jobs)
-    }
-}
-
-fn reply_each<T: Send + 'static, R: Send + 'static, O: Order<T>, E: Debug>(
-    guard: &WorkerGuard,
-    queue: &DurableQueue<T, O>,
-    replies: &Replies<R>,
-    run: &impl for<'t> Fn(&'t T, &'t Transaction<'t, T, O>) -> Result<R, E>,
-) {
-    let mut handle = queue.named_handle(guard.name());
-    repeat(|| {
-        let (mut job, mut result, mut is_committed) = (None, None, false);
-        let attempted = guard.attempt(handle.begin(), |tx| {
-            let item = take(guard, tx)?;
-            job = Some((item.ram.id, item.attempts()));
-            guard.begin_run();
-            Ok(run(&item, tx).map(|value| result = Some(value)))
-        });
-        let next = commit(guard, attempted, |tx| {
-            let taken = tx.commit()?;
-            is_committed = true;
-            Ok(taken)
-        });
-        let Some((id, attempts)) = job else {
-            return next;
-        };
-        let is_dead = |most| attempts >= most;
-        if is_committed || queue.shared.max_attempts.is_some_and(is_dead) {
-            let result = result.filter(|_| is_committed);
-            // Results and wakers are code of users.
-            swallow_panic(|| match (remove(replies, id), result) {
-                (Some(reply), Some(result)) => reply.send(result),
-                (reply, result) => drop((reply, result)),
-            });
-        }
-        next
-    });
-}
-
 impl<T: Send + 'static, R, O: Order<T>> Clone for Jobs<T, R, O> {
     fn clone(&self) -> Self {
         Self {
@@ -221,26 +194,19 @@ impl<T: Send + 'static, R, O: Order<T>> Clone for Jobs<T, R, O> {
     }
 }
 
-impl<T: Send + 'static, R, O: Order<T>> fmt::Debug for Jobs<T, R, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Jobs")
-            .field("queue", &self.queue.name())
-            .finish_non_exhaustive()
-    }
-}
+debug!([T: Send + 'static, R, O: Order<T>] Jobs<T, R, O>, "Jobs", |it| { "queue": it.queue.name() });
 
 #[cfg(test)]
 mod tests {
-    use crate::{PushError, StoreError, StoreOptions, Workers};
+    use crate::{Jobs, PushError, StoreError, StoreOptions, Workers};
 
     #[test]
     fn a_reply_is_forgotten_if_its_item_was_not_pushed() {
         let files = tempfile::tempdir().unwrap();
         let full = StoreOptions::new().reserve(u64::MAX);
         let numbers = full.open(files.path()).unwrap().queue::<u32>("numbers");
-        let (_workers, jobs) = Workers::builder(&numbers.unwrap())
-            .threads(1)
-            .run_jobs(|number, _tx| Ok::<_, ()>(*number));
+        let workers = Workers::builder(&numbers.unwrap()).threads(1);
+        let (_workers, jobs) = Jobs::run(workers, |number, _tx| Ok::<_, ()>(*number));
         let refused = jobs.submit(7).unwrap_err();
         assert!(matches!(refused, PushError::Store(StoreError::DiskFull)));
         assert!(jobs.replies.upgrade().unwrap().lock().is_empty());

@@ -1,98 +1,69 @@
-//! The other queues of a run.
+//! Other queues that the runs of a pool commit to.
 
-use super::failure::drop_committed;
-use crate::error::StoreError;
+use crate::call::swallow_panic;
+use crate::commit::{conclude_all, write, Taken};
+use crate::error::PushError;
 use crate::order::Order;
-use crate::{commit_all, DurableQueue, Handle, Transaction};
+use crate::{DurableQueue, Handle, OwnedTransaction, Transaction};
+use requeue::workers::{CommitWith, Others};
 use std::sync::Arc;
 
-/// The other queues of [`WorkersBuilder::run_with`](crate::WorkersBuilder::run_with): a reference to one, or a tuple. Sealed.
-pub trait Others: sealed::Sealed {
-    /// The queues.
-    #[doc(hidden)]
-    type Queues: Send + Sync + 'static;
-    #[doc(hidden)]
-    type Handles;
-    /// Their transactions: one, or a tuple.
-    type Transactions<'h>;
-
-    #[doc(hidden)]
-    fn queues(self) -> Self::Queues;
-    #[doc(hidden)]
-    fn handles(queues: &Self::Queues, name: &Arc<str>) -> Self::Handles;
-    #[doc(hidden)]
-    fn begin(handles: &mut Self::Handles) -> Self::Transactions<'_>;
-    #[doc(hidden)]
-    fn commit<T: Send + 'static, O: Order<T>>(
-        tx: Transaction<'_, T, O>,
-        others: Self::Transactions<'_>,
-    ) -> Result<(), StoreError>;
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-impl<A: Send + 'static, P: Order<A>> sealed::Sealed for &DurableQueue<A, P> {}
-
 impl<A: Send + 'static, P: Order<A>> Others for &DurableQueue<A, P> {
-    type Queues = DurableQueue<A, P>;
     type Handles = Handle<A, P>;
     type Transactions<'h> = Transaction<'h, A, P>;
 
-    fn queues(self) -> Self::Queues {
-        self.clone()
-    }
-
-    fn handles(queue: &Self::Queues, name: &Arc<str>) -> Self::Handles {
-        queue.named_handle(Arc::clone(name))
+    fn handles(&self, worker: &Arc<str>) -> Self::Handles {
+        self.named_handle(Arc::clone(worker))
     }
 
     fn begin(handle: &mut Self::Handles) -> Self::Transactions<'_> {
         handle.begin()
     }
+}
 
-    fn commit<T: Send + 'static, O: Order<T>>(
-        tx: Transaction<'_, T, O>,
+impl<T, O, A, P> CommitWith<DurableQueue<T, O>> for &DurableQueue<A, P>
+where
+    T: Send + 'static,
+    O: Order<T>,
+    A: Send + 'static,
+    P: Order<A>,
+{
+    fn commit_with(
+        tx: &mut OwnedTransaction<T, O>,
         other: Self::Transactions<'_>,
-    ) -> Result<(), StoreError> {
-        commit_all((tx, other)).map(drop_committed)
+    ) -> Result<bool, PushError<T>> {
+        <(Self,)>::commit_with(tx, (other,))
     }
 }
 
 macro_rules! tuples {
-    ($($T:ident $O:ident $queue:ident),+) => {
-        impl<$($T: Send + 'static, $O: Order<$T>),+> sealed::Sealed for ($(&DurableQueue<$T, $O>,)+) {}
-
-        impl<$($T: Send + 'static, $O: Order<$T>),+> Others for ($(&DurableQueue<$T, $O>,)+) {
-            type Queues = ($(DurableQueue<$T, $O>,)+);
-            type Handles = ($(Handle<$T, $O>,)+);
-            type Transactions<'h> = ($(Transaction<'h, $T, $O>,)+);
-
-            fn queues(self) -> Self::Queues {
-                let ($($queue,)+) = self;
-                ($($queue.clone(),)+)
-            }
-
-            fn handles(($($queue,)+): &Self::Queues, name: &Arc<str>) -> Self::Handles {
-                ($($queue.named_handle(Arc::clone(name)),)+)
-            }
-
-            fn begin(($($queue,)+): &mut Self::Handles) -> Self::Transactions<'_> {
-                ($($queue.begin(),)+)
-            }
-
-            fn commit<T: Send + 'static, O: Order<T>>(
-                tx: Transaction<'_, T, O>,
-                ($($queue,)+): Self::Transactions<'_>,
-            ) -> Result<(), StoreError> {
-                commit_all((tx, $($queue),+)).map(drop_committed)
+    ($($A:ident $P:ident $other:ident $item:ident),+) => {
+        impl<T: Send + 'static, O: Order<T>, $($A: Send + 'static, $P: Order<$A>),+>
+            CommitWith<DurableQueue<T, O>> for ($(&DurableQueue<$A, $P>,)+)
+        {
+            fn commit_with(
+                tx: &mut OwnedTransaction<T, O>,
+                ($(mut $other,)+): Self::Transactions<'_>,
+            ) -> Result<bool, PushError<T>> {
+                let core = tx.core_mut();
+                core.local.failed = true; // until it is committed
+                write(&mut [core, $($other.core_mut()),+], None)?;
+                let given_up = core.ram.has_given_up() $(| $other.core_mut().ram.has_given_up())+;
+                $(let $other = $other.split();)+
+                core.ram.commit_by(|ram| {
+                    let (taken, $($item,)+) = conclude_all((ram, $($other.0,)+));
+                    $(swallow_panic(|| drop(Taken::new($item, $other.1)));)+
+                    taken
+                });
+                core.local.failed = false;
+                core.local.end(true);
+                Ok(given_up)
             }
         }
     };
 }
 
-tuples!(A P a);
-tuples!(A P a, B Q b);
-tuples!(A P a, B Q b, C R c);
-tuples!(A P a, B Q b, C R c, D S d);
+tuples!(A P a ai);
+tuples!(A P a ai, B Q b bi);
+tuples!(A P a ai, B Q b bi, C R c ci);
+tuples!(A P a ai, B Q b bi, C R c ci, D S d di);

@@ -58,8 +58,8 @@ const FORMS: [fn(&DurableQueue<String>); 11] = [
     |jobs| {
         let workers = Workers::builder(jobs).threads(1);
         let spawn = |task| drop(thread::spawn(move || block_on(task)));
-        let run = |job: String, _tx| async move { run_on(&job) };
-        drop(workers.run_async(spawn, run).join());
+        let workers = workers.run_on(spawn, |job, _tx| async move { run_on(&job) });
+        drop(workers.join());
     },
 ];
 

@@ -81,7 +81,7 @@ macro_rules! results {
 }
 
 macro_rules! both {
-    ($queue:ty, $handle:ty, $tx:ident, [$($order:tt)+], |$this:ident| $inner:expr, $build:path, $end:expr, $letters:expr) => {
+    ($queue:ty, $handle:ty, $tx:ident, [$($order:tt)+], |$this:ident| $inner:expr, $build:path, $letters:expr) => {
         impl<O: $($order)+> Both for $queue {
             type Handle = $handle;
 
@@ -123,7 +123,7 @@ macro_rules! both {
                 let $this = self;
                 let builder = $build($inner).threads(threads);
                 let workers = builder.run(move |item, _tx| run(*item, item.attempts()));
-                let report = $end(workers.join());
+                let report = workers.join();
                 [report.done, report.failed, report.panicked]
             }
         }
@@ -171,7 +171,6 @@ both!(
     [requeue::Order<u64> + requeue::Unleased + Send + Sync + 'static],
     |queue| queue,
     requeue::Workers::builder,
-    |report| report,
     |queue: &requeue::Queue<u64, O>| {
         let letters = queue.dead_letters();
         let letter = |letter: requeue::DeadLetter<u64>| {
@@ -197,7 +196,6 @@ both!(
     [Order<u64>],
     |queue| &queue.0,
     requeue_durable::Workers::builder,
-    |report: Result<_, _>| report.unwrap(),
     |queue: &DurableQueue<u64, O>| {
         let letters = queue.dead_letters().all().unwrap();
         let letter = |letter: requeue_durable::DeadLetter<u64>| {

@@ -66,7 +66,7 @@ fn the_backoff_of_a_worker_goes_on_in_the_next_process() {
     assert_eq!(failures.recv().unwrap(), 1);
     processes.advance(60);
     assert_eq!(failures.recv().unwrap(), 2);
-    workers.stop().unwrap();
+    workers.stop();
     drop(jobs);
     // It is delayed for 120 seconds.
     processes.pass(40);

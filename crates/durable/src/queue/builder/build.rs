@@ -5,15 +5,12 @@ use crate::batch::Change;
 use crate::codec::Codec;
 use crate::entry::Budget;
 use crate::error::StoreError;
-use crate::order::{Engine, Order, RamQueue, Staging};
+use crate::order::{Engine, Order, RamBuilder, RamQueue};
 use crate::queue::letters::Letters;
 use crate::queue::recover::{recover, Found};
 use crate::queue::shared::Shared;
 use crate::queue::DurableQueue;
-use crate::store::Store;
-use parking_lot::Mutex;
 use requeue::SystemClock;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
@@ -29,19 +26,20 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     where
         C: Codec<T>,
     {
-        let store = Arc::clone(&self.store.inner);
-        let id = store.enter(&self.name, O::TAG)?;
-        let leave = Leave(Some((&self.store, &self.name)));
+        let mut settings = self.settings;
+        let store = Arc::clone(&settings.store.inner);
+        let open = store.enter(&settings.name)?;
+        let id = store.queue(&settings.name, O::TAG)?;
         // What earlier handles of the queue have committed, and not waited for.
         store.log.settle()?;
         let found = Found::read(&store, id)?;
-        let settings = self.settings;
         let shared = Arc::new(Shared::<T, O> {
-            store: Arc::clone(&store),
-            name: Arc::clone(&self.name),
+            _open: open,
+            store,
+            name: Arc::clone(&settings.name),
             id,
             codec: Arc::new(self.codec),
-            settings: self.order,
+            key_of: self.key_of,
             budget: settings.memory.map(Budget::new),
             max_attempts: settings.max_attempts,
             backoff: settings.backoff,
@@ -49,73 +47,53 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
                 .clock
                 .clone()
                 .unwrap_or_else(|| Arc::new(SystemClock)),
-            letters: Letters::new(found.letters.clone(), self.letters),
-            tickets: O::Staging::HAS_TICKETS.then(|| Mutex::new(HashMap::new())),
+            letters: Letters::new(found.letters.clone(), settings.letters.take()),
         });
-        leave.cancel();
         if settings.reopened && shared.is_closed_on_disk() {
             shared.write(Change::Close(id, false))?;
         }
         let on_undecodable = settings.on_undecodable;
-        let ram = recover(&shared, &found, on_undecodable, |keys, items| {
-            settings.build(&shared, keys, items)
+        let ram = recover(&shared, &found, on_undecodable, |items, most| {
+            settings.build(&shared, (self.ram)(most), items)
         })?;
         Ok(DurableQueue::new(shared, ram))
     }
 }
 
-/// Leaves the queue if it is not opened after all.
-struct Leave<'b>(Option<(&'b Store, &'b str)>);
-
-impl Leave<'_> {
-    fn cancel(mut self) {
-        self.0 = None;
+/// Sets what was chosen.
+fn set<B, V>(builder: B, value: Option<V>, set: impl FnOnce(B, V) -> B) -> B {
+    match value {
+        Some(value) => set(builder, value),
+        None => builder,
     }
 }
 
-impl Drop for Leave<'_> {
-    fn drop(&mut self) {
-        if let Some((store, name)) = self.0 {
-            store.inner.leave(name);
-        }
-    }
-}
-
-impl Settings {
+impl<T: Send + 'static> Settings<T> {
     /// The queue in memory, with room for `items` items.
-    fn build<T: Send + 'static, O: Engine<T>>(
+    fn build<O: Engine<T>>(
         self,
         shared: &Arc<Shared<T, O>>,
-        order: &O::Settings,
+        ram: RamBuilder<T, O>,
         items: usize,
     ) -> RamQueue<T, O> {
-        let mut builder = O::builder(order)
-            .name(Arc::clone(&shared.name))
-            .pace(self.pace)
-            .max_dead_letters(0);
         let dead = Arc::clone(shared);
-        builder = builder.on_dead_overflow(move |letter| dead.bury(letter));
-        if let Some(capacity) = self.capacity {
-            builder = builder.capacity(capacity.max(items));
-        }
-        if let Some(attempts) = self.max_attempts {
-            builder = builder.max_attempts(attempts);
-        }
-        if let Some(backoff) = self.backoff {
-            builder = builder.backoff(backoff);
-        }
-        if let Some(clock) = self.clock {
-            builder = builder.clock(clock);
-        }
-        if self.timestamps {
-            builder = builder.timestamps();
-        }
-        if let Some(items) = self.max_held {
-            builder = builder.max_held(items);
-        }
-        if self.paused {
-            builder = builder.paused();
-        }
+        let builder = ram
+            .name(self.name)
+            .pace(self.pace)
+            .max_dead_letters(0)
+            .on_dead_overflow(move |letter| dead.bury(letter));
+        let capacity = self.capacity.map(|capacity| capacity.max(items));
+        let builder = set(builder, capacity, RamBuilder::<T, O>::capacity);
+        let builder = set(builder, self.max_attempts, RamBuilder::<T, O>::max_attempts);
+        let builder = set(builder, self.backoff, RamBuilder::<T, O>::backoff);
+        let builder = set(builder, self.clock, RamBuilder::<T, O>::clock);
+        let builder = set(builder, self.max_held, RamBuilder::<T, O>::max_held);
+        let builder = set(builder, self.timestamps.then_some(()), |builder, ()| {
+            builder.timestamps()
+        });
+        let builder = set(builder, self.paused.then_some(()), |builder, ()| {
+            builder.paused()
+        });
         builder.build()
     }
 }

@@ -5,10 +5,9 @@ mod order;
 
 use super::letters::{DeadLetter, Limit};
 use crate::codec::{Codec, OnUndecodable, Postcard};
-use crate::order::Order;
+use crate::order::{KeyOf, Order, RamBuilder};
 use crate::store::Store;
 use requeue::{Backoff, Clock, Fifo, Pace};
-use std::fmt;
 use std::sync::Arc;
 
 /// The settings of a [`DurableQueue`](crate::DurableQueue), from [`Store::builder`].
@@ -17,16 +16,20 @@ use std::sync::Arc;
 /// choose others, except the order.
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<T, O: Order<T> = Fifo, C = Postcard> {
-    store: Store,
-    name: Arc<str>,
     codec: C,
-    order: O::Settings,
-    letters: Option<Limit<T>>,
-    settings: Settings,
+    key_of: KeyOf<T, O>,
+    ram: MakeRam<T, O>,
+    settings: Settings<T>,
 }
 
+/// Makes the builder of the queue in memory, which has room for so many items of one key.
+type MakeRam<T, O> = Box<dyn FnOnce(usize) -> RamBuilder<T, O> + Send>;
+
 /// The settings that are the same in all orders.
-struct Settings {
+struct Settings<T> {
+    store: Store,
+    name: Arc<str>,
+    letters: Option<Limit<T>>,
     capacity: Option<usize>,
     memory: Option<usize>,
     max_attempts: Option<u32>,
@@ -43,12 +46,13 @@ struct Settings {
 impl<T: Send + 'static> Builder<T> {
     pub(crate) fn new(store: Store, name: &str) -> Self {
         Self {
-            store,
-            name: name.into(),
             codec: Postcard,
-            order: None,
-            letters: None,
+            key_of: Arc::new(|_| ()),
+            ram: Box::new(|_| requeue::Queue::builder()),
             settings: Settings {
+                store,
+                name: name.into(),
+                letters: None,
                 capacity: None,
                 memory: None,
                 max_attempts: None,
@@ -66,25 +70,36 @@ impl<T: Send + 'static> Builder<T> {
 }
 
 impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
-    fn by<P: Order<T>>(self, order: impl FnOnce(O::Settings) -> P::Settings) -> Builder<T, P, C> {
+    /// Another order.
+    fn by<P: Order<T>>(
+        self,
+        order: impl FnOnce(KeyOf<T, O>, MakeRam<T, O>) -> (KeyOf<T, P>, MakeRam<T, P>),
+    ) -> Builder<T, P, C> {
+        let (key_of, ram) = order(self.key_of, self.ram);
         Builder {
-            store: self.store,
-            name: self.name,
             codec: self.codec,
-            order: order(self.order),
-            letters: self.letters,
+            key_of,
+            ram,
             settings: self.settings,
         }
+    }
+
+    /// Sets an option of the order.
+    fn with_ram(
+        mut self,
+        set: impl FnOnce(RamBuilder<T, O>, usize) -> RamBuilder<T, O> + Send + 'static,
+    ) -> Self {
+        let make = self.ram;
+        self.ram = Box::new(move |most| set(make(most), most));
+        self
     }
 
     /// Sets how items become bytes. The default is [`Postcard`].
     pub fn codec<D: Codec<T>>(self, codec: D) -> Builder<T, O, D> {
         Builder {
-            store: self.store,
-            name: self.name,
             codec,
-            order: self.order,
-            letters: self.letters,
+            key_of: self.key_of,
+            ram: self.ram,
             settings: self.settings,
         }
     }
@@ -190,7 +205,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         overflow: impl Fn(DeadLetter<T>) + Send + Sync + 'static,
     ) -> Self {
         let overflow = Arc::new(overflow);
-        self.letters = Some(Limit { most, overflow });
+        self.settings.letters = Some(Limit { most, overflow });
         self
     }
 
@@ -243,10 +258,4 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     }
 }
 
-impl<T, O: Order<T>, C> fmt::Debug for Builder<T, O, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T, O: Order<T>, C] Builder<T, O, C>, "Builder", |it| { "name": it.settings.name });

@@ -1,9 +1,9 @@
 //! The orders of queues, and their options.
 
 use super::Builder;
-use crate::order::fair::FairSettings;
-use crate::order::leased::{LeaseSettings, Unleased};
-use requeue::{ByKey, ByPriority, Fifo, Leased};
+use crate::entry::Entry;
+use crate::order::Unleased;
+use requeue::{ByKey, ByPriority, Fifo, Leased, Queue};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,23 +15,21 @@ impl<T: Send + 'static, C> Builder<T, Fifo, C> {
         self,
         key: impl Fn(&T) -> K + Send + Sync + 'static,
     ) -> Builder<T, ByKey<K, T>, C> {
-        self.by(|_| FairSettings {
-            by: Arc::new(key),
-            weigh: None,
-            limit: None,
-            serial: false,
+        let of_entry = |entry: &Entry<T, K>| entry.key.clone();
+        self.by(|_, _| {
+            let ram = move |_| Queue::builder().fair_by(of_entry);
+            (Arc::new(key), Box::new(ram))
         })
     }
 
     /// See [`requeue::Builder::stickiness`].
-    pub fn stickiness(mut self, items: u32) -> Self {
-        self.order = Some(items);
-        self
+    pub fn stickiness(self, items: u32) -> Self {
+        self.with_ram(move |ram, _| ram.stickiness(items))
     }
 
     /// Orders the items by priority and due time.
     pub fn by_priority(self) -> Builder<T, ByPriority, C> {
-        self.by(|_| None)
+        self.by(|key_of, _| (key_of, Box::new(|_| Queue::builder().by_priority())))
     }
 }
 
@@ -39,9 +37,8 @@ impl<T: Send + 'static, K: Hash + Eq + Clone + Send + Sync + 'static, C>
     Builder<T, ByKey<K, T>, C>
 {
     /// See [`requeue::Builder::weight`].
-    pub fn weight(mut self, weigh: impl Fn(&K) -> u32 + Send + Sync + 'static) -> Self {
-        self.order.weigh = Some(Arc::new(weigh));
-        self
+    pub fn weight(self, weigh: impl Fn(&K) -> u32 + Send + Sync + 'static) -> Self {
+        self.with_ram(|ram, _| ram.weight(weigh))
     }
 
     /// See [`requeue::Builder::key_capacity`]. A key that has more items on the disk keeps them.
@@ -50,16 +47,14 @@ impl<T: Send + 'static, K: Hash + Eq + Clone + Send + Sync + 'static, C>
     ///
     /// If `limit` is 0.
     #[track_caller]
-    pub fn key_capacity(mut self, limit: usize) -> Self {
+    pub fn key_capacity(self, limit: usize) -> Self {
         assert!(limit > 0, "key_capacity is 0: no key could have an item");
-        self.order.limit = Some(limit);
-        self
+        self.with_ram(move |ram, most| ram.key_capacity(limit.max(most)))
     }
 
     /// See [`requeue::Builder::serial`].
-    pub fn serial(mut self) -> Self {
-        self.order.serial = true;
-        self
+    pub fn serial(self) -> Self {
+        self.with_ram(|ram, _| ram.serial())
     }
 }
 
@@ -70,13 +65,12 @@ impl<T: Send + 'static, C> Builder<T, ByPriority, C> {
     ///
     /// If `step` is zero.
     #[track_caller]
-    pub fn age_after(mut self, step: Duration) -> Self {
+    pub fn age_after(self, step: Duration) -> Self {
         assert!(
             !step.is_zero(),
             "step of ageing is zero: all items would be the most urgent at once"
         );
-        self.order = Some(step);
-        self
+        self.with_ram(move |ram, _| ram.age_after(step))
     }
 }
 
@@ -90,6 +84,6 @@ impl<T: Clone + Send + 'static, O: Unleased<T>, C> Builder<T, O, C> {
     #[track_caller]
     pub fn leased(self, term: Duration) -> Builder<T, Leased<O>, C> {
         assert!(!term.is_zero(), "lease of zero: it would expire at once");
-        self.by(|inner| LeaseSettings { inner, term })
+        self.by(|key_of, ram| (key_of, Box::new(move |most| ram(most).leased(term))))
     }
 }

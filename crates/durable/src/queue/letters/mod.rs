@@ -15,7 +15,6 @@ use crate::{PushError, Transaction};
 use parking_lot::Mutex;
 use requeue::Reason;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::SystemTime;
 
 /// An item whose deliveries failed for good.
@@ -306,10 +305,4 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> fmt::Debug for DeadLetters<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeadLetters")
-            .field("len", &self.len())
-            .finish()
-    }
-}
+debug!([T: Send + 'static, O: Order<T>] DeadLetters<T, O>, "DeadLetters", |it| { "len": it.len() });

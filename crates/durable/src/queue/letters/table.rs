@@ -5,8 +5,9 @@ use crate::batch::{Batch, Change};
 use crate::codec::CodecError;
 use crate::error::StoreError;
 use crate::format::LetterRow;
+use crate::log::Urgency;
 use crate::order::{Engine, EntryOf};
-use crate::queue::shared::{Shared, TicketChanges};
+use crate::queue::shared::Shared;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -110,9 +111,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             schedule: None,
             item_bytes: Vec::new(),
         };
-        match self.complete(&mut row, entry.item()) {
+        match self.complete(&mut row, entry.item.as_ref()) {
             Ok(()) => {
-                self.exchange_tickets(Some(TicketChanges::removal(row.item)));
                 self.add_letters(vec![(self.new_ids(1), row)]);
             }
             Err(_) => self.letters.unread.lock().push(row),
@@ -205,7 +205,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             }
         };
         // On an error nothing was removed, and nothing is written any more.
-        let _ = self.log().commit_then(&mut batch, Box::new(then));
+        self.log()
+            .add_then(&mut batch, Urgency::Sync, Box::new(then));
     }
 
     pub(super) fn letter_item(&self, row: &LetterRow) -> Result<T, CodecError> {
@@ -306,9 +307,12 @@ mod tests {
         let store = Store::open(files.path()).unwrap();
         let jobs = store.builder::<u32>("jobs").by_priority().max_attempts(1);
         let jobs = jobs.build().unwrap();
-        jobs.push_batch([1, 2]).unwrap();
+        let tickets = jobs.priority(1).push_batch([1, 2]).unwrap();
         jobs.begin_owned().pop().unwrap();
         assert_eq!(jobs.dead_letters().len(), 1);
-        assert_eq!(jobs.shared.tickets.as_ref().unwrap().lock().len(), 1);
+        let cancelled = tickets
+            .into_iter()
+            .map(|ticket| jobs.cancel(ticket).unwrap());
+        assert!(cancelled.eq([None, Some(2)]));
     }
 }

@@ -3,9 +3,9 @@
 use super::PRIORITIES;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
-use crate::format::{self, Schedule};
+use crate::format::{self, OrderTag, Schedule};
 use crate::log::{guarded, Durability};
-use crate::order::{Engine, EntryOf, Order, Place, Staging, DEFAULT_PRIORITY};
+use crate::order::{Engine, EntryOf, Order, Place, DEFAULT_PRIORITY};
 use crate::queue::shared::Shared;
 use crate::ticket::Ticket;
 use crate::DurableQueue;
@@ -21,11 +21,6 @@ where
     /// [`next_due`](DurableQueue::next_due) it does not include items that are delayed by a retry, nor leases.
     pub fn next_scheduled(&self) -> Option<Instant> {
         self.ram.next_scheduled()
-    }
-
-    fn ram_ticket(&self, ticket: Ticket) -> Option<requeue::Ticket> {
-        let tickets = self.shared.tickets.as_ref()?;
-        tickets.lock().get(&ticket.0).copied()
     }
 
     /// Changes the priority of an item; returns whether it was there, and not held.
@@ -77,13 +72,11 @@ where
         change: impl FnOnce(Schedule) -> Schedule,
         in_memory: impl FnOnce(requeue::Ticket) -> bool,
     ) -> Result<bool, StoreError> {
-        let Some(ram_ticket) = self.ram_ticket(ticket) else {
-            return Ok(false);
-        };
-        let schedule = self.shared.schedule_of(ticket.0)?.unwrap_or_default();
-        if !in_memory(ram_ticket) {
+        if !in_memory(requeue::Ticket::of_store(ticket.0)) {
             return Ok(false);
         }
+        // If the item was popped since, there is none, and nothing is written.
+        let schedule = self.shared.schedule_of(ticket.0)?.unwrap_or_default();
         self.shared.write(Change::Rescheduled(
             self.shared.key(ticket.0),
             change(schedule),
@@ -97,9 +90,7 @@ where
     ///
     /// As for [`Transaction::commit`](crate::Transaction::commit); then the item is back when the store is opened again.
     pub fn cancel(&self, ticket: Ticket) -> Result<Option<T>, StoreError> {
-        let Some(ram_ticket) = self.ram_ticket(ticket) else {
-            return Ok(None);
-        };
+        let ram_ticket = requeue::Ticket::of_store(ticket.0);
         let Some(mut entry) = self.ram.cancel(ram_ticket) else {
             return Ok(None);
         };
@@ -107,24 +98,22 @@ where
         shared.load(&mut entry)?;
         let mut batch = Batch::default();
         Run::add(&mut batch.removes, shared.key(ticket.0), 1);
-        let tickets = shared.tickets_of(&mut batch);
         shared.log().commit(&mut [batch], Durability::Synced)?;
-        shared.exchange_tickets(tickets);
-        Ok(entry.into_item())
+        Ok(entry.item)
     }
 }
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// The schedule of an item that is on the disk, or will be, if the queue has schedules.
     pub(in crate::queue) fn schedule_of(&self, id: u64) -> Result<Option<Schedule>, StoreError> {
-        if !O::Staging::HAS_TICKETS {
+        if O::TAG != OrderTag::ByPriority {
             return Ok(None);
         }
         let key = self.key(id);
         let disk = self.log().disk();
         let read = || -> Result<Option<Schedule>, StoreError> {
             if let Some(schedule) = disk
-                .books()
+                .catalog()
                 .marks
                 .get(&key)
                 .and_then(|mark| mark.0.schedule)

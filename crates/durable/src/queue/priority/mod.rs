@@ -9,6 +9,7 @@ mod change;
 mod target;
 mod view;
 
+pub(super) use target::Push;
 pub use target::PushTo;
 pub use view::PushWith;
 

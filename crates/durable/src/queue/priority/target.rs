@@ -1,133 +1,114 @@
 //! What items can be pushed to.
 
+use crate::call::{now, Call, Caller};
 use crate::error::PushError;
 use crate::order::{Order, Place};
-use crate::queue::verbs;
+use crate::queue::verbs::{push, push_batch};
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Handle, Transaction};
-use requeue::Wait;
-use sealed::Push;
+use requeue::Clock;
 use std::future::Future;
-use std::time::Instant;
+
+pub(crate) use sealed::Push;
 
 /// A queue, handle or transaction. Sealed.
 #[allow(private_bounds)] // sealed
-pub trait PushTo: sealed::Push {}
+pub trait PushTo: Push {}
 
+impl<P: Push> PushTo for P {}
+
+#[allow(private_interfaces)]
 mod sealed {
-    use super::{Place, PushError, Ticket, Tickets, Wait};
-    use std::future::Future;
-    use std::time::Instant;
+    use super::{Caller, Clock, Future, Place, PushError, Ticket, Tickets};
 
     pub trait Push: Sized {
         type Item: Send;
-        fn now(&self) -> Instant;
-        #[allow(private_interfaces)]
+
+        fn clock(&self) -> &dyn Clock;
+
         fn push(
             self,
             item: Self::Item,
-            place: Place,
-            wait: Wait,
-        ) -> Result<Ticket, PushError<Self::Item>>;
-        #[allow(private_interfaces)]
+            place: Option<Place>,
+            caller: Caller,
+        ) -> impl Future<Output = Result<Ticket, PushError<Self::Item>>> + Send;
+
         fn push_batch(
             self,
             items: Vec<Self::Item>,
-            place: Place,
-            wait: Wait,
-        ) -> Result<Tickets, PushError<Vec<Self::Item>>>;
-        #[allow(private_interfaces)]
-        fn push_async(
-            self,
-            item: Self::Item,
-            place: Place,
-        ) -> impl Future<Output = Result<Ticket, PushError<Self::Item>>> + Send;
-        #[allow(private_interfaces)]
-        fn push_batch_async(
-            self,
-            items: Vec<Self::Item>,
-            place: Place,
+            place: Option<Place>,
+            caller: Caller,
         ) -> impl Future<Output = Result<Tickets, PushError<Vec<Self::Item>>>> + Send;
     }
 }
 
-macro_rules! push_to {
-    ([$($generics:tt)*] $type:ty, |$from:ident| $clock:expr, $begin:path) => {
-        impl<$($generics)* T: Send + 'static, O: Order<T>> PushTo for $type {}
-
-        impl<$($generics)* T: Send + 'static, O: Order<T>> Push for $type {
-            type Item = T;
-
-            fn now(&self) -> Instant {
-                let $from = self;
-                $clock.now()
-            }
-
-            #[allow(private_interfaces)]
-            fn push(self, item: T, place: Place, wait: Wait) -> Result<Ticket, PushError<T>> {
-                verbs::push(self, item, Some(place), wait)
-            }
-
-            #[allow(private_interfaces)]
-            fn push_batch(self, items: Vec<T>, place: Place, wait: Wait) -> Result<Tickets, PushError<Vec<T>>> {
-                verbs::push_batch(self, items, Some(place), wait)
-            }
-
-            #[allow(private_interfaces)]
-            async fn push_async(self, item: T, place: Place) -> Result<Ticket, PushError<T>> {
-                verbs::push_async($begin(self), item, Some(place)).await
-            }
-
-            #[allow(private_interfaces)]
-            async fn push_batch_async(self, items: Vec<T>, place: Place) -> Result<Tickets, PushError<Vec<T>>> {
-                verbs::push_batch_async($begin(self), items, Some(place)).await
-            }
+/// By a transaction of its own.
+macro_rules! push {
+    ($push:ident, $items:ident: $type:ty, $ticket:ty, $begin:path) => {
+        fn $push(
+            self,
+            $items: $type,
+            place: Option<Place>,
+            caller: Caller,
+        ) -> impl Future<Output = Result<$ticket, PushError<$type>>> + Send {
+            let pushing = match caller {
+                Caller::Thread(_) => {
+                    Call::Ended(self.with_tx(|tx| now($push(tx, $items, place, caller))))
+                }
+                Caller::Task => Call::Pends($push($begin(self), $items, place, caller)),
+            };
+            pushing.end()
         }
     };
 }
 
-push_to!(['p,] &'p DurableQueue<T, O>, |queue| queue.shared.clock, DurableQueue::begin_owned);
-push_to!(['p,] &'p mut Handle<T, O>, |handle| handle.queue().shared.clock, Handle::begin);
+#[allow(private_interfaces)]
+impl<T: Send + 'static, O: Order<T>> Push for &DurableQueue<T, O> {
+    type Item = T;
 
-impl<T: Send + 'static, O: Order<T>> PushTo for &Transaction<'_, T, O> {}
+    fn clock(&self) -> &dyn Clock {
+        &self.shared.clock
+    }
 
+    push!(push, item: T, Ticket, DurableQueue::begin_owned);
+    push!(push_batch, items: Vec<T>, Tickets, DurableQueue::begin_owned);
+}
+
+#[allow(private_interfaces)]
+impl<T: Send + 'static, O: Order<T>> Push for &mut Handle<T, O> {
+    type Item = T;
+
+    fn clock(&self) -> &dyn Clock {
+        &self.queue.shared.clock
+    }
+
+    push!(push, item: T, Ticket, Handle::begin);
+    push!(push_batch, items: Vec<T>, Tickets, Handle::begin);
+}
+
+#[allow(private_interfaces)]
 impl<T: Send + 'static, O: Order<T>> Push for &Transaction<'_, T, O> {
     type Item = T;
 
-    fn now(&self) -> Instant {
-        self.core().local.shared.clock.now()
+    fn clock(&self) -> &dyn Clock {
+        &self.shared().clock
     }
 
-    #[allow(private_interfaces)]
-    fn push(self, item: T, place: Place, wait: Wait) -> Result<Ticket, PushError<T>> {
-        self.stage(item, Some(place), wait)
+    fn push(
+        self,
+        item: T,
+        place: Option<Place>,
+        caller: Caller,
+    ) -> impl Future<Output = Result<Ticket, PushError<T>>> + Send {
+        self.stage(item, place, caller)
     }
 
-    #[allow(private_interfaces)]
     fn push_batch(
         self,
         items: Vec<T>,
-        place: Place,
-        wait: Wait,
-    ) -> Result<Tickets, PushError<Vec<T>>> {
-        self.stage_batch(items, Some(place), wait)
-    }
-
-    #[allow(private_interfaces)]
-    fn push_async(
-        self,
-        item: T,
-        place: Place,
-    ) -> impl Future<Output = Result<Ticket, PushError<T>>> + Send {
-        self.stage_async(item, Some(place))
-    }
-
-    #[allow(private_interfaces)]
-    fn push_batch_async(
-        self,
-        items: Vec<T>,
-        place: Place,
+        place: Option<Place>,
+        caller: Caller,
     ) -> impl Future<Output = Result<Tickets, PushError<Vec<T>>>> + Send {
-        self.stage_batch_async(items, Some(place))
+        self.stage_batch(items, place, caller)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::target::PushTo;
 use super::PRIORITIES;
+use crate::call::{now, Caller};
 use crate::error::PushError;
 use crate::order::{EntryOf, Order, Place, DEFAULT_PRIORITY};
 use crate::ticket::{Ticket, Tickets};
@@ -74,7 +75,7 @@ impl<P: PushTo> PushWith<P> {
             due: self.when.and_then(|when| match when {
                 When::At(at) => Some(at),
                 When::After(delay) => {
-                    let now = self.target.now();
+                    let now = self.target.clock().now();
                     let late = Duration::from_secs(100 * 365 * 24 * 3600);
                     now.checked_add(delay).or_else(|| now.checked_add(late))
                 }
@@ -82,11 +83,32 @@ impl<P: PushTo> PushWith<P> {
         })
     }
 
-    requeue::verb! {
-        push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>>, |wait| match self.place() {
-            Some(place) => self.target.push(item, place, wait),
+    fn push_by(
+        self,
+        item: P::Item,
+        caller: Caller,
+    ) -> impl Future<Output = Result<Ticket, PushError<P::Item>>> + Send {
+        let begun = match self.place() {
+            Some(place) => Ok(self.target.push(item, Some(place), caller)),
             None => Err(PushError::OutOfRange(item)),
         };
+        async { begun?.await }
+    }
+
+    fn push_batch_by(
+        self,
+        items: Vec<P::Item>,
+        caller: Caller,
+    ) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<P::Item>>>> + Send {
+        let begun = match self.place() {
+            Some(place) => Ok(self.target.push_batch(items, Some(place), caller)),
+            None => Err(PushError::OutOfRange(items)),
+        };
+        async { begun?.await.map(Tickets::into_vec) }
+    }
+
+    requeue::verb! {
+        push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>>, |wait| now(self.push_by(item, Caller::Thread(wait)));
         now:
         /// Pushes an item; returns its ticket.
         ///
@@ -114,11 +136,7 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// As [`push`](Self::push).
         async(self, item: P::Item) -> impl Future<Output = Result<Ticket, PushError<P::Item>>> + Send {
-            let begun = match self.place() {
-                Some(place) => Ok(self.target.push_async(item, place)),
-                None => Err(PushError::OutOfRange(item)),
-            };
-            async { begun?.await }
+            self.push_by(item, Caller::Task)
         }
         /// Pushes an item in a task; waits for room.
         ///
@@ -129,13 +147,7 @@ impl<P: PushTo> PushWith<P> {
 
     requeue::verb! {
         push_batch(self, items: impl IntoIterator<Item = P::Item>) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>>,
-            |wait| {
-                let items = items.into_iter().collect();
-                match self.place() {
-                    Some(place) => self.target.push_batch(items, place, wait).map(Tickets::into_vec),
-                    None => Err(PushError::OutOfRange(items)),
-                }
-            };
+            |wait| now(self.push_batch_by(items.into_iter().collect(), Caller::Thread(wait)));
         now:
         /// Pushes all items, with the same priority and time; returns their tickets.
         ///
@@ -163,12 +175,7 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// As [`push_batch`](Self::push_batch).
         async(self, items: impl IntoIterator<Item = P::Item>) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<P::Item>>>> + Send {
-            let items: Vec<_> = items.into_iter().collect();
-            let begun = match self.place() {
-                Some(place) => Ok(self.target.push_batch_async(items, place)),
-                None => Err(PushError::OutOfRange(items)),
-            };
-            async { begun?.await.map(Tickets::into_vec) }
+            self.push_batch_by(items.into_iter().collect(), Caller::Task)
         }
         /// As [`push_batch_blocking`](Self::push_batch_blocking), in a task.
         ///

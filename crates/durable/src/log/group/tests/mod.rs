@@ -10,7 +10,7 @@ mod changes;
 use super::Disk;
 use crate::batch::{Batch, Change};
 use crate::format::{
-    decode_row, open, row_digest, split_value, Digest, Key, LetterRow, Mark, OrderTag, QueueRow,
+    decode_row, open, row_digest, split_value, Counts, Key, LetterRow, Mark, OrderTag, QueueRow,
     Schedule,
 };
 use crate::log::{visit, Directory};
@@ -124,13 +124,11 @@ impl Case {
             name: format!("queue {queue}"),
             order: OrderTag::Fifo,
             closed: false,
-            items: Digest::default(),
-            letters: Digest::default(),
-            marks: Digest::default(),
+            counts: Counts::default(),
         };
-        let mut books = self.disk().books();
-        if books.queues.get(queue).is_none() {
-            books.queues.insert(queue, row);
+        let mut catalog = self.disk().catalog();
+        if catalog.queues.get(queue).is_none() {
+            catalog.queues.insert(queue, row);
         }
     }
 
@@ -192,23 +190,23 @@ impl Case {
             Ok(())
         })
         .unwrap();
-        self.disk().books().marks.extend(marks);
+        self.disk().catalog().marks.extend(marks);
     }
 
     fn compare(&self) {
         let (disk, model) = (self.disk(), &self.model);
-        let books = disk.books();
-        books.check_all(&disk.tables).unwrap();
-        assert_eq!(books.store.group, self.number);
+        let catalog = disk.catalog();
+        catalog.check_all(&disk.tables).unwrap();
+        assert_eq!(catalog.store.group, self.number);
         let keys = model.items.keys().chain(model.letters.keys());
         let last = keys.map(|key| key.id).max().unwrap_or(0);
         assert!(disk.next_id.load(Ordering::Relaxed) > last);
-        let closed = |queue: &u32| books.queues.get(*queue).is_some_and(|row| row.closed);
+        let closed = |queue: &u32| catalog.queues.get(*queue).is_some_and(|row| row.closed);
         assert!(model.closed.iter().all(|(queue, is)| closed(queue) == *is));
-        let mut queues = books.queues.all();
+        let mut queues = catalog.queues.all();
         assert!(queues.all(|(id, _)| model.closed.contains_key(&id)));
-        let items = books.queues.all().map(|(_, row)| row.items.count);
-        assert_eq!(books.queues.items(), items.sum());
+        let items = catalog.queues.all().map(|(_, row)| row.counts.items.count);
+        assert_eq!(catalog.queues.items(), items.sum());
         let items = rows(&disk.tables.items, |key, value| {
             let content = open(key, value).and_then(split_value);
             let (schedule, bytes) = content.unwrap();

@@ -4,12 +4,12 @@ use super::queues::Queues;
 use super::tables::{visit, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, open, queue_digest, row_digest, Digest, Key, LetterRow, Mark, QueueRow, StoreRow,
+    decode_row, open, queue_digest, row_digest, Counts, Digest, Key, LetterRow, Mark, StoreRow,
 };
 use std::collections::HashMap;
 
 /// What the store has, by count.
-pub(crate) struct Books {
+pub(crate) struct Catalog {
     pub(crate) store: StoreRow,
     pub(crate) queues: Queues,
     /// The digests of the rows of the queues that are on the disk.
@@ -20,8 +20,8 @@ pub(crate) struct Books {
     pub(crate) marks: HashMap<Key, (Mark, u64)>,
 }
 
-impl Books {
-    /// Reads the books of a store, and checks that they are those of the last acknowledged commit.
+impl Catalog {
+    /// Reads the catalog of a store, and checks that they are those of the last acknowledged commit.
     pub(super) fn read(tables: &Tables, acknowledged: u64) -> Result<Self, StoreError> {
         let (mut store, mut queues) = (StoreRow::default(), Queues::default());
         visit::<&[u8]>(&tables.store, .., |key, value| {
@@ -66,43 +66,37 @@ impl Books {
 
     /// Checks all rows, as each queue does when it is opened.
     pub(super) fn check_all(&self, tables: &Tables) -> Result<(), StoreError> {
-        let empty = |row: &QueueRow| QueueRow {
-            items: Digest::default(),
-            letters: Digest::default(),
-            marks: Digest::default(),
-            ..row.clone()
-        };
-        let rows = self.queues.all();
-        let mut found: HashMap<u32, QueueRow> = rows.map(|(id, row)| (id, empty(row))).collect();
+        let ids = self.queues.all().map(|(id, _)| (id, Counts::default()));
+        let mut found: HashMap<u32, Counts> = ids.collect();
         let stray = || StoreError::damaged("a row of no queue");
-        visit::<&[u8]>(&tables.items, .., |key, value| {
-            let item = Key::from_bytes(&key).filter(|_| open(&key, &value).is_some());
-            let queue = item.and_then(|item| found.get_mut(&item.queue));
-            queue
-                .zip(item)
-                .ok_or_else(stray)
-                .map(|(row, item)| row.items.add(item.digest()))
-        })?;
-        visit::<&[u8]>(&tables.letters, .., |key, value| {
-            decode_row::<LetterRow>(&key, &value)?;
-            let letter = Key::from_bytes(&key);
-            let queue = letter.and_then(|letter| found.get_mut(&letter.queue));
-            queue
-                .zip(letter)
-                .ok_or_else(stray)
-                .map(|(row, letter)| row.letters.add(letter.digest()))
-        })?;
-        visit::<&[u8]>(&tables.marks, .., |key, value| {
-            decode_row::<Mark>(&key, &value)?;
-            let mark = Key::from_bytes(&key);
-            let queue = mark.and_then(|mark| found.get_mut(&mark.queue));
-            queue
-                .zip(mark)
-                .ok_or_else(stray)
-                .map(|(row, mark)| row.marks.add(row_digest(mark, &value)))
-        })?;
+        let mut count = |table, kind: fn(&mut Counts) -> &mut Digest, digest: RowDigest| {
+            visit::<&[u8]>(table, .., |key, value| {
+                let at = Key::from_bytes(&key).ok_or_else(stray)?;
+                let counts = found.get_mut(&at.queue).ok_or_else(stray)?;
+                kind(counts).add(digest(at, &key, &value)?);
+                Ok(())
+            })
+        };
+        count(
+            &tables.items,
+            |counts| &mut counts.items,
+            |at, key, value| {
+                let item = open(key, value).ok_or_else(|| StoreError::damaged("a row of no queue"));
+                item.map(|_| at.digest())
+            },
+        )?;
+        count(
+            &tables.letters,
+            |counts| &mut counts.letters,
+            |at, key, value| decode_row::<LetterRow>(key, value).map(|_| at.digest()),
+        )?;
+        count(
+            &tables.marks,
+            |counts| &mut counts.marks,
+            |at, key, value| decode_row::<Mark>(key, value).map(|_| row_digest(at, value)),
+        )?;
         let mut rows = self.queues.all();
-        if rows.all(|(queue, row)| found.get(&queue) == Some(row)) {
+        if rows.all(|(queue, row)| found.get(&queue) == Some(&row.counts)) {
             Ok(())
         } else {
             Err(StoreError::damaged(
@@ -111,3 +105,6 @@ impl Books {
         }
     }
 }
+
+/// The digest of a row that is whole.
+type RowDigest = fn(Key, &[u8], &[u8]) -> Result<u64, StoreError>;
