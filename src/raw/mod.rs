@@ -6,7 +6,6 @@
 //! |---|---|
 //! | `memory` | slots, rows and segments of items, the directory that finds a segment, and reclamation |
 //! | `shard` | one single-producer queue with its producer and its cursors; the front, its head, to which an abort returns items by a run of a block |
-//! | `injector` | the multi-producer queue, for items that no handle pushes |
 //! | `hold` | the items that a transaction has taken, those that leave it early, and blocks that a hold adopts |
 //! | `registry` | all shards and counters of a queue: which are attached, which one a consumer visits next, whether all are empty |
 //! | `handle` | what a handle owns and its transactions use: the endpoint, the cell that lends it, peeks and visits |
@@ -17,7 +16,6 @@
 
 mod handle;
 mod hold;
-mod injector;
 mod memory;
 mod registry;
 mod shard;

@@ -29,7 +29,7 @@ impl<T> Endpoint<T> {
 impl<T> Shards<T> {
     /// Pops an item by a consumer of its own.
     pub(super) fn pop_one(&self) -> Option<T> {
-        let mut consumer = Consumer::new(0);
+        let mut consumer = Consumer::new(self, 0);
         let item = consumer.take_one(self);
         consumer.leave();
         self.count_popped(usize::from(item.is_some()));

@@ -1,6 +1,6 @@
 //! Times: when each item was pushed, for queues that keep times.
 //!
-//! Each segment and each node has a row of times beside its slots. Only the layers above know the unit;
+//! Each segment has a row of times beside its slots. Only the layers above know the unit;
 //! 0 means not known. A producer records the time of an item before it publishes the item, which
 //! publishes the time too.
 //!
@@ -17,7 +17,7 @@ use std::ptr::{self, NonNull};
 /// The allocation.
 pub(in crate::raw) type TimeRow = Row<(), AtomicU64>;
 
-/// A time for each slot of a segment or a node, or none.
+/// A time for each slot of a segment, or none.
 #[derive(Clone, Copy)]
 pub(in crate::raw) struct Times(Option<NonNull<TimeRow>>);
 
@@ -33,10 +33,6 @@ impl Times {
 
     pub(in crate::raw) fn into_raw(self) -> *mut TimeRow {
         self.0.map_or(ptr::null_mut(), NonNull::as_ptr)
-    }
-
-    pub(in crate::raw) fn are_kept(self) -> bool {
-        self.0.is_some()
     }
 
     /// Records the time of the item for the slot at `index`.

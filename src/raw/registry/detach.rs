@@ -43,8 +43,8 @@ use crate::raw::registry::shards::Shards;
 use crate::raw::shard::attached::Seen;
 use crate::sync::{barrier, planted, AtomicBool, Ordering, SMALL};
 
-/// A visit of this number of empty shards, the injector and one other, or of fewer does not count.
-const MIN_EMPTY_SHARDS: usize = 2;
+/// A visit of this number of empty shards, or of fewer, does not count.
+const MIN_EMPTY_SHARDS: usize = 1;
 
 /// Visits of empty shards after which idle ones are detached: they cost about as much as that does. The models of loom
 /// call it themselves.

@@ -35,70 +35,42 @@
 
 use crate::raw::registry::shards::Shards;
 use crate::raw::shard::attached::SetVersion;
-use crate::raw::shard::front::Front;
-use crate::sync::{barrier, count_visit, step, Ordering};
+use crate::sync::{barrier, count_visit, Ordering};
 
 impl<T> Shards<T> {
-    #[inline]
-    pub(in crate::raw) fn front(&self, shard: usize) -> &Front<T> {
-        match shard.checked_sub(1) {
-            None => self.injector().front(),
-            Some(number) => self.records().get(number).front(),
-        }
-    }
-
     /// The version of a shard: grows when items are claimed at its head or a returned run is used up.
     #[inline]
     pub(in crate::raw) fn shard_version(&self, shard: usize) -> u64 {
-        let front = self.front(shard);
+        let front = self.records().get(shard).front();
         let emptied = front.emptied();
         front.head().position().wrapping_add(emptied)
     }
 
     /// Makes a second collect; `None` if an item is visible.
     pub(in crate::raw) fn collect_if_empty(&self) -> Option<Collect> {
-        let versions = self.version_if_empty(0)?;
-        if self.end() == 1 {
-            return Some(Collect {
-                attached: SetVersion::UNCHANGED,
-                versions,
-            });
-        }
-        self.collect_records_if_empty(versions)
-    }
-
-    /// Adds the versions of the other shards to that of the injector.
-    fn collect_records_if_empty(&self, mut versions: u64) -> Option<Collect> {
-        for shard in self.records_from(0) {
+        let mut versions = 0_u64;
+        for shard in self.attached().from(0) {
             versions = versions.wrapping_add(self.version_if_empty(shard)?);
         }
-        let attached = self.version();
+        let attached = self.attached().version();
         Some(Collect { attached, versions })
     }
 
     /// Begins a first collect, without the versions of the shards.
     pub(in crate::raw) fn begin_collect(&self) -> Collect {
         Collect {
-            attached: self.version(),
+            attached: self.attached().version(),
             versions: 0,
         }
     }
 
     fn version_if_empty(&self, shard: usize) -> Option<u64> {
-        let (front, position) = match shard.checked_sub(1) {
-            None => (
-                self.injector().front(),
-                self.injector().position_if_empty()?,
-            ),
-            Some(number) => {
-                let shard = self.records().get(number);
-                let position = shard.position_if_empty();
-                if position.is_none() {
-                    shard.front().attach_for_item();
-                }
-                (shard.front(), position?)
-            }
-        };
+        let shard = self.records().get(shard);
+        let (front, position) = (shard.front(), shard.position_if_empty());
+        if position.is_none() {
+            front.attach_for_item();
+        }
+        let position = position?;
         let exhausted = front.is_exhausted();
         exhausted.then(|| position.wrapping_add(front.emptied()))
     }
@@ -112,13 +84,13 @@ impl<T> Shards<T> {
     #[inline(never)]
     pub(in crate::raw) fn look_empty(&self) -> bool {
         let is_empty = |number| self.records().get(number).looks_empty();
-        self.injector().looks_empty() && self.attached().all(is_empty)
+        self.attached().all(is_empty)
     }
 
     fn collect(&self) -> Collect {
         let mut collect = self.begin_collect();
-        self.walk()
-            .for_each(|shard| collect.add(self.shard_version(shard)));
+        let shards = self.attached().from(0);
+        shards.for_each(|shard| collect.add(self.shard_version(shard)));
         collect
     }
 
@@ -141,7 +113,6 @@ impl<T> Shards<T> {
         self.remainder(|| {
             // ORDERING: SeqCst, between the two passes; pairs with `shard.retract`.
             barrier::full("strict.between");
-            step!("strict.voids-nothing", self.injector().void_reserved());
             none_in_order() && !self.has_open_transaction() && none_elsewhere()
         })
     }

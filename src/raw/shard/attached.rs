@@ -99,12 +99,6 @@ impl Word {
 }
 
 impl SetVersion {
-    /// That of a set before its first change.
-    pub(in crate::raw) const UNCHANGED: Self = Self {
-        top: UNCHANGED,
-        groups: 0,
-        words: UNCHANGED,
-    };
     /// What no set has.
     pub(in crate::raw) const NEVER: Self = Self {
         top: u64::MAX,

@@ -38,7 +38,7 @@ pub(in crate::raw) struct Front<T> {
     top: AtomicPtr<Run<T>>,
     emptied: AtomicU64,
     visitors: AtomicUsize,
-    /// The place of the shard in the set of attached shards; null in the injector.
+    /// The place of the shard in the set of attached shards; null before the first owner.
     set: AtomicPtr<AttachedSet>,
     shard: AtomicUsize,
 }

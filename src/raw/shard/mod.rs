@@ -41,9 +41,7 @@ use std::sync::Arc;
 pub(in crate::raw) struct Shard<T> {
     published: CachePadded<Published>,
     front: CachePadded<Front<T>>,
-    supply: CachePadded<Supply>,
-    /// The owner's private state while the shard has no owner.
-    checked_in: UnsafeCell<Option<Producer<T>>>,
+    supply: CachePadded<Supply<T>>,
 }
 
 /// The fields that the owner writes.
@@ -56,12 +54,14 @@ struct Published {
     is_free: AtomicBool,
 }
 
-/// The directory of segments, and a spare one.
-struct Supply {
+/// What is seldom used: the directory of segments, a spare one, and the owner's state between two owners.
+struct Supply<T> {
     directory: Directory,
     spare: AtomicPtr<()>,
     /// The position of the head when the shard was last found idle.
     idle_at: AtomicU64,
+    /// The owner's private state while the shard has no owner.
+    checked_in: UnsafeCell<Option<Producer<T>>>,
 }
 
 // SAFETY: the shard moves items of type T between threads, and owns what its raw pointers point to.
@@ -84,8 +84,8 @@ impl<T> Default for Shard<T> {
                 directory: Directory::new(),
                 spare: AtomicPtr::new(ptr::null_mut()),
                 idle_at: AtomicU64::new(u64::MAX),
+                checked_in: UnsafeCell::new(Some(Producer::new())),
             }),
-            checked_in: UnsafeCell::new(Some(Producer::new())),
         }
     }
 }
@@ -100,7 +100,7 @@ impl<T> Shard<T> {
     pub(in crate::raw) unsafe fn check_out(&self) -> Producer<T> {
         // ORDERING: Relaxed; a hint.
         self.published.is_free.store(false, Ordering::Relaxed);
-        self.checked_in.with_mut(|producer| {
+        self.supply.checked_in.with_mut(|producer| {
             // SAFETY: only the owner accesses this cell.
             unsafe { (*producer).take() }.expect("the last owner checked it in")
         })
@@ -114,7 +114,7 @@ impl<T> Shard<T> {
     pub(in crate::raw) unsafe fn check_in(&self, producer: Producer<T>) {
         // ORDERING: Relaxed; a hint.
         self.published.is_free.store(true, Ordering::Relaxed);
-        self.checked_in.with_mut(|checked_in| {
+        self.supply.checked_in.with_mut(|checked_in| {
             // SAFETY: only the owner accesses this cell.
             unsafe { *checked_in = Some(producer) };
         });
@@ -463,6 +463,11 @@ impl<T> Shard<T> {
     pub(in crate::raw) fn backlog(&self) -> u64 {
         let position = self.front.head().position();
         self.tail().saturating_sub(position)
+    }
+
+    /// The number of ready items, exact at rest.
+    pub(in crate::raw) fn ready(&self) -> u64 {
+        self.backlog() + self.front.ready() as u64
     }
 
     /// The number of items ever published.

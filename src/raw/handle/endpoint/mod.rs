@@ -51,7 +51,7 @@ impl<T> Endpoint<T> {
         Self {
             producer: Producer::new(),
             acquired: None,
-            consumer: Consumer::new(handle_number),
+            consumer: Consumer::new(&shards, handle_number),
             hold: Hold::new(),
             peeked: None,
             counters: NonNull::from(counters),

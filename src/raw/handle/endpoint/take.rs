@@ -11,7 +11,7 @@ use crate::raw::shard::block::HeldSlot;
 use crate::raw::shard::sink::Sink;
 
 impl<T> Endpoint<T> {
-    /// Moves to the injector if items were put back there without a handle, since these come first.
+    /// Moves to the common shard if items were put back there without a handle, since these come first.
     pub(crate) fn go_to_head(&mut self) {
         self.consumer.go_to_head(&self.shards);
     }
@@ -19,7 +19,7 @@ impl<T> Endpoint<T> {
     /// Whether an item may be ready in the current shard. It is a hint: only an attempt to pop is conclusive.
     #[inline]
     pub(crate) fn sees_one(&self) -> bool {
-        self.consumer.backlog(&self.shards) > 0
+        self.consumer.backlog() > 0
     }
 
     /// Whether certainly no item is visible in any shard, each at an instant of its own. A hint: only a pop that finds
@@ -83,7 +83,7 @@ impl<T> Endpoint<T> {
     /// Takes one more item into the hold if an abort has returned one to the current shard.
     #[inline]
     pub(crate) fn hold_returned(&mut self) -> bool {
-        self.hold_by(|consumer, shards, hold| consumer.hold_returned(shards, hold, 1) > 0)
+        self.hold_by(|consumer, _, hold| consumer.hold_returned(hold, 1) > 0)
     }
 
     /// Takes one more item into the hold. Returns false if the queue is empty.
@@ -130,16 +130,15 @@ impl<T> Endpoint<T> {
 
     /// Makes room for an item taken from elsewhere, and [counts](Endpoint::count_taken) it.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
-        let injector = self.shards.injector();
-        Self::hold_of(&mut self.hold, &mut self.peeked, purpose).reserve(1, injector.front());
-        injector.set_used();
+        let home = self.shards.common().front();
+        Self::hold_of(&mut self.hold, &mut self.peeked, purpose).reserve(1, home);
         self.count_taken(1);
     }
 
-    /// Holds an [expected](Endpoint::expect) item. An abort puts it into the injector.
+    /// Holds an [expected](Endpoint::expect) item. An abort puts it into the common shard.
     pub(crate) fn accept(&mut self, purpose: Purpose, Entry { item, delivery }: Entry<T>) {
         let hold = Self::hold_of(&mut self.hold, &mut self.peeked, purpose);
-        hold.reserve(1, self.shards.injector().front());
+        hold.reserve(1, self.shards.common().front());
         // SAFETY: there is room for the item.
         unsafe { hold.accept(item, delivery) };
     }
