@@ -25,10 +25,10 @@ mod models;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use handle::cell::{Borrow, Fresh, LocalCell, Session, Unborrowed};
+pub(crate) use handle::cell::{Borrow, Fresh, LocalCell, Session};
 pub(crate) use handle::endpoint::{Endpoint, Purpose, Stager};
 pub(crate) use handle::gathering::Gathering;
-pub(crate) use handle::items::HeldItems;
+pub(crate) use handle::items::{HeldItems, Unborrowed};
 #[cfg(not(any(loom, shuttle)))]
 pub use handle::kept::Holds;
 #[cfg(not(any(loom, shuttle)))]

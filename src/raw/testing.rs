@@ -1,7 +1,7 @@
 //! Helpers for tests of endpoints without a cell, and of shards without an endpoint.
 
-use crate::raw::handle::cell::Unborrowed;
 use crate::raw::handle::endpoint::Endpoint;
+use crate::raw::handle::items::Unborrowed;
 #[cfg(not(any(loom, shuttle)))]
 use crate::raw::hold::HeldPosition;
 #[cfg(not(any(loom, shuttle)))]

@@ -29,10 +29,10 @@ use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::{fitting, MOST_BYTES};
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::row::Row;
-use crate::raw::shard::block::{Block, Filled, HeldSlot};
 use crate::raw::shard::cursor::{Cursor, Take};
 use crate::raw::shard::front::Front;
-use crate::raw::shard::run::Run;
+use crate::raw::shard::run::Block;
+use crate::raw::shard::run::{Filled, HeldSlot, Home, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::SMALL;
 use crossbeam_utils::Backoff;
@@ -55,7 +55,7 @@ struct Bookmark<T> {
 
 impl<T> Bookmark<T> {
     /// A bookmark with room for some of `left` items, at least for one.
-    fn new(home: &Front<T>, left: usize) -> Self {
+    fn new(home: Home, left: usize) -> Self {
         let room = left.clamp(1, part::<T>());
         let (block, run) = Block::allocate_bookmark(room, home);
         Self {
@@ -79,7 +79,7 @@ impl<T> Bookmark<T> {
 
 /// Accepts items that are not delivered.
 impl<T> Sink<T> for Bookmark<T> {
-    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
         wanted.min(self.room - self.items)
     }
 
@@ -124,7 +124,7 @@ impl<T> Endpoint<T> {
             }
         };
         let front = self.shards.records().get(number).front();
-        let bookmark = Bookmark::new(front, ready);
+        let bookmark = Bookmark::new(front.home(), ready);
         // SAFETY: a run of its own; the block is given up when the bookmark ends.
         unsafe { front.link(bookmark.run, bookmark.run) };
         // Counted again after the link: what an abort has returned before it is below the bookmark too.
@@ -176,7 +176,7 @@ impl<T> ShardVisit<'_, T> {
             return 0; // of the first part
         }
         let front = self.cursor.front();
-        let next = goes_on.then(|| Bookmark::new(front, self.left));
+        let next = goes_on.then(|| Bookmark::new(front.home(), self.left));
         if let Some(next) = &next {
             self.bookmark.run().insert_below(next.run);
         }
@@ -221,7 +221,7 @@ impl<T> ShardVisit<'_, T> {
             // Nobody else unlinks what is not on top, and what visits leave behind would stay until the items above it leave.
             Front::unlink_below(bookmark, &visit);
             let (run, cursor) = Front::next_below(bookmark, &visit)?;
-            let count = self.bookmark.reserve(most.min(cursor.left()), front);
+            let count = self.bookmark.reserve(most.min(cursor.left()), front.home());
             if front.claim_run(run, cursor, run.advance(cursor, count)) {
                 // SAFETY: claimed just now, in the visit; there is room.
                 unsafe { run.move_out(cursor, count, &mut self.bookmark) };

@@ -4,11 +4,10 @@
 //! panics.
 
 use crate::raw::handle::endpoint::Endpoint;
-use crate::raw::handle::items::HeldItems;
+use crate::raw::handle::items::{HeldItems, Unborrowed};
 use crate::raw::hold::item_ref::ItemRef;
 use crate::raw::hold::HeldPosition;
 use crate::sync::{step, weak, AtomicU8, Ordering, UnsafeCell};
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -40,17 +39,6 @@ const LENT: u8 = 2;
 
 // SAFETY: the cell owns its contents.
 unsafe impl<L: Session + Send> Send for LocalCell<L> {}
-
-/// Proof that there are no references to held items: it is derived from an exclusive reference to the cell, and
-/// references to items borrow the cell.
-pub(crate) struct Unborrowed<'c>(PhantomData<&'c ()>);
-
-impl Unborrowed<'_> {
-    /// For callers that own the endpoint itself, without a cell.
-    pub(in crate::raw) const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
 
 impl<L: Session> LocalCell<L> {
     pub(crate) fn new(local: L) -> Self {

@@ -6,10 +6,10 @@ pub(in crate::raw) mod removal;
 
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::row::Row;
-use crate::raw::shard::block::{Block, Filled, HeldSlot, MOST_RUNS, RUNS};
+use crate::raw::shard::block::{MOST_RUNS, RUNS};
 use crate::raw::shard::cursor::Cursor;
 use crate::raw::shard::front::Front;
-use crate::raw::shard::run::Run;
+use crate::raw::shard::run::{Block, Filled, HeldSlot, Home, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::SMALL;
 use std::mem::{self, size_of};
@@ -36,7 +36,7 @@ pub(in crate::raw) struct Hold<T> {
     next: *const HeldSlot<T>,
     end: *const HeldSlot<T>,
     /// The items of the last block from `start` on came from `home`, and belong to `run`.
-    home: *const Front<T>,
+    home: Option<Home>,
     run: u32,
     start: u32,
     /// Held items that were not taken out.
@@ -123,7 +123,7 @@ impl<T> Hold<T> {
             first: ptr::null(),
             next: ptr::null(),
             end: ptr::null(),
-            home: ptr::null(),
+            home: None,
             run: 0,
             start: 0,
             len: 0,
@@ -153,13 +153,13 @@ impl<T> Hold<T> {
 
     /// Room for one item from `home`, if there is any.
     #[inline(always)] // the pop of a transaction
-    pub(in crate::raw) fn room(&mut self, home: &Front<T>) -> Option<Room<'_, T>> {
+    pub(in crate::raw) fn room(&mut self, home: Home) -> Option<Room<'_, T>> {
         self.has_room(home).then_some(Room(self))
     }
 
     #[inline]
-    fn has_room(&self, home: &Front<T>) -> bool {
-        self.next != self.end && ptr::eq(self.home, home)
+    fn has_room(&self, home: Home) -> bool {
+        self.next != self.end && self.home == Some(home)
     }
 
     /// Whether the items are committed, and still have to be taken out.
@@ -168,9 +168,8 @@ impl<T> Hold<T> {
     }
 
     /// The front from which the last accepted item came.
-    pub(in crate::raw) fn home<'a>(&self) -> &'a Front<T> {
-        // SAFETY: a home is part of a shard, which the handle keeps alive.
-        unsafe { self.home.as_ref() }.expect("the hold has accepted no item")
+    pub(in crate::raw) fn home(&self) -> Home {
+        self.home.expect("the hold has accepted no item")
     }
 
     /// The slot of the last accepted item.
@@ -395,8 +394,9 @@ impl<T> Hold<T> {
                 self.parts.clear();
                 self.forget_blocks();
                 self.len = 0;
-                // SAFETY: the block is complete, and the hold no longer uses it.
-                unsafe { home.link(run, run) };
+                // SAFETY: the block is complete, and the hold no longer uses it. A home is part of a shard, which the
+                // handle keeps alive.
+                unsafe { Front::at(home).link(run, run) };
             }
             _ => self.give_back_scattered(),
         }
@@ -422,7 +422,7 @@ impl<T> Hold<T> {
         self.forget_blocks();
         self.len = 0;
         // SAFETY: the blocks are complete, and the hold no longer uses them.
-        unsafe { Run::link_all(homes) };
+        unsafe { Front::link_all(homes) };
     }
 
     /// Removes the gaps from the runs.
@@ -437,7 +437,7 @@ impl<T> Hold<T> {
 
     /// Makes the next item search for its run.
     fn forget_blocks(&mut self) {
-        self.home = ptr::null();
+        self.home = None;
         self.first = ptr::null();
         self.next = ptr::null();
         self.end = ptr::null();
@@ -458,18 +458,18 @@ impl<T> Hold<T> {
 
     /// Finds a run for items from `home` in the last block, or in a new one.
     #[cold]
-    fn make_room(&mut self, home: &Front<T>) {
+    fn make_room(&mut self, home: Home) {
         self.end_stretch();
         let last = self.parts.last().filter(|_| self.next != self.end);
         // SAFETY: the hold owns its blocks.
         let run =
             last.and_then(|last| unsafe { Block::run_for(last.block, home, self.start == 0) });
         self.run = run.unwrap_or_else(|| self.add_block(home));
-        self.home = home;
+        self.home = Some(home);
     }
 
     /// Adds a block, and returns the run of `home` in it.
-    fn add_block(&mut self, home: &Front<T>) -> u32 {
+    fn add_block(&mut self, home: Home) -> u32 {
         let index = self.index();
         if let Some(last) = self.parts.last_mut() {
             last.filled = index as usize;
@@ -515,12 +515,12 @@ impl<T> Hold<T> {
 
     /// Adds the first block, in which `count` items from `home` are, in its first run.
     #[inline]
-    pub(in crate::raw) fn add_filled(&mut self, part: HoldBlock<T>, count: usize, home: &Front<T>) {
+    pub(in crate::raw) fn add_filled(&mut self, part: HoldBlock<T>, count: usize, home: Home) {
         debug_assert!(self.parts.is_empty() && count <= part.capacity);
         self.fill_next(part);
         // SAFETY: within the block.
         self.next = unsafe { self.first.add(count) };
-        self.home = home;
+        self.home = Some(home);
         self.run = 0;
         self.len = count;
     }
@@ -545,7 +545,7 @@ impl<T> Hold<T> {
 
 impl<T> Sink<T> for Hold<T> {
     #[inline]
-    fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, home: Home) -> usize {
         if !self.has_room(home) {
             self.make_room(home);
         }
@@ -596,7 +596,7 @@ mod tests {
         let mut hold = Hold::new();
         let blocks = |hold: &mut Hold<_>| {
             while hold.parts.len() <= KEPT_PARTS {
-                hold.reserve(1, &front);
+                hold.reserve(1, front.home());
                 // SAFETY: there is room.
                 unsafe { hold.accept([0; 1000], DeliveryMeta::first(0)) };
             }

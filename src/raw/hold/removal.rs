@@ -6,7 +6,7 @@
 use crate::raw::hold::{HeldPosition, Hold};
 use crate::raw::memory::entry::{DeliveryMeta, Entry};
 use crate::raw::memory::row::Row;
-use crate::raw::shard::block::{Filled, HeldSlot};
+use crate::raw::shard::run::{Filled, HeldSlot};
 use crate::sync::count_visit;
 use std::mem::size_of;
 
@@ -137,7 +137,7 @@ mod tests {
         let mut hold = Hold::new();
         let mut addresses = Vec::new();
         for _ in 0..ITEMS {
-            hold.reserve(1, &front);
+            hold.reserve(1, front.home());
             // SAFETY: there is room.
             unsafe { hold.accept([0; 1000], DeliveryMeta::first(0)) };
             addresses.push(hold.newest().item() as usize);

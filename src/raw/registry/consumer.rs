@@ -8,6 +8,8 @@
 //! answers Empty.
 
 use crate::raw::hold::{Hold, Room};
+use crate::raw::memory::drops::drop_all;
+use crate::raw::memory::reclaim;
 use crate::raw::registry::detach::Visits;
 use crate::raw::registry::shards::{Shards, COMMON};
 use crate::raw::registry::strict::Collect;
@@ -100,7 +102,7 @@ impl<T> Consumer<T> {
         if self.cursor.is_timed() {
             return None;
         }
-        let room = hold.room(self.cursor.front())?;
+        let room = hold.room(self.cursor.front().home())?;
         Some((&mut self.cursor, room))
     }
 
@@ -346,5 +348,25 @@ impl<T> Consumer<T> {
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
         self.random as usize
+    }
+}
+
+impl<T> Shards<T> {
+    /// Unlinks the runs of empty shards: one that was used up while another one was on top of it is still linked.
+    pub(super) fn unlink_runs(&self) {
+        for shard in self.attached().from(0) {
+            self.records().get(shard).front().take(&mut None::<T>, 1);
+        }
+    }
+}
+
+impl<T> Drop for Shards<T> {
+    /// Drops the items; the fields then free their memory.
+    fn drop(&mut self) {
+        let mut consumer = Consumer::new(self, 0);
+        drop_all(|| consumer.take_one(self));
+        consumer.leave();
+        self.unlink_runs();
+        reclaim::collect();
     }
 }

@@ -41,7 +41,7 @@
 
 use crate::raw::registry::shards::Shards;
 use crate::raw::shard::attached::Seen;
-use crate::sync::{barrier, planted, AtomicBool, Ordering, SMALL};
+use crate::sync::{barrier, planted, Ordering, SMALL};
 
 /// A visit of this number of empty shards, or of fewer, does not count.
 const MIN_EMPTY_SHARDS: usize = 1;
@@ -76,10 +76,6 @@ impl Visits {
     }
 }
 
-/// Whether a thread detaches idle shards.
-#[derive(Default)]
-pub(in crate::raw) struct Detaching(AtomicBool);
-
 /// A shard whose front was closed, and the set as it was seen before.
 struct Closed {
     seen: Seen,
@@ -95,7 +91,7 @@ impl<T> Shards<T> {
         if !SMALL && !barrier::is_asymmetric() {
             return;
         }
-        let busy = &self.detaching().0;
+        let busy = &self.detaching;
         // ORDERING: Relaxed, here and below; it saves work, and nothing depends on it.
         if busy.swap(true, Ordering::Relaxed) && !SMALL {
             return;

@@ -7,7 +7,7 @@ use crate::raw::registry::detach::Visits;
 use crate::raw::registry::shards::Shards;
 use crate::raw::shard::attached::SetVersion;
 use crate::raw::shard::cursor::{Cursor, Take};
-use crate::raw::shard::front::Front;
+use crate::raw::shard::run::Home;
 use crate::raw::shard::sink::Sink;
 use crate::sync::planted;
 use crossbeam_utils::Backoff;
@@ -133,7 +133,7 @@ impl<T> Drop for Intake<T> {
 
 impl<T, R: Receive<T>> Sink<T> for PassOn<'_, R> {
     #[inline]
-    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
         wanted
     }
 

@@ -4,21 +4,19 @@
 //! handle, under a lock: only dead letters are.
 
 use crate::raw::hold::Hold;
-use crate::raw::memory::drops::drop_all;
 use crate::raw::memory::entry::Entry;
-use crate::raw::memory::reclaim;
 use crate::raw::memory::segment::{Segment, FIRST_STAMP};
-use crate::raw::registry::consumer::Consumer;
 use crate::raw::registry::counters::{Counters, Tally};
-use crate::raw::registry::detach::Detaching;
 use crate::raw::registry::holder::Holder;
 use crate::raw::registry::record_pool::{RecordPool, FIRST};
 use crate::raw::shard::attached::AttachedSet;
 use crate::raw::shard::cursor::Cursor;
-use crate::raw::shard::producer::Producer;
 use crate::raw::shard::sink::Sink;
+use crate::raw::shard::Producer;
 use crate::raw::shard::Shard;
-use crate::sync::{barrier, lock, planted, step, AtomicU64, AtomicUsize, Mutex, Ordering, SMALL};
+use crate::sync::{
+    barrier, lock, planted, step, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, SMALL,
+};
 use crossbeam_utils::CachePadded;
 use std::iter;
 use std::ptr::NonNull;
@@ -39,7 +37,8 @@ pub(crate) struct Shards<T> {
     /// Held by whoever pushes into the common shard, which it owns then.
     pushing: Mutex<()>,
     attached: Arc<AttachedSet>,
-    detaching: CachePadded<Detaching>,
+    /// Whether a thread detaches idle shards.
+    pub(super) detaching: CachePadded<AtomicBool>,
     handles: RecordPool<CachePadded<Counters>>,
     /// The handle whose transaction was found open last.
     last_open: AtomicUsize,
@@ -122,10 +121,6 @@ impl<T> Shards<T> {
 
     pub(in crate::raw) fn attached(&self) -> &AttachedSet {
         &self.attached
-    }
-
-    pub(in crate::raw) fn detaching(&self) -> &Detaching {
-        &self.detaching
     }
 
     pub(in crate::raw) fn handles(&self) -> &RecordPool<CachePadded<Counters>> {
@@ -266,7 +261,7 @@ impl<T> Shards<T> {
         if count > 0 {
             let mut hold = Hold::for_one_run(count);
             for Entry { item, delivery } in entries {
-                hold.reserve(1, self.common().front());
+                hold.reserve(1, self.common().front().home());
                 // SAFETY: room was reserved for it.
                 unsafe { hold.accept(item, delivery) };
             }
@@ -341,26 +336,6 @@ fn acquire_from<'s, T>(
     }
     shard.reopen();
     (number, shard)
-}
-
-impl<T> Shards<T> {
-    /// Unlinks the runs of empty shards: one that was used up while another one was on top of it is still linked.
-    fn unlink_runs(&self) {
-        for shard in self.attached.from(0) {
-            self.records.get(shard).front().take(&mut None::<T>, 1);
-        }
-    }
-}
-
-impl<T> Drop for Shards<T> {
-    /// Drops the items; the fields then free their memory.
-    fn drop(&mut self) {
-        let mut consumer = Consumer::new(self, 0);
-        drop_all(|| consumer.take_one(self));
-        consumer.leave();
-        self.unlink_runs();
-        reclaim::collect();
-    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -273,7 +273,7 @@ impl<T> Cursor<T> {
         }
         let front = self.front();
         let available = self.head.until(limit);
-        let count = sink.reserve(most.min(available as usize), front);
+        let count = sink.reserve(most.min(available as usize), front.home());
         let first = self.head.position();
         match front.claim(self.head, count as u64) {
             Ok(after) => self.head = after,

@@ -20,8 +20,8 @@
 
 use crate::raw::memory::reclaim::{self, Pin};
 use crate::raw::shard::attached::AttachedSet;
-use crate::raw::shard::block::Block;
-use crate::raw::shard::run::{Progress, Run};
+use crate::raw::shard::run::Block;
+use crate::raw::shard::run::{Home, Progress, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::{
     barrier, count_visit, planted, start, start_before, step, weak, AtomicPtr, AtomicU64,
@@ -136,6 +136,36 @@ impl<T> Front<T> {
             visitors: AtomicUsize::new(0),
             set: AtomicPtr::new(ptr::null_mut()),
             shard: AtomicUsize::new(0),
+        }
+    }
+
+    /// Its address, for the items that return here.
+    #[inline]
+    pub(in crate::raw) fn home(&self) -> Home {
+        NonNull::from(self).cast()
+    }
+
+    /// The front at an address.
+    ///
+    /// # Safety
+    ///
+    /// It is that of a front of such items, in a queue that lives as long as `'a`.
+    #[inline]
+    pub(in crate::raw) unsafe fn at<'a>(home: Home) -> &'a Self {
+        // SAFETY: by contract.
+        unsafe { home.cast().as_ref() }
+    }
+
+    /// Links each chain of a list made by [`Run::group`] to its home.
+    ///
+    /// # Safety
+    ///
+    /// The runs' blocks are complete, and the caller does not use them any more.
+    pub(in crate::raw) unsafe fn link_all(mut homes: *mut Run<T>) {
+        // SAFETY: by contract, and each is linked once. A home is part of a shard, which the handle keeps alive.
+        while let Some((home, first, last)) = unsafe { Run::next_chain(&mut homes) } {
+            // SAFETY: as above.
+            unsafe { Self::at(home).link(first, last) };
         }
     }
 
@@ -375,7 +405,7 @@ impl<T> Front<T> {
             let Some((run, cursor)) = self.next_run(&visit) else {
                 return 0;
             };
-            let count = sink.reserve(most.min(cursor.left()), run.home());
+            let count = sink.reserve(most.min(cursor.left()), self.home());
             let after = run.advance(cursor, count);
             if !self.claim_run(run, cursor, after) {
                 continue;
@@ -386,7 +416,8 @@ impl<T> Front<T> {
                 let block = run.block();
                 // SAFETY: unlinked just now; and then the block is this thread's.
                 unsafe {
-                    if let Some(block) = Block::release(block, visit.end()) {
+                    let end = visit.end();
+                    if let Some(block) = Block::release(block, end.alone, &end.pin) {
                         sink.recycle(block);
                     }
                 }
@@ -534,6 +565,27 @@ impl<T> Front<T> {
         let visit = self.visit();
         let mut runs = self.runs(&visit);
         runs.any(|run| run.cursor().left() > 0)
+    }
+}
+
+impl<T> Run<T> {
+    /// Moves claimed items into the sink.
+    ///
+    /// # Safety
+    ///
+    /// The caller claimed `count` items from `cursor` on, while pinned, and moves them out once. The
+    /// sink granted room for them.
+    pub(in crate::raw) unsafe fn move_out<S: Sink<T>>(
+        &self,
+        cursor: Progress,
+        count: usize,
+        sink: &mut S,
+    ) {
+        for at in self.indices(cursor.next(), count) {
+            let held = self.held(at);
+            // SAFETY: claimed by the caller; filled before the link. The sink granted room.
+            unsafe { sink.accept(held.take(), held.delivery().again()) };
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub(in crate::raw) mod producer;
 pub(in crate::raw) mod run;
 pub(in crate::raw) mod sink;
 
-use crate::raw::memory::directory::Directory;
+use crate::raw::memory::directory::{Directory, DirectoryPage};
 use crate::raw::memory::entry::Entry;
 use crate::raw::memory::reclaim;
 use crate::raw::memory::segment::{number, offset, Segment};
@@ -27,7 +27,6 @@ use crate::raw::memory::times::known;
 use crate::raw::shard::attached::AttachedSet;
 use crate::raw::shard::front::{Front, Head, FIRST};
 use crate::raw::shard::joint::Joint;
-use crate::raw::shard::producer::Producer;
 use crate::sync::{
     barrier, planted, step, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering, UnsafeCell,
 };
@@ -62,6 +61,34 @@ struct Supply<T> {
     idle_at: AtomicU64,
     /// The owner's private state while the shard has no owner.
     checked_in: UnsafeCell<Option<Producer<T>>>,
+}
+
+/// Stages items behind a shard's tail and publishes them.
+///
+/// The last `staged` positions before `next` hold staged items; `next <= limit`, and the positions
+/// up to `limit` have an open segment. `segment` is the last open one, `page` the page of its number.
+pub(in crate::raw) struct Producer<T> {
+    next: u64,
+    staged: usize,
+    limit: u64,
+    segment: Option<Segment<T>>,
+    page: *mut DirectoryPage,
+    /// For each segment that holds staged items only, the one before it. An entry from a push of one
+    /// item is removed with the next segment.
+    opened: Vec<Option<Segment<T>>>,
+}
+
+impl<T> Producer<T> {
+    pub(in crate::raw) fn new() -> Self {
+        Self {
+            next: FIRST,
+            staged: 0,
+            limit: FIRST,
+            segment: None,
+            page: ptr::null_mut(),
+            opened: Vec::new(),
+        }
+    }
 }
 
 // SAFETY: the shard moves items of type T between threads, and owns what its raw pointers point to.
@@ -533,7 +560,10 @@ impl<T> Drop for Shard<T> {
         let producer = unsafe { self.check_out() };
         let first = number::<T>(self.front.head().position());
         // SAFETY: segments before the head are finished and freed, those behind it are not.
-        unsafe { self.directory().free::<T>(first, producer.opened()) };
+        unsafe {
+            self.directory()
+                .free::<T>(first, number::<T>(producer.limit))
+        };
         if let Some(spare) = self.spare() {
             // SAFETY: a spare belongs to the thread that took it.
             unsafe { spare.free() };

@@ -1,13 +1,12 @@
 //! The end of a transaction: commit, abort, and what follows a commit.
 
 use super::Endpoint;
-use crate::raw::handle::cell::Unborrowed;
+use crate::raw::handle::items::Unborrowed;
 use crate::raw::hold::HeldPosition;
 use crate::raw::memory::drops::drop_all;
 use crate::raw::memory::entry::{DeliveryMeta, Entry};
 use crate::raw::shard::joint::{JointRecord, Tail, Tails};
-use crate::raw::shard::producer::Producer;
-use crate::raw::shard::Shard;
+use crate::raw::shard::{Producer, Shard};
 use crate::sync::defer_with;
 use std::mem;
 use std::ptr::NonNull;

@@ -15,8 +15,7 @@ use crate::raw::registry::consumer::Consumer;
 use crate::raw::registry::counters::Counters;
 use crate::raw::registry::holder::Holder;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::producer::Producer;
-use crate::raw::shard::Shard;
+use crate::raw::shard::{Producer, Shard};
 use std::ptr::NonNull;
 use std::sync::Arc;
 

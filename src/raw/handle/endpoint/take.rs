@@ -7,7 +7,7 @@ use crate::raw::hold::{HeldPosition, Hold};
 use crate::raw::memory::entry::{DeliveryMeta, Entry, Stored};
 use crate::raw::registry::consumer::Consumer;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::block::HeldSlot;
+use crate::raw::shard::run::HeldSlot;
 use crate::raw::shard::sink::Sink;
 
 impl<T> Endpoint<T> {
@@ -130,7 +130,7 @@ impl<T> Endpoint<T> {
 
     /// Makes room for an item taken from elsewhere, and [counts](Endpoint::count_taken) it.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
-        let home = self.shards.common().front();
+        let home = self.shards.common().front().home();
         Self::hold_of(&mut self.hold, &mut self.peeked, purpose).reserve(1, home);
         self.count_taken(1);
     }
@@ -138,7 +138,7 @@ impl<T> Endpoint<T> {
     /// Holds an [expected](Endpoint::expect) item. An abort puts it into the common shard.
     pub(crate) fn accept(&mut self, purpose: Purpose, Entry { item, delivery }: Entry<T>) {
         let hold = Self::hold_of(&mut self.hold, &mut self.peeked, purpose);
-        hold.reserve(1, self.shards.common().front());
+        hold.reserve(1, self.shards.common().front().home());
         // SAFETY: there is room for the item.
         unsafe { hold.accept(item, delivery) };
     }
