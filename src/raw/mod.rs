@@ -42,6 +42,7 @@ pub(crate) use hold::HeldPosition;
 pub(crate) use memory::entry::{DeliveryMeta, Entry, Stored};
 pub(crate) use memory::exclusive::Exclusive;
 pub(crate) use memory::inbox::{Inbox, Vacant, VacantList};
+pub(crate) use memory::number_set::SetVersion;
 pub(crate) use memory::prefetch::prefetch;
 pub(crate) use registry::holder::Holder;
 pub(crate) use registry::intake::{Intake, Receive};

@@ -9,11 +9,11 @@
 
 use crate::raw::hold::{Hold, Room};
 use crate::raw::memory::drops::drop_all;
+use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::reclaim;
 use crate::raw::registry::detach::Visits;
 use crate::raw::registry::shards::{Shards, COMMON};
 use crate::raw::registry::strict::Collect;
-use crate::raw::shard::attached::AttachedSet;
 use crate::raw::shard::cursor::{Cursor, Take};
 use crate::raw::shard::sink::Sink;
 use crate::sync::{planted, start};
@@ -53,7 +53,7 @@ impl<T> Consumer<T> {
         Self {
             cursor: shards.cursor(COMMON),
             number: COMMON,
-            flag: AttachedSet::only_flag(COMMON),
+            flag: NumberSet::only_flag(COMMON),
             aborts: ROUNDS,
             turns: false,
             choices: ROUNDS,
@@ -338,7 +338,7 @@ impl<T> Consumer<T> {
             self.cursor.flush();
             self.cursor = shards.cursor(number);
             self.number = number;
-            self.flag = AttachedSet::only_flag(number);
+            self.flag = NumberSet::only_flag(number);
         }
     }
 

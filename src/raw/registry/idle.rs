@@ -38,7 +38,7 @@ impl<T> Shards<T> {
     /// Whether no transaction is open at the instant at which `none_elsewhere` is called.
     fn none_open(&self, none_elsewhere: impl Fn() -> bool) -> bool {
         loop {
-            let counters = self.handles().version();
+            let counters = self.handles().used().version();
             let before = self.unstaged_unless_open();
             if before.is_none() || !none_elsewhere() {
                 return false;
@@ -48,7 +48,7 @@ impl<T> Shards<T> {
             if after.is_none() {
                 return false;
             }
-            if after == before && self.handles().version() == counters {
+            if after == before && self.handles().used().version() == counters {
                 return true;
             }
         }

@@ -5,11 +5,11 @@
 
 use crate::raw::hold::Hold;
 use crate::raw::memory::entry::Entry;
+use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::segment::{Segment, FIRST_STAMP};
 use crate::raw::registry::counters::{Counters, Tally};
 use crate::raw::registry::holder::Holder;
 use crate::raw::registry::record_pool::{RecordPool, FIRST};
-use crate::raw::shard::attached::AttachedSet;
 use crate::raw::shard::cursor::Cursor;
 use crate::raw::shard::sink::Sink;
 use crate::raw::shard::Producer;
@@ -20,7 +20,6 @@ use crate::sync::{
 use crossbeam_utils::CachePadded;
 use std::iter;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// How many of the first shards are not detached when they are released, and how many counters are never retired, since
 /// they are acquired again first; in the models none.
@@ -36,7 +35,6 @@ pub(crate) struct Shards<T> {
     common: NonNull<Shard<T>>,
     /// Held by whoever pushes into the common shard, which it owns then.
     pushing: Mutex<()>,
-    attached: Arc<AttachedSet>,
     /// Whether a thread detaches idle shards.
     pub(super) detaching: CachePadded<AtomicBool>,
     handles: RecordPool<CachePadded<Counters>>,
@@ -65,14 +63,13 @@ impl<T> Shards<T> {
 
     pub(crate) fn new(timed: bool) -> Self {
         barrier::prepare();
-        let (records, attached) = (RecordPool::new(PERMANENT), Arc::new(AttachedSet::new()));
-        let (number, common) = acquire_from(&records, &attached);
+        let records = RecordPool::new(PERMANENT);
+        let (number, common) = acquire_from(&records);
         debug_assert!(number == COMMON);
         Self {
             common: NonNull::from(common),
             records,
             pushing: Mutex::new(()),
-            attached,
             detaching: CachePadded::default(),
             handles: RecordPool::new(PERMANENT),
             last_open: AtomicUsize::new(0),
@@ -119,8 +116,8 @@ impl<T> Shards<T> {
         &self.records
     }
 
-    pub(in crate::raw) fn attached(&self) -> &AttachedSet {
-        &self.attached
+    pub(in crate::raw) fn attached(&self) -> &NumberSet {
+        self.records.used()
     }
 
     pub(in crate::raw) fn handles(&self) -> &RecordPool<CachePadded<Counters>> {
@@ -142,28 +139,28 @@ impl<T> Shards<T> {
     /// Whether a shard is attached.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(in crate::raw) fn is_attached(&self, shard: usize) -> bool {
-        self.attached.has(shard)
+        self.attached().has(shard)
     }
 
     /// The number of attached shards, which a walk visits.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.attached.from(0).count()
+        self.attached().from(0).count()
     }
 
     /// The number of handles whose counters are in use.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn handles_in_use(&self) -> usize {
-        self.handles.count_in_use()
+        self.handles.used().from(0).count()
     }
 
     /// All attached shards, beginning at `start`.
     #[inline]
     pub(in crate::raw) fn round_from(&self, start: usize) -> impl Iterator<Item = usize> + '_ {
         // Read only when the walk gets there.
-        let before = iter::once_with(|| self.attached.from(0)).flatten();
+        let before = iter::once_with(|| self.attached().from(0)).flatten();
         let before = before.take_while(move |&shard| shard < start);
-        self.attached.from(start).chain(before)
+        self.attached().from(start).chain(before)
     }
 
     /// How many items a consumer takes from a shard before it compares shards again.
@@ -179,7 +176,7 @@ impl<T> Shards<T> {
 
     /// Frees the memory of empty shards without an owner.
     pub(crate) fn vacate_all(&self) {
-        let shards = self.attached.from(0);
+        let shards = self.attached().from(0);
         shards.for_each(|number| self.vacate(number));
     }
 
@@ -208,12 +205,12 @@ impl<T> Shards<T> {
         if self.records.stays(number) {
             return shard.is_vacant();
         }
-        shard.is_retired() && !self.attached.see(number).has(number)
+        shard.is_retired() && !self.attached().see(number).has(number)
     }
 
     /// Acquires a shard. It may be detached: whoever publishes something in it [shows](Shard::show) it.
     pub(in crate::raw) fn acquire(&self) -> (usize, &Shard<T>) {
-        acquire_from(&self.records, &self.attached)
+        acquire_from(&self.records)
     }
 
     /// Releases a shard, and frees its memory and detaches it if it is empty.
@@ -239,14 +236,14 @@ impl<T> Shards<T> {
         // ORDERING: SeqCst, between the release and the check; pairs with `detach.removed`: either the shard is seen
         // detached here, or free by the thread that detaches it.
         barrier::full("shards.released");
-        if !self.attached.see(number).has(number) {
+        if !self.attached().see(number).has(number) {
             self.vacate(number);
         }
     }
 
     /// The number of ready items, exact at rest.
     pub(crate) fn ready(&self) -> u64 {
-        let shards = self.attached.from(0);
+        let shards = self.attached().from(0);
         shards.map(|shard| self.records.get(shard).ready()).sum()
     }
 
@@ -272,7 +269,7 @@ impl<T> Shards<T> {
 
     /// The handles whose transactions hold something.
     pub(crate) fn holders(&self) -> impl Iterator<Item = Holder> + '_ {
-        let counters = self.handles.in_use_from(0);
+        let counters = self.handles.used().from(0);
         let holders = counters.map(|counters| Holder::new(counters, self.handles.get(counters)));
         holders.filter(|holder| holder.held > 0)
     }
@@ -291,7 +288,7 @@ impl<T> Shards<T> {
         if !self.timed {
             return None;
         }
-        let shards = self.attached.from(0);
+        let shards = self.attached().from(0);
         let shards = shards.filter_map(|number| self.records.get(number).oldest());
         shards.min()
     }
@@ -325,14 +322,11 @@ impl<T> Shards<T> {
     }
 }
 
-fn acquire_from<'s, T>(
-    records: &'s RecordPool<Shard<T>>,
-    attached: &Arc<AttachedSet>,
-) -> (usize, &'s Shard<T>) {
+fn acquire_from<T>(records: &RecordPool<Shard<T>>) -> (usize, &Shard<T>) {
     let number = records.acquire();
     let shard = records.get(number);
     if shard.front().is_new() {
-        shard.begin_detached(attached, number);
+        shard.begin_detached(records.used(), number);
     }
     shard.reopen();
     (number, shard)

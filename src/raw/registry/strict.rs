@@ -33,8 +33,8 @@
 //! A shard that is not attached is empty: `detach.rs` says why no item in it is relied upon before it is attached. A
 //! thread that finds it detached sees everything that its consumers had seen.
 
+use crate::raw::memory::number_set::SetVersion;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::attached::SetVersion;
 use crate::sync::{barrier, count_visit, Ordering};
 
 impl<T> Shards<T> {
@@ -128,8 +128,8 @@ impl<T> Shards<T> {
         };
         // ORDERING: Relaxed, both; a hint where to begin.
         let first = self.last_open().load(Ordering::Relaxed);
-        let before = handles.in_use_from(0).take_while(|number| *number < first);
-        let open = handles.in_use_from(first).chain(before).find(is_open);
+        let before = handles.used().from(0).take_while(|number| *number < first);
+        let open = handles.used().from(first).chain(before).find(is_open);
         if let Some(number) = open.filter(|number| *number != first) {
             self.last_open().store(number, Ordering::Relaxed);
         }

@@ -18,8 +18,8 @@
 //! A strict Empty needs `emptied`, because a run that is linked and exhausted between two checks would
 //! leave no other trace. It is incremented *before* the claim of a run's last item; see `strict.rs`.
 
+use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::reclaim::{self, Pin};
-use crate::raw::shard::attached::AttachedSet;
 use crate::raw::shard::run::Block;
 use crate::raw::shard::run::{Home, Progress, Run};
 use crate::raw::shard::sink::Sink;
@@ -39,7 +39,7 @@ pub(in crate::raw) struct Front<T> {
     emptied: AtomicU64,
     visitors: AtomicUsize,
     /// The place of the shard in the set of attached shards; null before the first owner.
-    set: AtomicPtr<AttachedSet>,
+    set: AtomicPtr<NumberSet>,
     shard: AtomicUsize,
 }
 
@@ -163,7 +163,7 @@ impl<T> Front<T> {
     /// The runs' blocks are complete, and the caller does not use them any more.
     pub(in crate::raw) unsafe fn link_all(mut homes: *mut Run<T>) {
         // SAFETY: by contract, and each is linked once. A home is part of a shard, which the handle keeps alive.
-        while let Some((home, first, last)) = unsafe { Run::next_chain(&mut homes) } {
+        while let Some((home, [first, last])) = unsafe { Run::next_chain(&mut homes) } {
             // SAFETY: as above.
             unsafe { Self::at(home).link(first, last) };
         }
@@ -262,7 +262,7 @@ impl<T> Front<T> {
     /// Makes the front that of a detached shard, which has this number in `set`.
     ///
     /// The caller is the first owner of the shard, which nobody else knows.
-    pub(in crate::raw) fn begin_detached(&self, set: &Arc<AttachedSet>, shard: usize) {
+    pub(in crate::raw) fn begin_detached(&self, set: &Arc<NumberSet>, shard: usize) {
         // ORDERING: Relaxed, all; published when the owner attaches the shard.
         self.shard.store(shard, Ordering::Relaxed);
         self.set

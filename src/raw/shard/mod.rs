@@ -10,7 +10,6 @@
 //! | | a thread that detaches the shard: the idle mark; the owner takes it off | the owner, after `tail` |
 //! | `front` | consumers: claims; aborts; whoever detaches or attaches the shard | consumers; the owner only when it releases the shard |
 
-pub(in crate::raw) mod attached;
 pub(in crate::raw) mod block;
 pub(in crate::raw) mod cursor;
 pub(in crate::raw) mod front;
@@ -21,10 +20,10 @@ pub(in crate::raw) mod sink;
 
 use crate::raw::memory::directory::{Directory, DirectoryPage};
 use crate::raw::memory::entry::Entry;
+use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::reclaim;
 use crate::raw::memory::segment::{number, offset, Segment};
 use crate::raw::memory::times::known;
-use crate::raw::shard::attached::AttachedSet;
 use crate::raw::shard::front::{Front, Head, FIRST};
 use crate::raw::shard::joint::Joint;
 use crate::sync::{
@@ -254,7 +253,7 @@ impl<T> Shard<T> {
     }
 
     /// Makes a shard without an owner, which was never used, a detached one.
-    pub(in crate::raw) fn begin_detached(&self, set: &Arc<AttachedSet>, number: usize) {
+    pub(in crate::raw) fn begin_detached(&self, set: &Arc<NumberSet>, number: usize) {
         self.front.begin_detached(set, number);
         // ORDERING: Relaxed; nobody else knows the shard.
         self.published.joint.store(idle(), Ordering::Relaxed);
@@ -562,7 +561,7 @@ impl<T> Drop for Shard<T> {
         // SAFETY: segments before the head are finished and freed, those behind it are not.
         unsafe {
             self.directory()
-                .free::<T>(first, number::<T>(producer.limit))
+                .free::<T>(first, number::<T>(producer.limit));
         };
         if let Some(spare) = self.spare() {
             // SAFETY: a spare belongs to the thread that took it.

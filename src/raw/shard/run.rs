@@ -387,13 +387,13 @@ impl<T> Run<T> {
     /// The runs' blocks are complete, and the chain was not linked yet.
     pub(super) unsafe fn next_chain(
         homes: &mut *mut Run<T>,
-    ) -> Option<(Home, NonNull<Run<T>>, NonNull<Run<T>>)> {
+    ) -> Option<(Home, [NonNull<Run<T>>; 2])> {
         let first = NonNull::new(*homes)?;
         // SAFETY: not linked yet, so its block is alive. Read before the link: afterwards the
         // run may have been freed.
         let run = unsafe { first.as_ref() };
         *homes = run.sibling.get();
-        Some((run.home.get()?, first, NonNull::new(run.chain_end.get())?))
+        Some((run.home.get()?, [first, NonNull::new(run.chain_end.get())?]))
     }
 
     /// Whether the items from this cursor on, in order, are all that was put into the block.
