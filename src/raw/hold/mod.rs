@@ -36,7 +36,7 @@ pub(in crate::raw) struct Hold<T> {
     next: *const HeldSlot<T>,
     end: *const HeldSlot<T>,
     /// The items of the last block from `start` on came from `home`, and belong to `run`.
-    home: Option<Home>,
+    home: Home,
     run: u32,
     start: u32,
     /// Held items that were not taken out.
@@ -123,7 +123,7 @@ impl<T> Hold<T> {
             first: ptr::null(),
             next: ptr::null(),
             end: ptr::null(),
-            home: None,
+            home: ptr::null(),
             run: 0,
             start: 0,
             len: 0,
@@ -159,7 +159,7 @@ impl<T> Hold<T> {
 
     #[inline]
     fn has_room(&self, home: Home) -> bool {
-        self.next != self.end && self.home == Some(home)
+        self.next != self.end && self.home == home
     }
 
     /// Whether the items are committed, and still have to be taken out.
@@ -169,7 +169,7 @@ impl<T> Hold<T> {
 
     /// The front from which the last accepted item came.
     pub(in crate::raw) fn home(&self) -> Home {
-        self.home.expect("the hold has accepted no item")
+        self.home
     }
 
     /// The slot of the last accepted item.
@@ -390,7 +390,7 @@ impl<T> Hold<T> {
             Some(last) if !self.scattered && self.len > 0 => {
                 // SAFETY: the hold owns the block, whose items are those of this run.
                 let run = unsafe { Block::complete_run(last.block, self.run, self.len) };
-                let home = self.home();
+                let home = self.home;
                 self.parts.clear();
                 self.forget_blocks();
                 self.len = 0;
@@ -437,7 +437,7 @@ impl<T> Hold<T> {
 
     /// Makes the next item search for its run.
     fn forget_blocks(&mut self) {
-        self.home = None;
+        self.home = ptr::null();
         self.first = ptr::null();
         self.next = ptr::null();
         self.end = ptr::null();
@@ -465,7 +465,7 @@ impl<T> Hold<T> {
         let run =
             last.and_then(|last| unsafe { Block::run_for(last.block, home, self.start == 0) });
         self.run = run.unwrap_or_else(|| self.add_block(home));
-        self.home = Some(home);
+        self.home = home;
     }
 
     /// Adds a block, and returns the run of `home` in it.
@@ -520,7 +520,7 @@ impl<T> Hold<T> {
         self.fill_next(part);
         // SAFETY: within the block.
         self.next = unsafe { self.first.add(count) };
-        self.home = Some(home);
+        self.home = home;
         self.run = 0;
         self.len = count;
     }

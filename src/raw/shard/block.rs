@@ -85,9 +85,9 @@ impl Block {
             used.set(0);
         }
         let mut known = runs[..used.get()].iter();
-        let known = known.position(|run| run.home.get() == Some(home));
+        let known = known.position(|run| run.home.get() == home);
         let index = known.unwrap_or(used.get());
-        runs.get(index)?.home.set(Some(home));
+        runs.get(index)?.home.set(home);
         used.set(used.get().max(index + 1));
         u32::try_from(index).ok()
     }
@@ -156,7 +156,7 @@ impl Block {
         // SAFETY: allocated just now.
         let (header, runs) = unsafe { (Row::header(block), Row::extras(block)) };
         let run = &runs[0];
-        run.home.set(Some(home));
+        run.home.set(home);
         header.used.set(1);
         run.begin_bookmark(block);
         // ORDERING: Relaxed; the link or the insertion publishes it.

@@ -142,7 +142,8 @@ impl<T> Front<T> {
     /// Its address, for the items that return here.
     #[inline]
     pub(in crate::raw) fn home(&self) -> Home {
-        NonNull::from(self).cast()
+        let this: *const Self = self;
+        this.cast()
     }
 
     /// The front at an address.
@@ -153,7 +154,7 @@ impl<T> Front<T> {
     #[inline]
     pub(in crate::raw) unsafe fn at<'a>(home: Home) -> &'a Self {
         // SAFETY: by contract.
-        unsafe { home.cast().as_ref() }
+        unsafe { &*home.cast() }
     }
 
     /// Links each chain of a list made by [`Run::group`] to its home.

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 /// The address of the front of the shard that items came from, where they return. It lives as long as the queue.
-pub(in crate::raw) type Home = NonNull<()>;
+pub(in crate::raw) type Home = *const ();
 
 /// The allocation: a header, the items, and the runs.
 pub(in crate::raw) type Filled<T> = NonNull<Row<Block, HeldSlot<T>, Run<T>>>;
@@ -157,7 +157,7 @@ impl<T> HeldSlot<T> {
 ///
 /// The plain fields are written by the transaction's handle, before the link publishes the run.
 pub(in crate::raw) struct Run<T> {
-    pub(super) home: Cell<Option<Home>>,
+    pub(super) home: Cell<Home>,
     block: Cell<Option<Filled<T>>>,
     cursor: AtomicU64,
     /// Changes after the link only while the run is a [`bookmark`](crate::raw::handle::bookmark).
@@ -213,7 +213,7 @@ impl Progress {
 impl<T> Run<T> {
     pub(in crate::raw) fn vacant() -> Self {
         Self {
-            home: Cell::new(None),
+            home: Cell::new(ptr::null()),
             block: Cell::new(None),
             cursor: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
@@ -393,7 +393,7 @@ impl<T> Run<T> {
         // run may have been freed.
         let run = unsafe { first.as_ref() };
         *homes = run.sibling.get();
-        Some((run.home.get()?, [first, NonNull::new(run.chain_end.get())?]))
+        Some((run.home.get(), [first, NonNull::new(run.chain_end.get())?]))
     }
 
     /// Whether the items from this cursor on, in order, are all that was put into the block.
