@@ -112,7 +112,7 @@ impl<T> Endpoint<T> {
     /// Begins a visit to the next attached shard with items, from number `shard` on, and advances `shard` past it.
     pub(crate) fn visit_shard(&mut self, shard: &mut usize) -> Option<ShardVisit<'_, T>> {
         let ready_in = |number: usize| {
-            let ready = self.shards.records().get(number).ready();
+            let ready = self.shards.records.get(number).ready();
             usize::try_from(ready).unwrap_or(usize::MAX)
         };
         let (number, ready) = loop {
@@ -123,7 +123,7 @@ impl<T> Endpoint<T> {
                 ready => break (number, ready),
             }
         };
-        let front = self.shards.records().get(number).front();
+        let front = self.shards.records.get(number).front();
         let bookmark = Bookmark::new(front.home(), ready);
         // SAFETY: a run of its own; the block is given up when the bookmark ends.
         unsafe { front.link(bookmark.run, bookmark.run) };

@@ -11,4 +11,3 @@ pub(in crate::raw) mod reclaim;
 pub(in crate::raw) mod row;
 pub(in crate::raw) mod segment;
 pub(in crate::raw) mod slot;
-pub(in crate::raw) mod times;

@@ -260,9 +260,9 @@ fn who_leaves_frees_the_memory_of_a_shard_that_is_detached() {
         drop(leaver);
         drop(taker.join().unwrap());
         let detached = shards.count() == 0;
-        assert!(!detached || shards.records().get(1).is_retired());
+        assert!(!detached || shards.records.get(1).is_retired());
         shards.vacate_all();
-        assert!(shards.records().get(1).is_retired());
+        assert!(shards.records.get(1).is_retired());
     });
 }
 

@@ -306,10 +306,10 @@ impl<T> Consumer<T> {
     fn choose(&mut self, shards: &Shards<T>, number: usize) {
         self.enter(shards, number);
         let Some((other, there)) = self.pick_other(shards) else {
-            let most = shards.stickiness().saturating_mul(ALONE);
+            let most = shards.stickiness.saturating_mul(ALONE);
             return self.cursor.enter_for(most);
         };
-        let here = shards.records().get(number).age().unwrap_or(u64::MAX);
+        let here = shards.records.get(number).age().unwrap_or(u64::MAX);
         if there <= here.saturating_add(Shards::<T>::TICK) {
             self.enter(shards, other);
         }
@@ -321,13 +321,13 @@ impl<T> Consumer<T> {
         self.choices = self.choices.wrapping_add(1);
         let first = match self.choices % ROUND {
             0 => self.number + 1,
-            _ => self.random() % shards.records().len(),
+            _ => self.random() % shards.records.len(),
         };
         let mut visits = 0;
         let others = shards.round_from(first).take(PICKS);
         let others = others.filter(|&other| other != self.number);
         let mut others = others.inspect(|_| visits += 1);
-        let found = others.find_map(|other| Some((other, shards.records().get(other).age()?)));
+        let found = others.find_map(|other| Some((other, shards.records.get(other).age()?)));
         self.visits.count(shards, visits);
         found
     }
@@ -355,7 +355,7 @@ impl<T> Shards<T> {
     /// Unlinks the runs of empty shards: one that was used up while another one was on top of it is still linked.
     pub(super) fn unlink_runs(&self) {
         for shard in self.attached().from(0) {
-            self.records().get(shard).front().take(&mut None::<T>, 1);
+            self.records.get(shard).front().take(&mut None::<T>, 1);
         }
     }
 }

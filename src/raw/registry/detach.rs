@@ -120,7 +120,7 @@ impl<T> Shards<T> {
             if self.remove_closed(&[Closed { seen, shard }], true) {
                 return true;
             }
-            if self.records().get(shard).head_if_idle().is_none() {
+            if self.records.get(shard).head_if_idle().is_none() {
                 return false;
             }
         }
@@ -133,7 +133,7 @@ impl<T> Shards<T> {
             let last = closed.last().map(|closed| closed.seen);
             let seen = last.filter(|seen| seen.has(shard));
             let seen = seen.unwrap_or_else(|| self.attached().see(shard));
-            let idle = seen.has(shard) && self.records().get(shard).stays_idle();
+            let idle = seen.has(shard) && self.records.get(shard).stays_idle();
             if idle && self.mark_and_close(seen, shard) {
                 closed.push(Closed { seen, shard });
             }
@@ -143,7 +143,7 @@ impl<T> Shards<T> {
 
     /// Marks a shard as idle, and closes its front.
     fn mark_and_close(&self, seen: Seen, shard: usize) -> bool {
-        let record = self.records().get(shard);
+        let record = self.records.get(shard);
         record.mark_idle() && record.front().close(seen.changes())
     }
 
@@ -162,7 +162,7 @@ impl<T> Shards<T> {
             if let Some(after) = idle.then(|| self.attached().remove(now, shard)).flatten() {
                 removed = Some((seen, after));
             } else {
-                let front = self.records().get(shard).front();
+                let front = self.records.get(shard).front();
                 front.undo_close(seen.changes());
                 all = false;
             }
@@ -172,7 +172,7 @@ impl<T> Shards<T> {
 
     /// Whether a closed shard is idle, and claims fail that were begun before it was closed.
     fn is_idle_since_closed(&self, shard: usize) -> bool {
-        let record = self.records().get(shard);
+        let record = self.records.get(shard);
         let head = record.head_if_idle();
         head.is_some_and(|head| record.front().count_close(head))
     }

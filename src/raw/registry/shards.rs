@@ -30,26 +30,26 @@ pub(in crate::raw) const COMMON: usize = 0;
 
 /// Everything that the handles of a queue share.
 pub(crate) struct Shards<T> {
-    records: RecordPool<Shard<T>>,
+    pub(in crate::raw) records: RecordPool<Shard<T>>,
     /// The common shard, one of the records: an order asks for it at each pop.
     common: NonNull<Shard<T>>,
     /// Held by whoever pushes into the common shard, which it owns then.
     pushing: Mutex<()>,
     /// Whether a thread detaches idle shards.
     pub(super) detaching: CachePadded<AtomicBool>,
-    handles: RecordPool<CachePadded<Counters>>,
+    pub(in crate::raw) handles: RecordPool<CachePadded<Counters>>,
     /// The handle whose transaction was found open last.
-    last_open: AtomicUsize,
+    pub(in crate::raw) last_open: AtomicUsize,
     /// Counts items popped by no handle.
     popped: Counters,
     /// Counts items that were put in without a push.
     restored: AtomicU64,
     /// The logical clock that stamps segments when they are opened.
-    stamps: CachePadded<AtomicU64>,
+    pub(in crate::raw) stamps: CachePadded<AtomicU64>,
     /// Whether items keep their times.
-    timed: bool,
+    pub(in crate::raw) timed: bool,
     /// How many items a consumer takes from a shard before it compares shards again.
-    stickiness: u32,
+    pub(in crate::raw) stickiness: u32,
 }
 
 // SAFETY: as `Shard`, to one of which `common` points.
@@ -112,28 +112,8 @@ impl<T> Shards<T> {
         Cursor::new(self.records.get(shard), self.timed, self.stickiness)
     }
 
-    pub(in crate::raw) fn records(&self) -> &RecordPool<Shard<T>> {
-        &self.records
-    }
-
     pub(in crate::raw) fn attached(&self) -> &NumberSet {
         self.records.used()
-    }
-
-    pub(in crate::raw) fn handles(&self) -> &RecordPool<CachePadded<Counters>> {
-        &self.handles
-    }
-
-    pub(in crate::raw) fn last_open(&self) -> &AtomicUsize {
-        &self.last_open
-    }
-
-    pub(in crate::raw) fn stamps(&self) -> &AtomicU64 {
-        &self.stamps
-    }
-
-    pub(in crate::raw) fn timed(&self) -> bool {
-        self.timed
     }
 
     /// Whether a shard is attached.
@@ -161,11 +141,6 @@ impl<T> Shards<T> {
         let before = iter::once_with(|| self.attached().from(0)).flatten();
         let before = before.take_while(move |&shard| shard < start);
         self.attached().from(start).chain(before)
-    }
-
-    /// How many items a consumer takes from a shard before it compares shards again.
-    pub(in crate::raw) fn stickiness(&self) -> u32 {
-        self.stickiness
     }
 
     /// Sets the [stickiness](crate::Builder::stickiness).
@@ -334,3 +309,5 @@ fn acquire_from<T>(records: &RecordPool<Shard<T>>) -> (usize, &Shard<T>) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod times;

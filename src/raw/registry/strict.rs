@@ -41,7 +41,7 @@ impl<T> Shards<T> {
     /// The version of a shard: grows when items are claimed at its head or a returned run is used up.
     #[inline]
     pub(in crate::raw) fn shard_version(&self, shard: usize) -> u64 {
-        let front = self.records().get(shard).front();
+        let front = self.records.get(shard).front();
         let emptied = front.emptied();
         front.head().position().wrapping_add(emptied)
     }
@@ -65,7 +65,7 @@ impl<T> Shards<T> {
     }
 
     fn version_if_empty(&self, shard: usize) -> Option<u64> {
-        let shard = self.records().get(shard);
+        let shard = self.records.get(shard);
         let (front, position) = (shard.front(), shard.position_if_empty());
         if position.is_none() {
             front.attach_for_item();
@@ -83,7 +83,7 @@ impl<T> Shards<T> {
     /// Whether certainly no item is visible in any attached shard, one after the other.
     #[inline(never)]
     pub(in crate::raw) fn look_empty(&self) -> bool {
-        let is_empty = |number| self.records().get(number).looks_empty();
+        let is_empty = |number| self.records.get(number).looks_empty();
         self.attached().all(is_empty)
     }
 
@@ -121,17 +121,17 @@ impl<T> Shards<T> {
     /// no call reads the counters of all handles, and if transactions end in the order of their handles, each call reads
     /// those of the next one only.
     fn has_open_transaction(&self) -> bool {
-        let handles = self.handles();
+        let handles = &self.handles;
         let is_open = |number: &usize| {
             count_visit();
             handles.get(*number).is_open()
         };
         // ORDERING: Relaxed, both; a hint where to begin.
-        let first = self.last_open().load(Ordering::Relaxed);
+        let first = self.last_open.load(Ordering::Relaxed);
         let before = handles.used().from(0).take_while(|number| *number < first);
         let open = handles.used().from(first).chain(before).find(is_open);
         if let Some(number) = open.filter(|number| *number != first) {
-            self.last_open().store(number, Ordering::Relaxed);
+            self.last_open.store(number, Ordering::Relaxed);
         }
         open.is_some()
     }

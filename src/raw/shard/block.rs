@@ -27,7 +27,7 @@ impl Block {
             used: Cell::new(0),
             linked: AtomicUsize::new(0),
         };
-        Row::with_extras(header, len, HeldSlot::vacant, runs, Run::vacant)
+        Row::new(header, len, HeldSlot::vacant, runs, Run::vacant)
     }
 
     /// The number of runs for which the block has room.

@@ -2,7 +2,7 @@
 
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::reclaim;
-use crate::raw::memory::segment::{number, offset, Segment};
+use crate::raw::memory::segment::{number, Segment};
 use crate::raw::memory::slot::Slot;
 use crate::raw::shard::front::{Front, Head};
 use crate::raw::shard::sink::Sink;
@@ -246,11 +246,11 @@ impl<T> Cursor<T> {
         count: usize,
         sink: &mut S,
     ) {
-        // SAFETY: by contract; the times live as long as the segment.
+        // SAFETY: by contract.
         unsafe {
             let items = segment.take(first, count);
-            for (index, item) in (offset::<T>(first)..).zip(items) {
-                sink.accept(item, DeliveryMeta::first(segment.times().get(index)));
+            for (position, item) in (first..).zip(items) {
+                sink.accept(item, DeliveryMeta::first(segment.since(position)));
             }
         }
     }

@@ -22,8 +22,7 @@ use crate::raw::memory::directory::{Directory, DirectoryPage};
 use crate::raw::memory::entry::Entry;
 use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::reclaim;
-use crate::raw::memory::segment::{number, offset, Segment};
-use crate::raw::memory::times::known;
+use crate::raw::memory::segment::{known, number, offset, Segment};
 use crate::raw::shard::front::{Front, Head, FIRST};
 use crate::raw::shard::joint::Joint;
 use crate::sync::{
@@ -540,15 +539,15 @@ impl<T> Shard<T> {
 
     /// The time of the item at the head, if one is visible there.
     fn time_at_head(&self) -> Option<u64> {
-        // Before the head is read: a row that is reachable then is not freed until the end.
+        // Before the head is read: a segment that is reachable then is not freed until the end.
         let pin = reclaim::pin();
         let position = self.front.head().position();
         if position >= self.tail() {
             return None;
         }
-        let times = self.directory().find_times(number::<T>(position), &pin)?;
-        // SAFETY: the head was read under the pin, and a row has a time for each position.
-        known(unsafe { times.get(offset::<T>(position)) })
+        let segment = self.directory().find::<T>(number::<T>(position), &pin)?;
+        // SAFETY: the head was read under the pin, and a segment with times is retired.
+        known(unsafe { segment.since(position) })
     }
 }
 

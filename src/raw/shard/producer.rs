@@ -2,7 +2,7 @@
 
 use crate::raw::memory::directory::DirectoryPage;
 use crate::raw::memory::entry::Entry;
-use crate::raw::memory::segment::{number, offset, Segment};
+use crate::raw::memory::segment::{number, Segment};
 use crate::raw::memory::slot::Slot;
 use crate::raw::shard::{Producer, Shard};
 use crate::sync::{AtomicU64, Ordering};
@@ -40,7 +40,7 @@ impl<T> Producer<T> {
         assert!(self.next < self.limit);
         if let Some(segment) = self.segment {
             // SAFETY: as in `put`.
-            unsafe { segment.times().set(offset::<T>(self.next), since) };
+            unsafe { segment.set_since(self.next, since) };
         }
     }
 
@@ -109,15 +109,13 @@ impl<T> Producer<T> {
         self.opened.push(self.segment);
         // SAFETY: the owner's last page is never retired.
         if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
-            self.page = DirectoryPage::append(shard.directory(), self.page, number, timed);
+            self.page = DirectoryPage::append(shard.directory(), self.page, number);
         }
         // ORDERING: Relaxed; a logical clock that only compares ages.
         let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
         // SAFETY: as above.
         let page = unsafe { &*self.page };
         page.enter(number, segment, stamp);
-        // SAFETY: the segment belongs to this producer.
-        page.enter_times(number, unsafe { segment.times() });
         self.segment = Some(segment);
         self.limit += Segment::<T>::LEN as u64;
     }

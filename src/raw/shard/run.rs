@@ -2,8 +2,8 @@
 
 use crate::raw::memory::entry::{DeliveryMeta, Entry};
 use crate::raw::memory::row::Row;
+use crate::raw::memory::segment::known;
 use crate::raw::memory::slot::Slot;
-use crate::raw::memory::times::known;
 use crate::sync::{planted, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use std::cell::Cell;
 use std::mem::MaybeUninit;

@@ -110,7 +110,7 @@ impl<T> Endpoint<T> {
             shards.give_up(acquired.number, producer);
         }
         // Items that expired in its transaction may not be counted yet.
-        let counters = shards.handles();
+        let counters = &shards.handles;
         if !counters.stays(self.handle_number) && !self.counters().is_open() {
             counters.retire(self.handle_number);
         }

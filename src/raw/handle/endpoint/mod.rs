@@ -45,8 +45,8 @@ unsafe impl<T: Send> Send for Endpoint<T> {}
 
 impl<T> Endpoint<T> {
     pub(crate) fn new(shards: Arc<Shards<T>>) -> Self {
-        let handle_number = shards.handles().acquire_for_use();
-        let counters: &Counters = shards.handles().get(handle_number);
+        let handle_number = shards.handles.acquire_for_use();
+        let counters: &Counters = shards.handles.get(handle_number);
         Self {
             producer: Producer::new(),
             acquired: None,

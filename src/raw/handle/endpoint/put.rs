@@ -110,7 +110,7 @@ impl<T> Endpoint<T> {
         let shard = self.shard().unwrap_or_else(|| self.acquire());
         if self.producer.is_full() {
             let shards = &self.shards;
-            self.producer.open(shard, shards.stamps(), shards.timed());
+            self.producer.open(shard, &shards.stamps, shards.timed);
         }
     }
 

@@ -47,7 +47,7 @@ fn drain(shards: &Shards<u32>) -> Vec<u32> {
 }
 
 fn age(shards: &Shards<u32>, shard: usize) -> Option<u64> {
-    shards.records().get(shard).age()
+    shards.records.get(shard).age()
 }
 
 /// Holds all items that are ready.
@@ -63,14 +63,14 @@ fn walks_skip_empty_shards_of_dropped_handles() {
         endpoint.push(item);
     }
     assert_eq!(shards.count(), MANY as usize);
-    assert_eq!(shards.handles().used().from(0).count(), MANY as usize);
+    assert_eq!(shards.handles.used().from(0).count(), MANY as usize);
     drop(endpoints);
     assert_eq!(shards.ready(), u64::from(MANY));
     let mut items = drain(&shards);
     items.sort_unstable();
     assert!(items.into_iter().eq(0..MANY));
     assert!(shards.count() <= FEW, "{} shards", shards.count());
-    assert!(shards.handles().used().from(0).count() <= FEW);
+    assert!(shards.handles.used().from(0).count() <= FEW);
     assert_eq!(shards.pushed(), u64::from(MANY));
     assert_eq!(shards.tally().committed, u64::from(MANY));
 }
@@ -82,7 +82,7 @@ fn a_shard_that_is_empty_when_its_handle_is_dropped_is_detached_at_once() {
     drop(endpoints);
     assert!(shards.count() <= FEW, "{} shards", shards.count());
     assert!(!shards.is_attached(last));
-    assert_eq!(shards.records().len(), last + 1);
+    assert_eq!(shards.records.len(), last + 1);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn an_idle_mark_in_an_attached_shard_hides_nothing() {
     let shards = Arc::new(Shards::new(false));
     let mut owner = Endpoint::new(Arc::clone(&shards));
     owner.push(1);
-    let shard = shards.records().get(1);
+    let shard = shards.records.get(1);
     assert!(shard.mark_idle());
     assert_eq!(shard.tail_without_joint(), Some(FIRST + 1));
     assert!(!shard.looks_empty());
@@ -115,7 +115,7 @@ fn an_idle_mark_in_an_attached_shard_hides_nothing() {
 fn a_closed_front_has_no_runs_to_visit() {
     let (shards, endpoints, last) = crowded();
     drop(endpoints);
-    let front = shards.records().get(last).front();
+    let front = shards.records.get(last).front();
     assert!(front.is_detached() && !front.has_runs());
 }
 
@@ -422,7 +422,7 @@ fn a_run_that_was_used_up_below_another_one_is_unlinked_in_the_end() {
     owner.push(2);
     assert!(one.hold() && two.hold());
     one.abort(UNBORROWED);
-    let front = shards.records().get(1).front();
+    let front = shards.records.get(1).front();
     {
         // A consumer takes the item of the run, and before it can unlink the run, another run comes on top of it.
         let _visit = front.visit();
