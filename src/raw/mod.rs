@@ -38,7 +38,7 @@ pub(crate) use handle::peek::Peeked;
 pub(crate) use handle::sharing::{ByProof, Shareable};
 pub(crate) use handle::thread_cells::{Own, ThreadCells, ThreadValue};
 pub(crate) use hold::item_ref::ItemRef;
-pub(crate) use hold::HeldPosition;
+pub(crate) use hold::position::HeldPosition;
 pub(crate) use memory::entry::{DeliveryMeta, Entry, Stored};
 pub(crate) use memory::exclusive::Exclusive;
 pub(crate) use memory::inbox::{Inbox, Vacant, VacantList};

@@ -84,16 +84,9 @@ impl<T> Sink<T> for Bookmark<T> {
     }
 
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
-        let attempts = delivery.attempts.saturating_sub(1);
         // SAFETY: there is room, and only the maker of a bookmark uses its slots.
         unsafe {
-            self.slot(self.items).fill(
-                item,
-                DeliveryMeta {
-                    attempts,
-                    ..delivery
-                },
-            );
+            self.slot(self.items).fill(item, delivery.before());
         }
         self.items += 1;
     }

@@ -6,7 +6,7 @@
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::handle::items::{HeldItems, Unborrowed};
 use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::HeldPosition;
+use crate::raw::hold::position::HeldPosition;
 use crate::sync::{step, weak, AtomicU8, Ordering, UnsafeCell};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -181,7 +181,7 @@ impl<L: Session> LocalCell<L> {
         };
         // SAFETY: as in `hold_next`.
         let local = unsafe { local.as_mut() };
-        if local.endpoint().is_full() {
+        if local.endpoint().producer.is_full() {
             return Err(item);
         }
         local.endpoint().begin_staging();
@@ -340,8 +340,8 @@ impl<'c, L: Session> Borrow<'c, L> {
 ///
 /// The item does not move during `'c`, except by means of this reference, which is the only one.
 #[inline]
-unsafe fn newest<'c, T>(endpoint: &Endpoint<T>) -> ItemRef<'c, T> {
-    let (item, attempts) = endpoint.newest();
-    // SAFETY: by contract.
-    unsafe { ItemRef::new(item, attempts) }
+pub(in crate::raw) unsafe fn newest<'c, T>(endpoint: &Endpoint<T>) -> ItemRef<'c, T> {
+    let held = endpoint.hold.newest();
+    // SAFETY: by contract; the slot is filled.
+    unsafe { ItemRef::new(held.item(), held.delivery().attempts) }
 }

@@ -2,7 +2,7 @@
 
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::HeldPosition;
+use crate::raw::hold::position::HeldPosition;
 use crate::raw::shard::run::HeldSlot;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -45,7 +45,7 @@ impl<'t, T> HeldItems<'t, T> {
     ) -> Self {
         // SAFETY: `len` slots follow in the block.
         let part = |(first, len): (*const HeldSlot<T>, usize)| first..unsafe { first.add(len) };
-        let mut parts = endpoint.places_from(position).map(part);
+        let mut parts = endpoint.hold.places_from(position).map(part);
         let current = parts.next().unwrap_or(ptr::null()..ptr::null());
         let more = parts.collect::<Vec<_>>().into_iter();
         Self {

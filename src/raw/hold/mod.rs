@@ -2,6 +2,7 @@
 
 pub(in crate::raw) mod adopt;
 pub(in crate::raw) mod item_ref;
+pub(in crate::raw) mod position;
 pub(in crate::raw) mod removal;
 
 use crate::raw::memory::entry::DeliveryMeta;
@@ -46,7 +47,7 @@ pub(in crate::raw) struct Hold<T> {
     /// Slots whose item was removed: see `removal.rs`.
     gaps: usize,
     /// The block in which an item was found by its address last.
-    pub(in crate::raw) found: usize,
+    found: usize,
     /// While items are taken out: the slot of the oldest one, and the number of items left in its block.
     oldest: *const HeldSlot<T>,
     oldest_left: usize,
@@ -105,14 +106,6 @@ impl<T> HoldBlock<T> {
 /// The number of items that fit into `bytes`, at least one.
 pub(in crate::raw) fn fitting<T>(bytes: usize) -> usize {
     (bytes / size_of::<HeldSlot<T>>()).max(1)
-}
-
-/// The position of a held item: the index of its block, and its index there. Items have ascending positions, in the order
-/// in which they were taken; a position *behind* an item is that of the next one, or the end of the block.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct HeldPosition {
-    pub(in crate::raw) part: usize,
-    pub(in crate::raw) index: usize,
 }
 
 impl<T> Hold<T> {
@@ -178,80 +171,6 @@ impl<T> Hold<T> {
         debug_assert!(self.len > 0);
         // SAFETY: the slot before the first vacant one is filled: an item was just accepted.
         unsafe { &*self.next.sub(1) }
-    }
-
-    /// The position of the next item, or the end of the block before it.
-    pub(in crate::raw) fn end(&self) -> HeldPosition {
-        let part = self.parts.len().saturating_sub(1);
-        HeldPosition {
-            part,
-            index: self.filled(part),
-        }
-    }
-
-    /// Returns the slot at `position`, if any, and advances `position`.
-    pub(in crate::raw) fn step(&self, position: &mut HeldPosition) -> Option<&HeldSlot<T>> {
-        while position.index == self.filled(position.part) {
-            if position.part + 1 >= self.parts.len() {
-                return None;
-            }
-            position.part += 1;
-            position.index = 0;
-        }
-        // SAFETY: the hold owns the block; the index was just checked.
-        let held = unsafe { Row::get(self.parts[position.part].block, position.index) };
-        position.index += 1;
-        Some(held)
-    }
-
-    /// The slot before `position`, which was filled.
-    pub(in crate::raw) fn place_before(&self, position: HeldPosition) -> &HeldSlot<T> {
-        let index = position.index - 1;
-        assert!(
-            index < self.filled(position.part),
-            "the position is outside of this hold"
-        );
-        // SAFETY: the hold owns the block; the index was just checked.
-        unsafe { Row::get(self.parts[position.part].block, index) }
-    }
-
-    /// The filled slots from `position` on, block by block: the first one of each block, and their number.
-    pub(in crate::raw) fn places_from(
-        &self,
-        position: HeldPosition,
-    ) -> impl Iterator<Item = (*const HeldSlot<T>, usize)> + '_ {
-        (position.part..self.parts.len()).map(move |part| {
-            let first = if part == position.part {
-                position.index
-            } else {
-                0
-            };
-            // SAFETY: the hold owns the block; `first` is within it.
-            let slot = unsafe { Row::element(self.parts[part].block, first) };
-            (slot.cast_const(), self.filled(part) - first)
-        })
-    }
-
-    /// The block with this index, if there is one, and the number of items put into it.
-    pub(in crate::raw) fn block(&self, part: usize) -> Option<(Filled<T>, usize)> {
-        let HoldBlock { block, .. } = self.parts.get(part)?;
-        Some((*block, self.filled(part)))
-    }
-
-    /// The number of blocks.
-    pub(in crate::raw) fn block_count(&self) -> usize {
-        self.parts.len()
-    }
-
-    /// Counts an item that was removed.
-    pub(in crate::raw) fn count_gap(&mut self) {
-        self.len -= 1;
-        self.gaps += 1;
-        self.scattered = true;
-        if self.len == 0 {
-            self.gaps = 0;
-            self.clear();
-        }
     }
 
     /// Makes the remaining items ready to be taken out.

@@ -3,14 +3,14 @@
 use super::*;
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::registry::shards::COMMON;
-use crate::raw::shard::front::Front;
+use crate::raw::shard::run::Home;
 use crate::raw::shard::sink::Sink;
 
 /// A sink that checks that each item has its own time.
 struct Checked(Vec<u32>);
 
 impl Sink<u32> for Checked {
-    fn reserve(&mut self, _wanted: usize, _home: &Front<u32>) -> usize {
+    fn reserve(&mut self, _wanted: usize, _home: Home) -> usize {
         1
     }
 

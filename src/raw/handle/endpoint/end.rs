@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::raw::handle::items::Unborrowed;
-use crate::raw::hold::HeldPosition;
+use crate::raw::hold::position::HeldPosition;
 use crate::raw::memory::drops::drop_all;
 use crate::raw::memory::entry::{DeliveryMeta, Entry};
 use crate::raw::shard::joint::{JointRecord, Tail, Tails};
@@ -18,19 +18,13 @@ impl<T> Endpoint<T> {
     pub(crate) fn commit(&mut self, _: &Unborrowed<'_>) -> (usize, usize) {
         let staged = self.staged();
         if staged > 0 {
-            self.publish();
+            // SAFETY: items are staged in a shard.
+            let shard = unsafe { self.shard().unwrap_unchecked() };
+            self.producer.publish(shard);
+            shard.show();
             self.counters().end_staging();
         }
         (staged, self.commit_held())
-    }
-
-    /// Publishes the staged items, of which there is one at least.
-    #[inline]
-    fn publish(&mut self) {
-        // SAFETY: items are staged in a shard.
-        let shard = unsafe { self.shard().unwrap_unchecked() };
-        self.producer.publish(shard);
-        shard.show();
     }
 
     /// Makes the held items ready to be taken out, and returns their number.
@@ -94,13 +88,6 @@ impl<T> Endpoint<T> {
         unsafe { self.hold.remove_before(position) }
     }
 
-    /// Aborts the transaction: gives back the held items, then drops the staged ones.
-    pub(in crate::raw) fn abort(&mut self, unborrowed: &Unborrowed<'_>) {
-        self.give_back(unborrowed);
-        self.end_staging();
-        self.drop_staged();
-    }
-
     /// Releases the shard and the counters. Nothing is staged or held.
     fn release(&mut self) {
         self.consumer.leave();
@@ -158,6 +145,8 @@ impl<T> Drop for Endpoint<T> {
         if endpoint.is_taken() {
             endpoint.drop_taken(&unborrowed);
         }
-        endpoint.abort(&unborrowed);
+        endpoint.give_back(&unborrowed);
+        endpoint.end_staging();
+        endpoint.drop_staged();
     }
 }

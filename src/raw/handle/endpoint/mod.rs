@@ -8,6 +8,7 @@ mod put;
 mod take;
 
 pub(crate) use put::Stager;
+pub(in crate::raw) use take::hold_of;
 pub(crate) use take::Purpose;
 
 use crate::raw::hold::Hold;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 /// One handle's connection to a queue.
 pub(crate) struct Endpoint<T> {
     /// Without a shard until the first push.
-    producer: Producer<T>,
+    pub(in crate::raw) producer: Producer<T>,
     acquired: Option<AcquiredShard<T>>,
     pub(in crate::raw) consumer: Consumer<T>,
     pub(in crate::raw) hold: Hold<T>,
