@@ -26,7 +26,7 @@ pub(crate) struct PermitCache {
 
 impl PermitCache {
     pub(crate) fn new(capacity: &Capacity) -> Self {
-        let number = capacity.records.acquire();
+        let number = capacity.records.acquire_for_use();
         let record = Arc::clone(capacity.records.get(number));
         // Its previous owner has left an empty range.
         let used = record.range.used();

@@ -205,7 +205,7 @@ impl Capacity {
     /// The number of records that a search visits.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn records_in_use(&self) -> usize {
-        self.records.count_in_use()
+        self.records.used().from(0).count()
     }
 
     /// How many of `free` permits a call may take, if that is more than it needs: half of them, and not more
@@ -214,7 +214,7 @@ impl Capacity {
         if free < 2 * MIN_SHARE {
             return 0;
         }
-        let handles = self.records.count_in_use().max(1);
+        let handles = self.records.used().from(0).count().max(1);
         let most = self.limit / (PART * handles);
         (free / 2).min(most).min(CHUNK)
     }

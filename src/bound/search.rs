@@ -3,6 +3,7 @@
 use super::free_count::{FreeCount, Sight};
 use super::record::{PermitRecord, RevocableRange};
 use super::Capacity;
+use crate::raw::SetVersion;
 use crate::sync::{barrier, planted, thread, weak, Ordering, SMALL};
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ struct Walk {
     /// `revocations` before the walk.
     before: usize,
     /// The version of the set of records in use, before the walk.
-    records: u64,
+    records: SetVersion,
     /// The sum of all `taken` and `used`, which grows whenever a permit is taken, except by
     /// revocations.
     version: usize,
@@ -39,7 +40,7 @@ impl Walk {
         Self {
             // ORDERING: Acquire; pairs with `range.step-revocations`.
             before: capacity.revocations.load(weak!("search.begin", Acquire)),
-            records: capacity.records.version(),
+            records: capacity.records.used().version(),
             version: 0,
             found: false,
             revocable: false,
@@ -141,7 +142,7 @@ impl Capacity {
             let revocations = self.revocations.load(Ordering::Relaxed);
             (last.version == walk.version || planted!("search.marks-unseen"))
                 && last.before == revocations
-                && last.records == self.records.version()
+                && last.records == self.records.used().version()
         })
     }
 
@@ -195,9 +196,9 @@ impl Capacity {
         let share = self.share(seen.free);
         let mut hand = take_from(&self.pool, seen, want, ahead, share);
         let from = *first;
-        let before = self.records.in_use_from(0);
+        let before = self.records.used().from(0);
         let before = before.take_while(|&number| number < from);
-        for number in self.records.in_use_from(from).chain(before) {
+        for number in self.records.used().from(from).chain(before) {
             if hand >= want {
                 break;
             }
@@ -248,7 +249,7 @@ impl Capacity {
     pub(super) fn revoke(&self, want: usize, ahead: Option<&RevocableRange>) -> usize {
         let mut marked = [(0, 0); AT_ONCE];
         let (mut len, mut expected) = (0, 0);
-        for number in self.records.in_use_from(0) {
+        for number in self.records.used().from(0) {
             let range = &self.records.get(number).range;
             let (unused, _) = range.snapshot();
             if unused > 0 {

@@ -6,7 +6,6 @@
 //! |---|---|
 //! | `memory` | slots, rows and segments of items, the directory that finds a segment, and reclamation |
 //! | `shard` | one single-producer queue with its producer and its cursors; the front, its head, to which an abort returns items by a run of a block |
-//! | `injector` | the multi-producer queue, for items that no handle pushes |
 //! | `hold` | the items that a transaction has taken, those that leave it early, and blocks that a hold adopts |
 //! | `registry` | all shards and counters of a queue: which are attached, which one a consumer visits next, whether all are empty |
 //! | `handle` | what a handle owns and its transactions use: the endpoint, the cell that lends it, peeks and visits |
@@ -17,7 +16,6 @@
 
 mod handle;
 mod hold;
-mod injector;
 mod memory;
 mod registry;
 mod shard;
@@ -27,10 +25,10 @@ mod models;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use handle::cell::{Borrow, Fresh, LocalCell, Session, Unborrowed};
+pub(crate) use handle::cell::{Borrow, Fresh, LocalCell, Session};
 pub(crate) use handle::endpoint::{Endpoint, Purpose, Stager};
 pub(crate) use handle::gathering::Gathering;
-pub(crate) use handle::items::HeldItems;
+pub(crate) use handle::items::{HeldItems, Unborrowed};
 #[cfg(not(any(loom, shuttle)))]
 pub use handle::kept::Holds;
 #[cfg(not(any(loom, shuttle)))]
@@ -40,10 +38,11 @@ pub(crate) use handle::peek::Peeked;
 pub(crate) use handle::sharing::{ByProof, Shareable};
 pub(crate) use handle::thread_cells::{Own, ThreadCells, ThreadValue};
 pub(crate) use hold::item_ref::ItemRef;
-pub(crate) use hold::HeldPosition;
+pub(crate) use hold::position::HeldPosition;
 pub(crate) use memory::entry::{DeliveryMeta, Entry, Stored};
 pub(crate) use memory::exclusive::Exclusive;
 pub(crate) use memory::inbox::{Inbox, Vacant, VacantList};
+pub(crate) use memory::number_set::SetVersion;
 pub(crate) use memory::prefetch::prefetch;
 pub(crate) use registry::holder::Holder;
 pub(crate) use registry::intake::{Intake, Receive};

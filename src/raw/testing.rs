@@ -1,9 +1,9 @@
 //! Helpers for tests of endpoints without a cell, and of shards without an endpoint.
 
-use crate::raw::handle::cell::Unborrowed;
 use crate::raw::handle::endpoint::Endpoint;
+use crate::raw::handle::items::Unborrowed;
 #[cfg(not(any(loom, shuttle)))]
-use crate::raw::hold::HeldPosition;
+use crate::raw::hold::position::HeldPosition;
 #[cfg(not(any(loom, shuttle)))]
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::entry::Entry;
@@ -20,6 +20,13 @@ impl<T> Endpoint<T> {
         }
     }
 
+    /// Aborts the transaction: gives back the held items, then drops the staged ones.
+    pub(super) fn abort(&mut self, unborrowed: &Unborrowed<'_>) {
+        self.give_back(unborrowed);
+        self.end_staging();
+        self.drop_staged();
+    }
+
     pub(super) fn stage_one(&mut self, item: T) {
         self.begin_staging();
         self.stage(item);
@@ -29,7 +36,7 @@ impl<T> Endpoint<T> {
 impl<T> Shards<T> {
     /// Pops an item by a consumer of its own.
     pub(super) fn pop_one(&self) -> Option<T> {
-        let mut consumer = Consumer::new(0);
+        let mut consumer = Consumer::new(self, 0);
         let item = consumer.take_one(self);
         consumer.leave();
         self.count_popped(usize::from(item.is_some()));
@@ -54,6 +61,13 @@ impl<T: Copy> Endpoint<T> {
 
 #[cfg(not(any(loom, shuttle)))]
 impl<T> Endpoint<T> {
+    /// Pops up to `most` items, and returns their number.
+    pub(super) fn pop_into(&mut self, most: usize, items: &mut Vec<T>) -> usize {
+        let count = self.consumer.take_all(&self.shards, items, most);
+        self.counters().count_popped(count);
+        count
+    }
+
     pub(super) fn push_since(&mut self, item: T, since: u64) {
         self.note_time(since);
         self.push(item);

@@ -11,7 +11,7 @@ use requeue::{Handle, ManualClock, Queue, Transaction};
 /// Number of items per shard.
 const PER_SHARD: usize = 150;
 
-/// A queue whose items are numbered in the order of their shards, those of the injector first.
+/// A queue whose items are numbered in the order of their shards, those pushed without a handle first.
 fn queue_with(
     shards: usize,
     ledger: &Ledger,

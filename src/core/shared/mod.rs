@@ -102,7 +102,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Pushes without a handle, into the injector, with the metadata of a given registration.
+    /// Pushes without a handle, into the common shard, with the metadata of a given registration.
     pub(crate) fn push_as(
         &self,
         item: T,

@@ -259,7 +259,7 @@ impl<T> Rounds<T> {
     }
 
     /// Inserts a key into the ring: at the front, for this round, or at the back, for the next one.
-    #[inline]
+    #[inline(never)] // once per key that gets items; the arrival of each item has the registers
     fn join_ring(&mut self, number: u32, end: RingEnd) {
         let (mut before, mut after) = (number, number);
         if self.ring > 0 {

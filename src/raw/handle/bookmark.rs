@@ -29,11 +29,10 @@ use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::{fitting, MOST_BYTES};
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::row::Row;
-use crate::raw::registry::consumer::ShardCursor;
-use crate::raw::shard::block::{Block, Filled, HeldSlot};
-use crate::raw::shard::cursor::Take;
+use crate::raw::shard::cursor::{Cursor, Take};
 use crate::raw::shard::front::Front;
-use crate::raw::shard::run::Run;
+use crate::raw::shard::run::Block;
+use crate::raw::shard::run::{Filled, HeldSlot, Home, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::SMALL;
 use crossbeam_utils::Backoff;
@@ -56,7 +55,7 @@ struct Bookmark<T> {
 
 impl<T> Bookmark<T> {
     /// A bookmark with room for some of `left` items, at least for one.
-    fn new(home: &Front<T>, left: usize) -> Self {
+    fn new(home: Home, left: usize) -> Self {
         let room = left.clamp(1, part::<T>());
         let (block, run) = Block::allocate_bookmark(room, home);
         Self {
@@ -80,21 +79,14 @@ impl<T> Bookmark<T> {
 
 /// Accepts items that are not delivered.
 impl<T> Sink<T> for Bookmark<T> {
-    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
         wanted.min(self.room - self.items)
     }
 
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
-        let attempts = delivery.attempts.saturating_sub(1);
         // SAFETY: there is room, and only the maker of a bookmark uses its slots.
         unsafe {
-            self.slot(self.items).fill(
-                item,
-                DeliveryMeta {
-                    attempts,
-                    ..delivery
-                },
-            );
+            self.slot(self.items).fill(item, delivery.before());
         }
         self.items += 1;
     }
@@ -103,7 +95,7 @@ impl<T> Sink<T> for Bookmark<T> {
 /// A visit to the items that are ready in one shard. They count as taken while they are in the bookmark.
 pub(crate) struct ShardVisit<'e, T> {
     endpoint: &'e mut Endpoint<T>,
-    cursor: ShardCursor<T>,
+    cursor: Cursor<T>,
     bookmark: Bookmark<T>,
     /// The most items that are still to be visited: those that were ready when it began.
     left: usize,
@@ -112,22 +104,25 @@ pub(crate) struct ShardVisit<'e, T> {
 impl<T> Endpoint<T> {
     /// Begins a visit to the next attached shard with items, from number `shard` on, and advances `shard` past it.
     pub(crate) fn visit_shard(&mut self, shard: &mut usize) -> Option<ShardVisit<'_, T>> {
-        let ready_in = |number| usize::try_from(self.shards.ready_in(number)).unwrap_or(usize::MAX);
+        let ready_in = |number: usize| {
+            let ready = self.shards.records.get(number).ready();
+            usize::try_from(ready).unwrap_or(usize::MAX)
+        };
         let (number, ready) = loop {
-            let number = self.shards.next_from(*shard)?;
+            let number = self.shards.attached().from(*shard).next()?;
             *shard = number + 1;
             match ready_in(number) {
                 0 => {}
                 ready => break (number, ready),
             }
         };
-        let front = self.shards.front(number);
-        let bookmark = Bookmark::new(front, ready);
+        let front = self.shards.records.get(number).front();
+        let bookmark = Bookmark::new(front.home(), ready);
         // SAFETY: a run of its own; the block is given up when the bookmark ends.
         unsafe { front.link(bookmark.run, bookmark.run) };
         // Counted again after the link: what an abort has returned before it is below the bookmark too.
         let left = ready_in(number);
-        let cursor = ShardCursor::at(&self.shards, number);
+        let cursor = self.shards.cursor(number);
         Some(ShardVisit {
             endpoint: self,
             cursor,
@@ -163,7 +158,7 @@ impl<T> ShardVisit<'_, T> {
     /// Puts the items back that are being visited, and returns their number.
     pub(crate) fn end(&mut self) -> usize {
         let back = self.end_part(false);
-        let front = self.cursor.front(&self.endpoint.shards);
+        let front = self.cursor.front();
         front.unlink_exhausted(); // an empty bookmark, above all
         back
     }
@@ -173,8 +168,8 @@ impl<T> ShardVisit<'_, T> {
         if goes_on && self.bookmark.items == 0 {
             return 0; // of the first part
         }
-        let front = self.cursor.front(&self.endpoint.shards);
-        let next = goes_on.then(|| Bookmark::new(front, self.left));
+        let front = self.cursor.front();
+        let next = goes_on.then(|| Bookmark::new(front.home(), self.left));
         if let Some(next) = &next {
             self.bookmark.run().insert_below(next.run);
         }
@@ -202,7 +197,7 @@ impl<T> ShardVisit<'_, T> {
             match self.fill_from_head(wanted) {
                 Take::Got(_) => {}
                 Take::Empty => break,
-                Take::Spent => self.cursor.enter(&self.endpoint.shards),
+                Take::Spent => self.cursor.enter(),
                 Take::Lost | Take::Returned => backoff.spin(),
             }
         }
@@ -211,7 +206,7 @@ impl<T> ShardVisit<'_, T> {
 
     /// Moves items of the first run below the bookmark that has some; `None` if none has.
     fn fill_from_run(&mut self, most: usize) -> Option<()> {
-        let front = self.cursor.front(&self.endpoint.shards);
+        let front = self.cursor.front();
         let visit = front.visit();
         loop {
             // SAFETY: a bookmark is alive.
@@ -219,7 +214,7 @@ impl<T> ShardVisit<'_, T> {
             // Nobody else unlinks what is not on top, and what visits leave behind would stay until the items above it leave.
             Front::unlink_below(bookmark, &visit);
             let (run, cursor) = Front::next_below(bookmark, &visit)?;
-            let count = self.bookmark.reserve(most.min(cursor.left()), front);
+            let count = self.bookmark.reserve(most.min(cursor.left()), front.home());
             if front.claim_run(run, cursor, run.advance(cursor, count)) {
                 // SAFETY: claimed just now, in the visit; there is room.
                 unsafe { run.move_out(cursor, count, &mut self.bookmark) };
@@ -234,14 +229,12 @@ impl<T> ShardVisit<'_, T> {
         // SAFETY: a bookmark is alive.
         let run = unsafe { self.bookmark.run.as_ref() };
         let passable = |front: &Front<T>| Front::next_below(run, &front.visit()).is_none();
-        let shards = &self.endpoint.shards;
-        self.cursor
-            .take_if(shards, &mut self.bookmark, most, passable)
+        self.cursor.take_if(&mut self.bookmark, most, passable)
     }
 }
 
 impl<T> Drop for ShardVisit<'_, T> {
     fn drop(&mut self) {
-        self.cursor.leave();
+        self.cursor.flush();
     }
 }

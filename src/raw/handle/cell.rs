@@ -4,11 +4,10 @@
 //! panics.
 
 use crate::raw::handle::endpoint::Endpoint;
-use crate::raw::handle::items::HeldItems;
+use crate::raw::handle::items::{HeldItems, Unborrowed};
 use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::HeldPosition;
+use crate::raw::hold::position::HeldPosition;
 use crate::sync::{step, weak, AtomicU8, Ordering, UnsafeCell};
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -40,17 +39,6 @@ const LENT: u8 = 2;
 
 // SAFETY: the cell owns its contents.
 unsafe impl<L: Session + Send> Send for LocalCell<L> {}
-
-/// Proof that there are no references to held items: it is derived from an exclusive reference to the cell, and
-/// references to items borrow the cell.
-pub(crate) struct Unborrowed<'c>(PhantomData<&'c ()>);
-
-impl Unborrowed<'_> {
-    /// For callers that own the endpoint itself, without a cell.
-    pub(in crate::raw) const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
 
 impl<L: Session> LocalCell<L> {
     pub(crate) fn new(local: L) -> Self {
@@ -193,7 +181,7 @@ impl<L: Session> LocalCell<L> {
         };
         // SAFETY: as in `hold_next`.
         let local = unsafe { local.as_mut() };
-        if local.endpoint().is_full() {
+        if local.endpoint().producer.is_full() {
             return Err(item);
         }
         local.endpoint().begin_staging();
@@ -352,8 +340,8 @@ impl<'c, L: Session> Borrow<'c, L> {
 ///
 /// The item does not move during `'c`, except by means of this reference, which is the only one.
 #[inline]
-unsafe fn newest<'c, T>(endpoint: &Endpoint<T>) -> ItemRef<'c, T> {
-    let (item, attempts) = endpoint.newest();
-    // SAFETY: by contract.
-    unsafe { ItemRef::new(item, attempts) }
+pub(in crate::raw) unsafe fn newest<'c, T>(endpoint: &Endpoint<T>) -> ItemRef<'c, T> {
+    let held = endpoint.hold.newest();
+    // SAFETY: by contract; the slot is filled.
+    unsafe { ItemRef::new(held.item(), held.delivery().attempts) }
 }

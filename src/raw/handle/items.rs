@@ -1,13 +1,23 @@
 //! Held items, each delivered once: those that one call has added to a transaction's hold, or all of them.
 
-use crate::raw::handle::cell::Unborrowed;
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::HeldPosition;
-use crate::raw::shard::block::HeldSlot;
+use crate::raw::hold::position::HeldPosition;
+use crate::raw::shard::run::HeldSlot;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::{ptr, vec};
+
+/// Proof that there are no references to held items: it is derived from an exclusive reference to the cell, and
+/// references to items borrow the cell.
+pub(crate) struct Unborrowed<'c>(PhantomData<&'c ()>);
+
+impl Unborrowed<'_> {
+    /// For callers that own the endpoint itself, without a cell.
+    pub(in crate::raw) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
 
 /// An iterator over the slots of such items. It accesses nothing else of the hold, so it may be used on another thread
 /// than the transaction.
@@ -35,7 +45,7 @@ impl<'t, T> HeldItems<'t, T> {
     ) -> Self {
         // SAFETY: `len` slots follow in the block.
         let part = |(first, len): (*const HeldSlot<T>, usize)| first..unsafe { first.add(len) };
-        let mut parts = endpoint.places_from(position).map(part);
+        let mut parts = endpoint.hold.places_from(position).map(part);
         let current = parts.next().unwrap_or(ptr::null()..ptr::null());
         let more = parts.collect::<Vec<_>>().into_iter();
         Self {

@@ -3,8 +3,8 @@
 //! The item is taken into a hold of its own, and returned to where it came from without counting a
 //! delivery. So peeks need no support elsewhere: to others the item is held for that time.
 
-use crate::raw::handle::cell::{Borrow, Session};
-use crate::raw::handle::endpoint::{Endpoint, Purpose};
+use crate::raw::handle::cell::{newest, Borrow, Session};
+use crate::raw::handle::endpoint::{hold_of, Endpoint, Purpose};
 use crate::raw::hold::item_ref::ItemRef;
 use crate::raw::shard::sink::Sink;
 use crate::sync::{planted, step};
@@ -60,10 +60,16 @@ impl<'t, L: Session> Peeked<'t, L> {
     pub(crate) fn hold(self) -> (ItemRef<'t, L::Stored>, Borrow<'t, L>) {
         let mut borrow = self.borrow;
         let endpoint = borrow.endpoint();
-        endpoint.hold_peeked();
-        let (item, attempts) = endpoint.newest();
-        // SAFETY: held just now, and delivered once; it stays there as after `Borrow::hold`.
-        (unsafe { ItemRef::new(item, attempts) }, borrow)
+        let peeked = endpoint.peeked.as_mut().expect("an item was peeked");
+        endpoint.hold.reserve(1, peeked.home());
+        // SAFETY: only the `Peeked` uses the item, and it ends here. Room was made for it. It is held then, and delivered
+        // once; it stays there as after `Borrow::hold`.
+        let item = unsafe {
+            let entry = peeked.remove_before(peeked.end());
+            endpoint.hold.accept(entry.item, entry.delivery);
+            newest(endpoint)
+        };
+        (item, borrow)
     }
 
     /// Ends the peek; the caller puts the item back.
@@ -76,7 +82,7 @@ impl<T> Endpoint<T> {
     /// Takes the item that a pop would return, for a peek: true if there is one.
     pub(crate) fn peek(&mut self) -> bool {
         self.counters().count_taken(1);
-        let hold = Self::hold_of(&mut self.hold, &mut self.peeked, Purpose::Peek);
+        let hold = hold_of(&mut self.hold, &mut self.peeked, Purpose::Peek);
         let taken = self.consumer.hold_one(&self.shards, hold);
         if !taken {
             self.counters().uncount_taken(1);
@@ -95,16 +101,5 @@ impl<T> Endpoint<T> {
         hold.give_back();
         step!("peek.uncounts-early", counters.uncount_taken(1));
         true
-    }
-
-    /// Moves the peeked item to the hold.
-    fn hold_peeked(&mut self) {
-        let peeked = self.peeked.as_mut().expect("an item was peeked");
-        let home = peeked.home();
-        self.hold.reserve(1, home);
-        // SAFETY: only the `Peeked` uses the item, and it ends here.
-        let entry = unsafe { peeked.remove_before(peeked.end()) };
-        // SAFETY: room was made for it.
-        unsafe { self.hold.accept(entry.item, entry.delivery) };
     }
 }

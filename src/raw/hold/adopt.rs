@@ -7,9 +7,9 @@
 //! are moved out. For that the hold keeps a spare block, so nothing has to be allocated after the claim.
 
 use crate::raw::hold::{Hold, HoldBlock};
-use crate::raw::shard::block::Block;
 use crate::raw::shard::front::Front;
-use crate::raw::shard::run::{Progress, Run};
+use crate::raw::shard::run::Block;
+use crate::raw::shard::run::{Home, Progress, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::planted;
 
@@ -40,9 +40,9 @@ impl<T> Front<T> {
         unsafe {
             let unlinked = unlinked || planted!("front.adopts-linked");
             if unlinked && (end.alone || planted!("front.adopts-shared")) {
-                hold.adopt(run, count);
+                hold.adopt(run, count, self.home());
             } else {
-                hold.move_in(run, cursor);
+                hold.move_in(run, cursor, self.home());
                 if unlinked {
                     Block::release_shared(run.block(), &end.pin);
                 }
@@ -60,12 +60,12 @@ impl<T> Hold<T> {
     /// The run was whole and had `count` items, which the caller has claimed; nobody else uses the block. The hold
     /// has no block in use.
     #[inline(always)] // the pop of an aborted item
-    unsafe fn adopt(&mut self, run: &Run<T>, count: usize) {
+    unsafe fn adopt(&mut self, run: &Run<T>, count: usize, home: Home) {
         let block = run.block();
         // SAFETY: by contract.
         unsafe {
             Block::count_delivery(block, count);
-            self.add_filled(HoldBlock::new(block), count, run.home());
+            self.add_filled(HoldBlock::new(block), count, home);
         }
     }
 
@@ -76,9 +76,9 @@ impl<T> Hold<T> {
     /// The caller has claimed them, and is pinned since it visited the run. If it does not visit the run any more: it has
     /// unlinked the run, or nothing is left in it, so whoever unlinks it does not reuse the block.
     #[cold]
-    unsafe fn move_in(&mut self, run: &Run<T>, cursor: Progress) {
+    unsafe fn move_in(&mut self, run: &Run<T>, cursor: Progress, home: Home) {
         let count = cursor.left();
-        self.reserve(count, run.home());
+        self.reserve(count, home);
         // SAFETY: by contract.
         unsafe { run.move_out(cursor, count, self) };
     }

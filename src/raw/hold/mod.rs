@@ -2,14 +2,15 @@
 
 pub(in crate::raw) mod adopt;
 pub(in crate::raw) mod item_ref;
+pub(in crate::raw) mod position;
 pub(in crate::raw) mod removal;
 
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::row::Row;
-use crate::raw::shard::block::{Block, Filled, HeldSlot, MOST_RUNS, RUNS};
+use crate::raw::shard::block::{MOST_RUNS, RUNS};
 use crate::raw::shard::cursor::Cursor;
 use crate::raw::shard::front::Front;
-use crate::raw::shard::run::Run;
+use crate::raw::shard::run::{Block, Filled, HeldSlot, Home, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::SMALL;
 use std::mem::{self, size_of};
@@ -36,7 +37,7 @@ pub(in crate::raw) struct Hold<T> {
     next: *const HeldSlot<T>,
     end: *const HeldSlot<T>,
     /// The items of the last block from `start` on came from `home`, and belong to `run`.
-    home: *const Front<T>,
+    home: Home,
     run: u32,
     start: u32,
     /// Held items that were not taken out.
@@ -46,7 +47,7 @@ pub(in crate::raw) struct Hold<T> {
     /// Slots whose item was removed: see `removal.rs`.
     gaps: usize,
     /// The block in which an item was found by its address last.
-    pub(in crate::raw) found: usize,
+    found: usize,
     /// While items are taken out: the slot of the oldest one, and the number of items left in its block.
     oldest: *const HeldSlot<T>,
     oldest_left: usize,
@@ -107,14 +108,6 @@ pub(in crate::raw) fn fitting<T>(bytes: usize) -> usize {
     (bytes / size_of::<HeldSlot<T>>()).max(1)
 }
 
-/// The position of a held item: the index of its block, and its index there. Items have ascending positions, in the order
-/// in which they were taken; a position *behind* an item is that of the next one, or the end of the block.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct HeldPosition {
-    pub(in crate::raw) part: usize,
-    pub(in crate::raw) index: usize,
-}
-
 impl<T> Hold<T> {
     pub(in crate::raw) fn new() -> Self {
         Self {
@@ -153,13 +146,13 @@ impl<T> Hold<T> {
 
     /// Room for one item from `home`, if there is any.
     #[inline(always)] // the pop of a transaction
-    pub(in crate::raw) fn room(&mut self, home: &Front<T>) -> Option<Room<'_, T>> {
+    pub(in crate::raw) fn room(&mut self, home: Home) -> Option<Room<'_, T>> {
         self.has_room(home).then_some(Room(self))
     }
 
     #[inline]
-    fn has_room(&self, home: &Front<T>) -> bool {
-        self.next != self.end && ptr::eq(self.home, home)
+    fn has_room(&self, home: Home) -> bool {
+        self.next != self.end && self.home == home
     }
 
     /// Whether the items are committed, and still have to be taken out.
@@ -168,9 +161,8 @@ impl<T> Hold<T> {
     }
 
     /// The front from which the last accepted item came.
-    pub(in crate::raw) fn home<'a>(&self) -> &'a Front<T> {
-        // SAFETY: a home is part of a shard, which the handle keeps alive.
-        unsafe { self.home.as_ref() }.expect("the hold has accepted no item")
+    pub(in crate::raw) fn home(&self) -> Home {
+        self.home
     }
 
     /// The slot of the last accepted item.
@@ -179,80 +171,6 @@ impl<T> Hold<T> {
         debug_assert!(self.len > 0);
         // SAFETY: the slot before the first vacant one is filled: an item was just accepted.
         unsafe { &*self.next.sub(1) }
-    }
-
-    /// The position of the next item, or the end of the block before it.
-    pub(in crate::raw) fn end(&self) -> HeldPosition {
-        let part = self.parts.len().saturating_sub(1);
-        HeldPosition {
-            part,
-            index: self.filled(part),
-        }
-    }
-
-    /// Returns the slot at `position`, if any, and advances `position`.
-    pub(in crate::raw) fn step(&self, position: &mut HeldPosition) -> Option<&HeldSlot<T>> {
-        while position.index == self.filled(position.part) {
-            if position.part + 1 >= self.parts.len() {
-                return None;
-            }
-            position.part += 1;
-            position.index = 0;
-        }
-        // SAFETY: the hold owns the block; the index was just checked.
-        let held = unsafe { Row::get(self.parts[position.part].block, position.index) };
-        position.index += 1;
-        Some(held)
-    }
-
-    /// The slot before `position`, which was filled.
-    pub(in crate::raw) fn place_before(&self, position: HeldPosition) -> &HeldSlot<T> {
-        let index = position.index - 1;
-        assert!(
-            index < self.filled(position.part),
-            "the position is outside of this hold"
-        );
-        // SAFETY: the hold owns the block; the index was just checked.
-        unsafe { Row::get(self.parts[position.part].block, index) }
-    }
-
-    /// The filled slots from `position` on, block by block: the first one of each block, and their number.
-    pub(in crate::raw) fn places_from(
-        &self,
-        position: HeldPosition,
-    ) -> impl Iterator<Item = (*const HeldSlot<T>, usize)> + '_ {
-        (position.part..self.parts.len()).map(move |part| {
-            let first = if part == position.part {
-                position.index
-            } else {
-                0
-            };
-            // SAFETY: the hold owns the block; `first` is within it.
-            let slot = unsafe { Row::element(self.parts[part].block, first) };
-            (slot.cast_const(), self.filled(part) - first)
-        })
-    }
-
-    /// The block with this index, if there is one, and the number of items put into it.
-    pub(in crate::raw) fn block(&self, part: usize) -> Option<(Filled<T>, usize)> {
-        let HoldBlock { block, .. } = self.parts.get(part)?;
-        Some((*block, self.filled(part)))
-    }
-
-    /// The number of blocks.
-    pub(in crate::raw) fn block_count(&self) -> usize {
-        self.parts.len()
-    }
-
-    /// Counts an item that was removed.
-    pub(in crate::raw) fn count_gap(&mut self) {
-        self.len -= 1;
-        self.gaps += 1;
-        self.scattered = true;
-        if self.len == 0 {
-            self.gaps = 0;
-            self.clear();
-        }
     }
 
     /// Makes the remaining items ready to be taken out.
@@ -391,12 +309,13 @@ impl<T> Hold<T> {
             Some(last) if !self.scattered && self.len > 0 => {
                 // SAFETY: the hold owns the block, whose items are those of this run.
                 let run = unsafe { Block::complete_run(last.block, self.run, self.len) };
-                let home = self.home();
+                let home = self.home;
                 self.parts.clear();
                 self.forget_blocks();
                 self.len = 0;
-                // SAFETY: the block is complete, and the hold no longer uses it.
-                unsafe { home.link(run, run) };
+                // SAFETY: the block is complete, and the hold no longer uses it. A home is part of a shard, which the
+                // handle keeps alive.
+                unsafe { Front::at(home).link(run, run) };
             }
             _ => self.give_back_scattered(),
         }
@@ -422,7 +341,7 @@ impl<T> Hold<T> {
         self.forget_blocks();
         self.len = 0;
         // SAFETY: the blocks are complete, and the hold no longer uses them.
-        unsafe { Run::link_all(homes) };
+        unsafe { Front::link_all(homes) };
     }
 
     /// Removes the gaps from the runs.
@@ -458,7 +377,7 @@ impl<T> Hold<T> {
 
     /// Finds a run for items from `home` in the last block, or in a new one.
     #[cold]
-    fn make_room(&mut self, home: &Front<T>) {
+    fn make_room(&mut self, home: Home) {
         self.end_stretch();
         let last = self.parts.last().filter(|_| self.next != self.end);
         // SAFETY: the hold owns its blocks.
@@ -469,7 +388,7 @@ impl<T> Hold<T> {
     }
 
     /// Adds a block, and returns the run of `home` in it.
-    fn add_block(&mut self, home: &Front<T>) -> u32 {
+    fn add_block(&mut self, home: Home) -> u32 {
         let index = self.index();
         if let Some(last) = self.parts.last_mut() {
             last.filled = index as usize;
@@ -515,7 +434,7 @@ impl<T> Hold<T> {
 
     /// Adds the first block, in which `count` items from `home` are, in its first run.
     #[inline]
-    pub(in crate::raw) fn add_filled(&mut self, part: HoldBlock<T>, count: usize, home: &Front<T>) {
+    pub(in crate::raw) fn add_filled(&mut self, part: HoldBlock<T>, count: usize, home: Home) {
         debug_assert!(self.parts.is_empty() && count <= part.capacity);
         self.fill_next(part);
         // SAFETY: within the block.
@@ -545,7 +464,7 @@ impl<T> Hold<T> {
 
 impl<T> Sink<T> for Hold<T> {
     #[inline]
-    fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, home: Home) -> usize {
         if !self.has_room(home) {
             self.make_room(home);
         }
@@ -596,7 +515,7 @@ mod tests {
         let mut hold = Hold::new();
         let blocks = |hold: &mut Hold<_>| {
             while hold.parts.len() <= KEPT_PARTS {
-                hold.reserve(1, &front);
+                hold.reserve(1, front.home());
                 // SAFETY: there is room.
                 unsafe { hold.accept([0; 1000], DeliveryMeta::first(0)) };
             }

@@ -7,7 +7,6 @@
 
 use crate::raw::memory::reclaim::{self, Pin};
 use crate::raw::memory::segment::Segment;
-use crate::raw::memory::times::{TimeRow, Times};
 use crate::sync::{weak, AtomicPtr, AtomicU64, Ordering, UnsafeCell, SMALL};
 use std::mem::size_of;
 use std::ptr;
@@ -21,16 +20,11 @@ struct SegmentEntry {
     stamp: AtomicU64,
 }
 
-/// The addresses of the times of a page's segments.
-type TimeEntries = [AtomicPtr<TimeRow>; PAGE];
-
 /// The entries of [`PAGE`] consecutive segment numbers.
 pub(in crate::raw) struct DirectoryPage {
     /// Never changes. In a cell, so that the models see who reads it.
     first: UnsafeCell<u64>,
     entries: [SegmentEntry; PAGE],
-    /// Allocated separately, so that queues without times save the memory.
-    times: Option<Box<TimeEntries>>,
     next: AtomicPtr<DirectoryPage>,
     /// The previous page. Only the producer reads it, and only to take back pages that it has
     /// appended since its last publication.
@@ -38,18 +32,15 @@ pub(in crate::raw) struct DirectoryPage {
 }
 
 impl DirectoryPage {
-    /// Appends a page for the numbers from `first` on after `last`; with entries for times if `timed`.
+    /// Appends a page for the numbers from `first` on after `last`.
     pub(in crate::raw) fn append(
         directory: &Directory,
         last: *mut DirectoryPage,
         first: u64,
-        timed: bool,
     ) -> *mut DirectoryPage {
-        let vacant = || std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
         let page = Box::into_raw(Box::new(DirectoryPage {
             first: UnsafeCell::new(first),
             entries: std::array::from_fn(|_| SegmentEntry::vacant()),
-            times: timed.then(|| Box::new(vacant())),
             next: AtomicPtr::new(ptr::null_mut()),
             previous: last,
         }));
@@ -112,22 +103,6 @@ impl DirectoryPage {
         entry.stamp.store(stamp, Ordering::Relaxed);
     }
 
-    /// Writes the entry of the times of segment `number`, which is on this page.
-    pub(in crate::raw) fn enter_times(&self, number: u64, times: Times) {
-        if let Some(entries) = &self.times {
-            // ORDERING: Relaxed; the Release of the shard's tail publishes it.
-            entries[self.index(number)].store(times.into_raw(), Ordering::Relaxed);
-        }
-    }
-
-    /// The times of segment `number`, which is on this page.
-    fn times(&self, number: u64) -> Option<Times> {
-        let entries = self.times.as_ref()?;
-        // ORDERING: Relaxed; as in `Directory::find`.
-        let row = entries[self.index(number)].load(Ordering::Relaxed);
-        Some(Times::from_raw(row))
-    }
-
     /// The stamp of segment `number`, which is on this page.
     fn stamp(&self, number: u64) -> u64 {
         // ORDERING: Relaxed; as in `Directory::find`.
@@ -143,9 +118,14 @@ impl DirectoryPage {
         (number - self.first()) as usize
     }
 
-    /// The size of the page in bytes.
-    fn bytes(&self) -> usize {
-        size_of::<DirectoryPage>() + self.times.as_ref().map_or(0, |_| size_of::<TimeEntries>())
+    /// Frees a page once all present pins are dropped.
+    ///
+    /// # Safety
+    ///
+    /// Neither later pins nor the producer reach the page.
+    unsafe fn retire(page: *mut Self, pin: &Pin) {
+        // SAFETY: by contract; made by `Box::into_raw`.
+        unsafe { pin.retire(size_of::<Self>(), move || drop(Box::from_raw(page))) };
     }
 
     /// One more than the last number on this page.
@@ -208,13 +188,6 @@ impl Directory {
         Some([opened, page.stamp(next)])
     }
 
-    /// Finds the times of segment `number`, like [`Directory::find`].
-    ///
-    /// The row stays alive during the pin if the caller has loaded the head under it.
-    pub(in crate::raw) fn find_times(&self, number: u64, pin: &Pin) -> Option<Times> {
-        self.page(number, pin)?.times(number)
-    }
-
     /// The page of segment `number`; `None` if the front has moved past it.
     fn page<'p>(&self, number: u64, pin: &'p Pin) -> Option<&'p DirectoryPage> {
         // ORDERING: Acquire; pairs with `directory.advance`: another consumer, which has seen a later
@@ -252,7 +225,7 @@ impl Directory {
             .compare_exchange(at, next, release, Ordering::Relaxed);
         if advanced.is_ok() {
             // SAFETY: the front never returns to the page, and the producer is beyond it.
-            unsafe { pin.retire(page.bytes(), move || drop(Box::from_raw(at))) };
+            unsafe { DirectoryPage::retire(at, pin) };
         }
         next
     }
@@ -273,7 +246,7 @@ impl Directory {
             // ORDERING: Relaxed; written by producers.
             at = page.next.load(Ordering::Relaxed);
             // SAFETY: unreachable for later pins.
-            unsafe { pin.retire(page.bytes(), move || drop(Box::from_raw(this))) };
+            unsafe { DirectoryPage::retire(this, &pin) };
         }
     }
 

@@ -9,7 +9,7 @@ use std::slice;
 ///
 /// Rows are shared between threads by address; nothing here takes `&mut` to a whole row.
 #[repr(C)]
-pub(in crate::raw) struct Row<H, E, X = ()> {
+pub(in crate::raw) struct Row<H, E, X> {
     header: H,
     len: u32,
     extras: u32,
@@ -18,24 +18,13 @@ pub(in crate::raw) struct Row<H, E, X = ()> {
     aligned: [X; 0],
 }
 
-impl<H, E> Row<H, E> {
-    /// Allocates a row of `len` elements without extras.
-    ///
-    /// # Panics
-    ///
-    /// As [`Row::with_extras`].
-    pub(in crate::raw) fn new(header: H, len: usize, element: impl FnMut() -> E) -> NonNull<Self> {
-        Self::with_extras(header, len, element, 0, || ())
-    }
-}
-
 impl<H, E, X> Row<H, E, X> {
     /// Allocates a row of `len` elements and `extras` extras.
     ///
     /// # Panics
     ///
     /// When the row would be larger than the address space, or has more than 2³² elements.
-    pub(in crate::raw) fn with_extras(
+    pub(in crate::raw) fn new(
         header: H,
         len: usize,
         mut element: impl FnMut() -> E,
@@ -87,7 +76,7 @@ impl<H, E, X> Row<H, E, X> {
     /// The row is not freed while `'a` lasts, and `index` is less than its length.
     #[inline]
     pub(in crate::raw) unsafe fn get<'a>(row: NonNull<Self>, index: usize) -> &'a E {
-        // SAFETY: in bounds and initialised since `with_extras`.
+        // SAFETY: in bounds and initialised since `new`.
         unsafe { &*Self::element(row, index) }
     }
 
@@ -120,7 +109,7 @@ impl<H, E, X> Row<H, E, X> {
     ///
     /// # Safety
     ///
-    /// The row came from [`Row::with_extras`] and is not used any more.
+    /// The row came from [`Row::new`] and is not used any more.
     pub(in crate::raw) unsafe fn free(row: NonNull<Self>) {
         // SAFETY: the caller has exclusive access, and the layout follows from the numbers.
         unsafe {

@@ -1,9 +1,17 @@
 //! Segments: the slots of consecutive positions of one shard.
+//!
+//! In a queue that keeps times, a segment has a row of them behind its slots: when each item was pushed. Only the layers
+//! above know the unit; 0 means not known. A producer records the time of an item before it publishes the item, which
+//! publishes the time too; a consumer that has claimed a position reads its time like its slot.
+//!
+//! Others read the time of a head that they do not claim: they are pinned before they read the head, and find the segment
+//! in the directory. For them such a segment is retired, not freed at once. Meanwhile it may be emptied and reused: then they
+//! read the time of a later item.
 
 use crate::raw::memory::entry::{DeliveryMeta, Entry};
+use crate::raw::memory::reclaim;
 use crate::raw::memory::row::Row;
 use crate::raw::memory::slot::Slot;
-use crate::raw::memory::times::Times;
 use crate::sync::{start_before, weak, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr::NonNull;
@@ -19,14 +27,13 @@ pub(in crate::raw) const FIRST_STAMP: u64 = start_before(1 << (u64::BITS - MAX_I
 ///
 /// A segment is alive while one of its positions is not finished: unclaimed, or claimed and not yet
 /// moved out. Whoever finishes the last one has exclusive access.
-pub(in crate::raw) struct Segment<T>(NonNull<Row<Header, Slot<T>>>);
+pub(in crate::raw) struct Segment<T>(NonNull<Row<Header, Slot<T>, AtomicU64>>);
 
 /// The header of a segment, aligned so that no item of 16 bytes crosses a cache line.
 #[repr(align(16))]
 struct Header {
     /// The number of finished positions.
     finished: AtomicU64,
-    times: Times,
 }
 
 impl<T> Clone for Segment<T> {
@@ -59,13 +66,14 @@ impl<T> Segment<T> {
         len
     }
 
-    /// Allocates a segment, with a row of times if its items are `timed`.
+    /// Allocates a segment, with times if its items are `timed`.
     pub(in crate::raw) fn new(timed: bool) -> Self {
         let header = Header {
             finished: AtomicU64::new(0),
-            times: Times::new(timed, Self::LEN),
         };
-        Self(Row::new(header, Self::LEN, Slot::vacant))
+        let extras = if timed { Self::LEN } else { 0 };
+        let unknown = || AtomicU64::new(0);
+        Self(Row::new(header, Self::LEN, Slot::vacant, extras, unknown))
     }
 
     pub(in crate::raw) fn into_raw(self) -> *mut () {
@@ -99,14 +107,39 @@ impl<T> Segment<T> {
         unsafe { slice::from_raw_parts(Row::element(self.0, offset), Self::LEN - offset) }
     }
 
-    /// The times of the items.
+    /// The time of the item at `position`; `None` if none are kept.
     ///
     /// # Safety
     ///
     /// The segment is alive.
-    pub(in crate::raw) unsafe fn times(self) -> Times {
+    unsafe fn time<'a>(self, position: u64) -> Option<&'a AtomicU64> {
         // SAFETY: alive by contract.
-        unsafe { Row::header(self.0) }.times
+        unsafe { Row::extras(self.0) }.get(offset::<T>(position))
+    }
+
+    /// Records the time of the item that is stored at `position`.
+    ///
+    /// # Safety
+    ///
+    /// The segment is alive.
+    pub(in crate::raw) unsafe fn set_since(self, position: u64, since: u64) {
+        // SAFETY: by contract.
+        if let Some(time) = unsafe { self.time(position) } {
+            // ORDERING: Relaxed; the publication of the item publishes it.
+            time.store(since, Ordering::Relaxed);
+        }
+    }
+
+    /// When the item at `position` was pushed.
+    ///
+    /// # Safety
+    ///
+    /// The segment is alive.
+    pub(in crate::raw) unsafe fn since(self, position: u64) -> u64 {
+        // SAFETY: by contract.
+        let time = unsafe { self.time(position) };
+        // ORDERING: Relaxed; the caller has seen that the item was published.
+        time.map_or(0, |time| time.load(Ordering::Relaxed))
     }
 
     /// Moves out the items of `count` positions from `first` on.
@@ -129,12 +162,11 @@ impl<T> Segment<T> {
     ///
     /// The position is in the segment, filled, and owned by the caller, which takes it once.
     pub(in crate::raw) unsafe fn take_one(self, position: u64) -> Entry<T> {
-        // SAFETY: by contract; the times are alive as long as the segment.
+        // SAFETY: by contract.
         unsafe {
-            let since = self.times().get(offset::<T>(position));
             Entry {
                 item: self.slot(position).take(),
-                delivery: DeliveryMeta::first(since),
+                delivery: DeliveryMeta::first(self.since(position)),
             }
         }
     }
@@ -166,31 +198,37 @@ impl<T> Segment<T> {
         finished.store(0, Ordering::Relaxed);
     }
 
-    /// Frees the segment and its times.
+    /// Frees the segment.
     ///
     /// # Safety
     ///
-    /// The caller has exclusive access, and the slots are vacant. Nobody can reach its times.
+    /// The caller has exclusive access, the slots are vacant, and nobody can reach the times.
     pub(in crate::raw) unsafe fn free(self) {
         // SAFETY: by contract.
-        unsafe {
-            self.times().free();
-            Row::free(self.0);
-        }
+        unsafe { Row::free(self.0) };
     }
 
-    /// Frees a segment that was shared.
+    /// Frees a segment that was shared; later, if others may read its times.
     ///
     /// # Safety
     ///
     /// The caller has exclusive access, and the slots are vacant. No unclaimed position is in it.
     pub(in crate::raw) unsafe fn retire(self) {
-        // SAFETY: by contract.
+        // SAFETY: by contract. Later pins do not reach it: they find the segment of an unclaimed position. The slots are
+        // vacant, so no user code runs.
         unsafe {
-            self.times().retire();
-            Row::free(self.0);
+            if Row::extras(self.0).is_empty() {
+                self.free();
+            } else {
+                reclaim::pin().retire(Row::bytes(self.0), move || self.free());
+            }
         }
     }
+}
+
+/// The time, if it is known.
+pub(in crate::raw) fn known(since: u64) -> Option<u64> {
+    (since != 0).then_some(since)
 }
 
 /// The number of the segment with `position` in its shard.

@@ -1,7 +1,7 @@
 //! Adopted blocks.
 
 use super::*;
-use crate::raw::hold::HeldPosition;
+use crate::raw::hold::position::HeldPosition;
 
 /// A hold with a spare block and no other one, which may adopt.
 fn adopter() -> Hold<u32> {

@@ -1,18 +1,18 @@
 //! The set of attached shards: additions against removals.
 
 use super::*;
-use crate::raw::shard::attached::AttachedSet;
+use crate::raw::memory::number_set::NumberSet;
 use crate::sync::model::model_of;
 use crate::sync::{AtomicBool, Ordering};
 
-fn set(shards: impl IntoIterator<Item = usize>) -> Arc<AttachedSet> {
-    let set = AttachedSet::new();
+fn set(shards: impl IntoIterator<Item = usize>) -> Arc<NumberSet> {
+    let set = NumberSet::new();
     shards.into_iter().for_each(|shard| set.add(shard));
     Arc::new(set)
 }
 
 /// Adds a shard in another thread, which finds it then.
-fn adding(set: &Arc<AttachedSet>, shard: usize) -> thread::JoinHandle<()> {
+fn adding(set: &Arc<NumberSet>, shard: usize) -> thread::JoinHandle<()> {
     let set = Arc::clone(set);
     thread::spawn(move || {
         set.add(shard);
@@ -62,7 +62,7 @@ fn who_finds_a_shard_removed_sees_what_came_before() {
     });
 }
 
-fn adding_only(set: &Arc<AttachedSet>, shard: usize) -> thread::JoinHandle<()> {
+fn adding_only(set: &Arc<NumberSet>, shard: usize) -> thread::JoinHandle<()> {
     let set = Arc::clone(set);
     thread::spawn(move || set.add(shard))
 }

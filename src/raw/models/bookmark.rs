@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::raw::handle::bookmark::ShardVisit;
-use crate::raw::registry::consumer::ShardCursor;
 use crate::sync::model::large_model;
 
 /// Shards with these items in the first of them, its producer, and an endpoint without a shard.
@@ -22,13 +21,13 @@ fn first_visit(endpoint: &mut Endpoint<u32>) -> ShardVisit<'_, u32> {
 
 /// Pops an item of the first shard, if there is one.
 fn pop(shards: &Shards<u32>) -> Option<u32> {
-    pop_by(&mut ShardCursor::at(shards, 1), shards)
+    pop_by(&mut shards.cursor(1))
 }
 
-fn pop_by(cursor: &mut ShardCursor<u32>, shards: &Shards<u32>) -> Option<u32> {
+fn pop_by(cursor: &mut Cursor<u32>) -> Option<u32> {
     let mut item = None;
-    cursor.take_retrying(shards, &mut item, 1);
-    cursor.leave();
+    cursor.take_retrying(&mut item, 1);
+    cursor.flush();
     item
 }
 
@@ -62,14 +61,11 @@ fn a_pop_finds_the_item_that_is_not_looked_at() {
 fn nothing_overtakes_what_was_looked_at() {
     model(|| {
         let (shards, [mut pusher, mut visitor]) = pushed(&[1]);
-        let mut cursor = ShardCursor::at(&shards, 1);
-        cursor.enter(&shards); // the segment of both items
+        let mut cursor = shards.cursor(1);
+        cursor.enter(); // the segment of both items
         let mut visit = first_visit(&mut visitor);
-        cursor.enter(&shards); // the present head
-        let popper = thread::spawn({
-            let shards = Arc::clone(&shards);
-            move || pop_by(&mut cursor, &shards)
-        });
+        cursor.enter(); // the present head
+        let popper = thread::spawn(move || pop_by(&mut cursor));
         assert_eq!(visit.end(), 1);
         drop(visit);
         pusher.push(2);

@@ -25,8 +25,7 @@ fn warm_popper(shards: &Arc<Shards<u32>>, item: u32) -> Endpoint<u32> {
     endpoint
 }
 
-/// An endpoint with a third shard. It makes a pop without a handle compare the injector with the shard
-/// of the first endpoint first, so that it visits the shards in order.
+/// An endpoint with a third shard.
 fn idle_third(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     let mut endpoint = Endpoint::new(Arc::clone(shards));
     endpoint.push(300);

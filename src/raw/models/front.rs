@@ -3,6 +3,7 @@
 use super::*;
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::shard::front::Front;
+use crate::raw::shard::run::Home;
 use crate::raw::shard::sink::Sink;
 use crate::sync::{AtomicBool, Ordering};
 
@@ -209,7 +210,7 @@ fn who_sees_that_something_came_back_finds_it() {
 struct Noted(Arc<AtomicBool>);
 
 impl Sink<u32> for Noted {
-    fn reserve(&mut self, _wanted: usize, _home: &Front<u32>) -> usize {
+    fn reserve(&mut self, _wanted: usize, _home: Home) -> usize {
         // ORDERING: Relaxed; published by the increment of `emptied`, which follows.
         self.0.store(true, Ordering::Relaxed);
         1

@@ -1,6 +1,6 @@
 //! Loom models of the protocols.
 //!
-//! `cfg(loom)` shrinks segments, pages, nodes and blocks to two slots. `docs/orderings.md` lists the model that
+//! `cfg(loom)` shrinks segments, pages and blocks to two slots. `docs/orderings.md` lists the model that
 //! fails without each ordering; `.ci/weaken` checks it.
 
 mod acquire;
@@ -13,7 +13,6 @@ mod empty;
 mod front;
 mod idle;
 mod inbox;
-mod injector;
 mod joint;
 mod record_pool;
 mod retire;
@@ -25,8 +24,7 @@ use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::Hold;
 use crate::raw::registry::shards::Shards;
 use crate::raw::shard::cursor::{Cursor, Take};
-use crate::raw::shard::producer::Producer;
-use crate::raw::shard::Shard;
+use crate::raw::shard::{Producer, Shard};
 use crate::raw::testing::UNBORROWED;
 use crate::sync::model::model;
 use crate::sync::AtomicU64;
@@ -82,20 +80,18 @@ impl Drop for Pusher {
 struct Popper {
     shard: Arc<Shard<u32>>,
     cursor: Cursor<u32>,
-    stickiness: u32,
 }
 
 impl Popper {
     fn new(shard: &Arc<Shard<u32>>) -> Self {
-        Self::sticky(shard, u32::MAX)
+        Self::of(shard, false, u32::MAX)
     }
 
-    /// Enters a segment for so many items.
-    fn sticky(shard: &Arc<Shard<u32>>, stickiness: u32) -> Self {
+    /// Enters a segment for so many items, which have times if they are `timed`.
+    fn of(shard: &Arc<Shard<u32>>, timed: bool, stickiness: u32) -> Self {
         Self {
             shard: Arc::clone(shard),
-            cursor: Cursor::new(shard),
-            stickiness,
+            cursor: Cursor::new(shard, timed, stickiness),
         }
     }
 
@@ -103,10 +99,10 @@ impl Popper {
     fn pop(&mut self) -> Option<u32> {
         let mut item = None;
         loop {
-            match self.cursor.take(&mut item, 1) {
+            match self.cursor.take_pushed(&mut item, 1) {
                 Take::Got(_) => return item,
                 Take::Empty => return None,
-                Take::Spent => self.cursor.enter(self.stickiness),
+                Take::Spent => self.cursor.enter(),
                 Take::Lost => {}
                 Take::Returned => match self.shard.front().take(&mut item, 1) {
                     0 if self.shard.front().is_detached() => return None,
@@ -124,8 +120,8 @@ impl Popper {
 
     /// Holds up to `most` items from the head on.
     fn hold(&mut self, hold: &mut Hold<u32>, most: usize) {
-        while let Take::Spent = self.cursor.take(hold, most) {
-            self.cursor.enter(self.stickiness);
+        while let Take::Spent = self.cursor.take_pushed(hold, most) {
+            self.cursor.enter();
         }
     }
 }

@@ -32,7 +32,7 @@ fn who_counts_a_record_finds_it() {
         let pool = Arc::new(RecordPool::<Counted>::new(0));
         let other = thread::spawn({
             let pool = Arc::clone(&pool);
-            move || pool.acquire()
+            move || pool.acquire_for_use()
         });
         assert!(pool.iter().all(|record| record.0.get() == 0));
         assert!(pool.in_use().all(|record| record.0.get() == 0));

@@ -35,9 +35,9 @@ fn two_claimants_that_compare_shards_after_each_item_share_the_items() {
 fn share_the_items(stickiness: u32) {
     model(move || {
         let (shard, pusher) = filled([1, 2, 3]);
-        let mut popper = Popper::sticky(&shard, stickiness);
+        let mut popper = Popper::of(&shard, false, stickiness);
         let other = thread::spawn({
-            let mut popper = Popper::sticky(&shard, stickiness);
+            let mut popper = Popper::of(&shard, false, stickiness);
             move || popper.drain()
         });
         let mine = popper.drain();

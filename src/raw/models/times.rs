@@ -1,16 +1,16 @@
 //! Times of items, against pops and against queries for the oldest item.
 
 use super::*;
-use crate::raw::injector::Injector;
 use crate::raw::memory::entry::DeliveryMeta;
-use crate::raw::shard::front::Front;
+use crate::raw::registry::shards::COMMON;
+use crate::raw::shard::run::Home;
 use crate::raw::shard::sink::Sink;
 
 /// A sink that checks that each item has its own time.
 struct Checked(Vec<u32>);
 
 impl Sink<u32> for Checked {
-    fn reserve(&mut self, _wanted: usize, _home: &Front<u32>) -> usize {
+    fn reserve(&mut self, _wanted: usize, _home: Home) -> usize {
         1
     }
 
@@ -44,12 +44,17 @@ fn push_at(pusher: &mut Pusher, item: u32) {
     pusher.push(item);
 }
 
+/// A consumer of items with times.
+fn popper_of(shard: &Arc<Shard<u32>>) -> Popper {
+    Popper::of(shard, true, u32::MAX)
+}
+
 /// Takes up to `most` items.
 fn pop_up_to(popper: &mut Popper, most: usize) -> Vec<u32> {
     let mut items = Checked(Vec::new());
     while items.0.len() < most {
-        match popper.cursor.take_timed(&mut items, 1, Front::is_clear) {
-            Take::Spent => popper.cursor.enter(u32::MAX),
+        match popper.cursor.take_pushed(&mut items, 1) {
+            Take::Spent => popper.cursor.enter(),
             Take::Empty => break,
             _ => {}
         }
@@ -67,7 +72,7 @@ fn a_popped_item_has_the_time_of_its_push() {
     model(|| {
         let (shard, mut pusher) = timed([1]);
         let producer = thread::spawn(move || (2..5).for_each(|item| push_at(&mut pusher, item)));
-        let mut popper = Popper::new(&shard);
+        let mut popper = popper_of(&shard);
         let mut items = drain(&mut popper);
         producer.join().unwrap();
         items.extend(drain(&mut popper));
@@ -79,10 +84,10 @@ fn a_popped_item_has_the_time_of_its_push() {
 fn two_claimants_find_times_of_a_page_that_is_retired() {
     model(|| {
         let (shard, pusher) = timed(1..6);
-        let mut popper = Popper::new(&shard);
+        let mut popper = popper_of(&shard);
         assert_eq!(pop_up_to(&mut popper, 3), [1, 2, 3]);
         let late = thread::spawn({
-            let mut popper = Popper::new(&shard);
+            let mut popper = popper_of(&shard);
             move || pop_up_to(&mut popper, 1)
         });
         let mine = drain(&mut popper);
@@ -97,7 +102,7 @@ fn the_oldest_is_an_item_that_was_there() {
     model(|| {
         let (shard, mut pusher) = timed(1..4);
         let popper = thread::spawn({
-            let mut popper = Popper::new(&shard);
+            let mut popper = popper_of(&shard);
             move || drain(&mut popper)
         });
         let first = shard.oldest();
@@ -114,11 +119,11 @@ fn the_oldest_is_an_item_that_was_there() {
 fn the_oldest_is_looked_for_in_a_run_that_is_used_up() {
     model(|| {
         let (shard, pusher) = timed([1, 2]);
-        let mut popper = Popper::new(&shard);
+        let mut popper = popper_of(&shard);
         let mut hold = Hold::new();
         while hold.len() < 2 {
-            if let Take::Spent = popper.cursor.take_timed(&mut hold, 2, Front::is_clear) {
-                popper.cursor.enter(u32::MAX);
+            if let Take::Spent = popper.cursor.take_pushed(&mut hold, 2) {
+                popper.cursor.enter();
             }
         }
         let aborter = thread::spawn({
@@ -141,23 +146,23 @@ fn the_oldest_is_looked_for_in_a_run_that_is_used_up() {
 #[test]
 fn an_item_of_the_common_shard_has_the_time_of_its_push() {
     model(|| {
-        let shared = Arc::new((Injector::new(true), AtomicU64::new(0)));
-        let push = |(injector, stamps): &(Injector<u32>, AtomicU64), item| {
-            assert_eq!(injector.push(item, time_of(item), stamps, || true), Ok(()));
+        let shards = Arc::new(Shards::new(true));
+        let push = |shards: &Shards<u32>, item| {
+            assert_eq!(shards.push(item, time_of(item), || true), Ok(()));
         };
-        push(&shared, 1);
+        push(&shards, 1);
         let producer = thread::spawn({
-            let shared = Arc::clone(&shared);
-            move || push(&shared, 2)
+            let shards = Arc::clone(&shards);
+            move || push(&shards, 2)
         });
-        push(&shared, 3);
-        let injector = &shared.0;
-        assert_eq!(injector.oldest(), Some(time_of(1)));
-        let mut items = Checked(Vec::new());
-        while injector.take(injector.entered(), &mut items, 1, Front::is_clear) != Take::Empty {}
+        push(&shards, 3);
+        assert_eq!(shards.oldest(), Some(time_of(1)));
+        let (mut items, mut cursor) = (Checked(Vec::new()), shards.cursor(COMMON));
+        while cursor.take_retrying(&mut items, 1).is_some() {}
         producer.join().unwrap();
-        while injector.take(injector.entered(), &mut items, 1, Front::is_clear) != Take::Empty {}
+        while cursor.take_retrying(&mut items, 1).is_some() {}
+        cursor.flush();
         assert_eq!(sorted(items.0), [1, 2, 3]);
-        assert_eq!(injector.oldest(), None);
+        assert_eq!(shards.oldest(), None);
     });
 }

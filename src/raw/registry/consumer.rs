@@ -8,14 +8,15 @@
 //! answers Empty.
 
 use crate::raw::hold::{Hold, Room};
+use crate::raw::memory::drops::drop_all;
+use crate::raw::memory::number_set::NumberSet;
+use crate::raw::memory::reclaim;
 use crate::raw::registry::detach::Visits;
-use crate::raw::registry::shards::Shards;
+use crate::raw::registry::shards::{Shards, COMMON};
 use crate::raw::registry::strict::Collect;
 use crate::raw::shard::cursor::{Cursor, Take};
-use crate::raw::shard::front::Front;
 use crate::raw::shard::sink::Sink;
 use crate::sync::{planted, start};
-use crossbeam_utils::Backoff;
 
 /// One of `ROUND` aborts moves to the next shard with items; one of as many choices compares with it.
 const ROUND: u32 = 16;
@@ -32,8 +33,8 @@ const ALONE: u32 = 4;
 
 /// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
 pub(in crate::raw) struct Consumer<T> {
-    shard: ShardCursor<T>,
-    /// The number of `shard`, and its [`Shards::only_flag`].
+    cursor: Cursor<T>,
+    /// The number of the cursor's shard, and its [`Shards::only_flag`].
     number: usize,
     flag: u64,
     aborts: u32,
@@ -44,175 +45,15 @@ pub(in crate::raw) struct Consumer<T> {
     visits: Visits,
 }
 
-/// The shard that a consumer is on.
-pub(in crate::raw) enum ShardCursor<T> {
-    /// The injector, and the position of the node that was entered.
-    Injector(u64),
-    Shard(Cursor<T>),
-    /// A shard that stores the times of its items.
-    Timed(Cursor<T>),
-}
-
-impl<T> ShardCursor<T> {
-    pub(in crate::raw) fn at(shards: &Shards<T>, number: usize) -> Self {
-        match number.checked_sub(1) {
-            None => ShardCursor::Injector(shards.injector().entered()),
-            Some(number) => {
-                let cursor = Cursor::new(shards.records().get(number));
-                if shards.timed() {
-                    ShardCursor::Timed(cursor)
-                } else {
-                    ShardCursor::Shard(cursor)
-                }
-            }
-        }
-    }
-
-    /// Takes items from the returned runs of the shard, or from its head.
-    fn take<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> Take {
-        let take = self.take_pushed(shards, sink, most);
-        if take != Take::Returned {
-            return take;
-        }
-        let front = self.front(shards);
-        match front.take(sink, most) {
-            0 if front.is_detached() && !self.attach_if_ready() => {
-                self.leave();
-                Take::Empty
-            }
-            0 => self.take_behind(shards, sink, most),
-            count => Take::Got(count),
-        }
-    }
-
-    /// Takes items from the head after the runs were exhausted, or only bookmarks are left of them.
-    #[cold]
-    fn take_behind<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> Take {
-        match self.take_if(shards, sink, most, Front::is_passable) {
-            Take::Returned => Take::Lost,
-            take => take,
-        }
-    }
-
-    /// An estimate of the number of items from the last seen head on.
-    #[inline]
-    pub(in crate::raw) fn backlog(&self, shards: &Shards<T>) -> u64 {
-        match self {
-            ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.backlog(),
-            ShardCursor::Injector(_) => shards.injector().backlog(),
-        }
-    }
-
-    /// The same, even if the front is closed.
-    #[inline]
-    pub(in crate::raw) fn published(&self, shards: &Shards<T>) -> u64 {
-        match self {
-            ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.published(),
-            ShardCursor::Injector(_) => shards.injector().backlog(),
-        }
-    }
-
-    /// Attaches a detached shard if an item is in it.
-    pub(in crate::raw) fn attach_if_ready(&self) -> bool {
-        let (ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor)) = self else {
-            return false;
-        };
-        let shard = cursor.shard();
-        let ready = shard.backlog() > 0;
-        if ready {
-            shard.front().attach();
-        }
-        ready
-    }
-
-    /// Takes items from the head of the shard.
-    pub(in crate::raw) fn take_pushed<S: Sink<T>>(
-        &mut self,
-        shards: &Shards<T>,
-        sink: &mut S,
-        most: usize,
-    ) -> Take {
-        self.take_if(shards, sink, most, Front::is_clear)
-    }
-
-    /// Takes items from the head of the shard if its front is `passable`.
-    #[inline(always)] // the pop
-    pub(in crate::raw) fn take_if<S: Sink<T>>(
-        &mut self,
-        shards: &Shards<T>,
-        sink: &mut S,
-        most: usize,
-        passable: impl Fn(&Front<T>) -> bool,
-    ) -> Take {
-        match self {
-            ShardCursor::Shard(cursor) => cursor.take_if(sink, most, passable),
-            ShardCursor::Timed(cursor) => cursor.take_timed(sink, most, passable),
-            ShardCursor::Injector(node) => shards.injector().take(*node, sink, most, passable),
-        }
-    }
-
-    pub(in crate::raw) fn front<'s>(&self, shards: &'s Shards<T>) -> &'s Front<T> {
-        match self {
-            ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.shard().front(),
-            ShardCursor::Injector(_) => shards.injector().front(),
-        }
-    }
-
-    /// Retries until items were taken or none is visible.
-    pub(in crate::raw) fn take_retrying<S: Sink<T>>(
-        &mut self,
-        shards: &Shards<T>,
-        sink: &mut S,
-        most: usize,
-    ) -> Option<usize> {
-        let backoff = Backoff::new();
-        loop {
-            match self.take(shards, sink, most) {
-                Take::Got(count) => return Some(count),
-                Take::Empty => return None,
-                Take::Spent => self.enter(shards),
-                Take::Lost | Take::Returned => backoff.spin(),
-            }
-        }
-    }
-
-    /// Enters the segment at the head, until shards are compared.
-    pub(in crate::raw) fn enter(&mut self, shards: &Shards<T>) {
-        self.enter_for(shards, shards.stickiness());
-    }
-
-    /// Enters the segment at the head, for at most `most` positions. The injector's node is entered to its end.
-    fn enter_for(&mut self, shards: &Shards<T>, most: u32) {
-        match self {
-            ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.enter(most),
-            ShardCursor::Injector(node) => *node = shards.injector().entered(),
-        }
-    }
-
-    /// Ends the stay there: the next take decides anew.
-    fn stop(&mut self) {
-        if let ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) = self {
-            cursor.stop();
-        }
-    }
-
-    #[inline]
-    pub(in crate::raw) fn leave(&mut self) {
-        if let ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) = self {
-            cursor.flush();
-        }
-    }
-}
-
 impl<T> Consumer<T> {
     /// `seed` should differ between concurrent consumers.
-    pub(in crate::raw) fn new(seed: usize) -> Self {
+    pub(in crate::raw) fn new(shards: &Shards<T>, seed: usize) -> Self {
         #[allow(clippy::cast_possible_truncation)] // any bits will do
         let random = (seed as u32).wrapping_mul(0x9E37_79B9) | 1;
         Self {
-            shard: ShardCursor::Injector(0),
-            number: 0,
-            flag: Shards::<T>::only_flag(0),
+            cursor: shards.cursor(COMMON),
+            number: COMMON,
+            flag: NumberSet::only_flag(COMMON),
             aborts: ROUNDS,
             turns: false,
             choices: ROUNDS,
@@ -223,17 +64,14 @@ impl<T> Consumer<T> {
 
     /// An estimate of the number of items in the current shard.
     #[inline]
-    pub(in crate::raw) fn backlog(&self, shards: &Shards<T>) -> u64 {
-        self.shard.backlog(shards)
+    pub(in crate::raw) fn backlog(&self) -> u64 {
+        self.cursor.backlog()
     }
 
     /// Whether certainly no item is visible in any attached shard, one after the other.
     #[inline(always)] // the wait of a task
     pub(in crate::raw) fn looks_empty(&self, shards: &Shards<T>) -> bool {
-        match &self.shard {
-            ShardCursor::Shard(cursor) if shards.is_only(self.flag) && cursor.looks_empty() => true,
-            _ => shards.look_empty(),
-        }
+        shards.attached().is_only(self.flag) && self.cursor.looks_empty() || shards.look_empty()
     }
 
     /// Takes one item. Returns `None` if the queue was strictly empty.
@@ -248,38 +86,31 @@ impl<T> Consumer<T> {
     /// Takes the next item of the present shard if [nothing else has to be done](Cursor::take_next).
     #[inline(always)] // the pop
     pub(in crate::raw) fn take_next(&mut self) -> Option<T> {
-        let ShardCursor::Shard(cursor) = &mut self.shard else {
+        if self.cursor.is_timed() {
             return None;
-        };
-        cursor.take_next()
+        }
+        self.cursor.take_next()
     }
 
-    /// The cursor on the present shard, and the hold's room for one item of it, if there is any. The injector does
+    /// The cursor on the present shard, and the hold's room for one item of it, if there is any. Items with times do
     /// without.
     #[inline(always)] // the pop of a transaction
     pub(in crate::raw) fn with_room<'c, 'h>(
         &'c mut self,
         hold: &'h mut Hold<T>,
     ) -> Option<(&'c mut Cursor<T>, Room<'h, T>)> {
-        match &mut self.shard {
-            ShardCursor::Shard(cursor) => {
-                let room = hold.room(cursor.shard().front())?;
-                Some((cursor, room))
-            }
-            _ => None,
+        if self.cursor.is_timed() {
+            return None;
         }
+        let room = hold.room(self.cursor.front().home())?;
+        Some((&mut self.cursor, room))
     }
 
     /// Takes up to `most` items that an abort returned to the current shard into the hold, if it
     /// [adopts](Front::take_whole) them. Returns their number.
     #[inline]
-    pub(in crate::raw) fn hold_returned(
-        &mut self,
-        shards: &Shards<T>,
-        hold: &mut Hold<T>,
-        most: usize,
-    ) -> usize {
-        let front = self.shard.front(shards);
+    pub(in crate::raw) fn hold_returned(&mut self, hold: &mut Hold<T>, most: usize) -> usize {
+        let front = self.cursor.front();
         let most = most.min(hold.vacant_room());
         if !front.has_runs() || most == 0 || self.turns {
             return 0;
@@ -307,10 +138,8 @@ impl<T> Consumer<T> {
 
     /// Moves up to `most` items into the sink, and returns their number: 0 if the queue was strictly empty.
     fn take<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> usize {
-        if let ShardCursor::Shard(cursor) = &mut self.shard {
-            if let Take::Got(count) = cursor.take(sink, most) {
-                return count;
-            }
+        if let Take::Got(count) = self.cursor.take_pushed(sink, most) {
+            return count;
         }
         self.search(shards, sink, most)
     }
@@ -328,7 +157,7 @@ impl<T> Consumer<T> {
         }
         let mut taken = self.take(shards, sink, most);
         while 0 < taken && taken < most {
-            taken += match self.shard.take(shards, sink, most - taken) {
+            taken += match self.cursor.take(sink, most - taken) {
                 Take::Got(count) => count,
                 _ => match self.sweep(shards, sink, most - taken) {
                     Ok(count) => count,
@@ -351,7 +180,7 @@ impl<T> Consumer<T> {
         self.enter(shards, shard);
         let mut taken = 0;
         while taken < most {
-            match self.shard.take_retrying(shards, sink, most - taken) {
+            match self.cursor.take_retrying(sink, most - taken) {
                 Some(count) => taken += count,
                 None => break,
             }
@@ -362,18 +191,15 @@ impl<T> Consumer<T> {
     /// Counts the items moved out of the shard, so that its memory can be reclaimed.
     #[inline]
     pub(in crate::raw) fn leave(&mut self) {
-        self.shard.leave();
+        self.cursor.flush();
     }
 
     /// Frees the memory of its empty shard, if that has no owner.
     #[inline(always)] // the wait of a task
     pub(in crate::raw) fn rest(&mut self, shards: &Shards<T>) {
-        let (ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor)) = &mut self.shard else {
-            return;
-        };
-        if cursor.shard().looks_free() {
-            cursor.flush();
-            shards.vacate(self.number - 1);
+        if self.cursor.shard().looks_free() {
+            self.cursor.flush();
+            shards.vacate(self.number);
         }
     }
 
@@ -385,7 +211,7 @@ impl<T> Consumer<T> {
             self.turn(shards);
         }
         // The attempt may have failed because the cached head was stale; now it is current.
-        if let Take::Got(count) = self.shard.take(shards, sink, most) {
+        if let Take::Got(count) = self.cursor.take(sink, most) {
             return count;
         }
         loop {
@@ -416,24 +242,22 @@ impl<T> Consumer<T> {
                     return Ok(count);
                 }
             }
-            if let Some(number) = number.checked_sub(1) {
-                shards.vacate(number);
-            }
+            shards.vacate(number);
         }
         self.visits.count(shards, visits);
         // Renews a stale head, so that the backlog shows that nothing is left.
-        if self.backlog(shards) > 0 {
-            if let Some(count) = self.shard.take_retrying(shards, sink, most) {
+        if self.backlog() > 0 {
+            if let Some(count) = self.cursor.take_retrying(sink, most) {
                 return Ok(count);
             }
         }
         Err(collect)
     }
 
-    /// Enters the injector if items were put back there.
+    /// Enters the common shard if items were put back there.
     pub(in crate::raw) fn go_to_head(&mut self, shards: &Shards<T>) {
-        if !shards.injector().front().is_clear() {
-            self.enter(shards, 0);
+        if shards.common().front().has_runs() {
+            self.enter(shards, COMMON);
             self.turns = false;
         }
     }
@@ -443,9 +267,9 @@ impl<T> Consumer<T> {
     #[inline]
     pub(in crate::raw) fn aborted(&mut self, shards: &Shards<T>) {
         self.aborts = self.aborts.wrapping_add(1);
-        if self.aborts % ROUND == 0 && !shards.is_only(self.flag) {
+        if self.aborts % ROUND == 0 && !shards.attached().is_only(self.flag) {
             self.turns = true;
-            self.shard.stop();
+            self.cursor.stop();
         }
     }
 
@@ -458,7 +282,7 @@ impl<T> Consumer<T> {
         if let Some(next) = others.find(ready) {
             self.enter(shards, next);
             // The next item comes from there, without a comparison.
-            self.shard.enter(shards);
+            self.cursor.enter();
         }
     }
 
@@ -471,10 +295,10 @@ impl<T> Consumer<T> {
         most: usize,
     ) -> Option<usize> {
         self.choose(shards, number);
-        let chosen = self.shard.take_retrying(shards, sink, most);
+        let chosen = self.cursor.take_retrying(sink, most);
         chosen.or_else(|| {
             self.enter(shards, number);
-            self.shard.take_retrying(shards, sink, most)
+            self.cursor.take_retrying(sink, most)
         })
     }
 
@@ -482,10 +306,10 @@ impl<T> Consumer<T> {
     fn choose(&mut self, shards: &Shards<T>, number: usize) {
         self.enter(shards, number);
         let Some((other, there)) = self.pick_other(shards) else {
-            let most = shards.stickiness().saturating_mul(ALONE);
-            return self.shard.enter_for(shards, most);
+            let most = shards.stickiness.saturating_mul(ALONE);
+            return self.cursor.enter_for(most);
         };
-        let here = shards.age(number).unwrap_or(u64::MAX);
+        let here = shards.records.get(number).age().unwrap_or(u64::MAX);
         if there <= here.saturating_add(Shards::<T>::TICK) {
             self.enter(shards, other);
         }
@@ -497,13 +321,13 @@ impl<T> Consumer<T> {
         self.choices = self.choices.wrapping_add(1);
         let first = match self.choices % ROUND {
             0 => self.number + 1,
-            _ => self.random() % shards.end(),
+            _ => self.random() % shards.records.len(),
         };
         let mut visits = 0;
         let others = shards.round_from(first).take(PICKS);
         let others = others.filter(|&other| other != self.number);
         let mut others = others.inspect(|_| visits += 1);
-        let found = others.find_map(|other| Some((other, shards.age(other)?)));
+        let found = others.find_map(|other| Some((other, shards.records.get(other).age()?)));
         self.visits.count(shards, visits);
         found
     }
@@ -511,10 +335,10 @@ impl<T> Consumer<T> {
     #[inline(always)] // a search enters all shards by it
     fn enter(&mut self, shards: &Shards<T>, number: usize) {
         if number != self.number {
-            self.shard.leave();
-            self.shard = ShardCursor::at(shards, number);
+            self.cursor.flush();
+            self.cursor = shards.cursor(number);
             self.number = number;
-            self.flag = Shards::<T>::only_flag(number);
+            self.flag = NumberSet::only_flag(number);
         }
     }
 
@@ -524,5 +348,25 @@ impl<T> Consumer<T> {
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
         self.random as usize
+    }
+}
+
+impl<T> Shards<T> {
+    /// Unlinks the runs of empty shards: one that was used up while another one was on top of it is still linked.
+    pub(super) fn unlink_runs(&self) {
+        for shard in self.attached().from(0) {
+            self.records.get(shard).front().take(&mut None::<T>, 1);
+        }
+    }
+}
+
+impl<T> Drop for Shards<T> {
+    /// Drops the items; the fields then free their memory.
+    fn drop(&mut self) {
+        let mut consumer = Consumer::new(self, 0);
+        drop_all(|| consumer.take_one(self));
+        consumer.leave();
+        self.unlink_runs();
+        reclaim::collect();
     }
 }

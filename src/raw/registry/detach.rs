@@ -39,12 +39,12 @@
 //! stalls until the same shard was detached 128 times and attached by 128 aborts, without a claim at its head, could
 //! take an item of the next push before walks find the shard.
 
+use crate::raw::memory::number_set::Seen;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::attached::Seen;
-use crate::sync::{barrier, planted, AtomicBool, Ordering, SMALL};
+use crate::sync::{barrier, planted, Ordering, SMALL};
 
-/// A visit of this number of empty shards, the injector and one other, or of fewer does not count.
-const MIN_EMPTY_SHARDS: usize = 2;
+/// A visit of this number of empty shards, or of fewer, does not count.
+const MIN_EMPTY_SHARDS: usize = 1;
 
 /// Visits of empty shards after which idle ones are detached: they cost about as much as that does. The models of loom
 /// call it themselves.
@@ -76,10 +76,6 @@ impl Visits {
     }
 }
 
-/// Whether a thread detaches idle shards.
-#[derive(Default)]
-pub(in crate::raw) struct Detaching(AtomicBool);
-
 /// A shard whose front was closed, and the set as it was seen before.
 struct Closed {
     seen: Seen,
@@ -95,7 +91,7 @@ impl<T> Shards<T> {
         if !SMALL && !barrier::is_asymmetric() {
             return;
         }
-        let busy = &self.detaching().0;
+        let busy = &self.detaching;
         // ORDERING: Relaxed, here and below; it saves work, and nothing depends on it.
         if busy.swap(true, Ordering::Relaxed) && !SMALL {
             return;
@@ -124,7 +120,7 @@ impl<T> Shards<T> {
             if self.remove_closed(&[Closed { seen, shard }], true) {
                 return true;
             }
-            if self.records().get(shard).head_if_idle().is_none() {
+            if self.records.get(shard).head_if_idle().is_none() {
                 return false;
             }
         }
@@ -137,7 +133,7 @@ impl<T> Shards<T> {
             let last = closed.last().map(|closed| closed.seen);
             let seen = last.filter(|seen| seen.has(shard));
             let seen = seen.unwrap_or_else(|| self.attached().see(shard));
-            let idle = seen.has(shard) && self.records().get(shard).stays_idle();
+            let idle = seen.has(shard) && self.records.get(shard).stays_idle();
             if idle && self.mark_and_close(seen, shard) {
                 closed.push(Closed { seen, shard });
             }
@@ -147,7 +143,7 @@ impl<T> Shards<T> {
 
     /// Marks a shard as idle, and closes its front.
     fn mark_and_close(&self, seen: Seen, shard: usize) -> bool {
-        let record = self.records().get(shard);
+        let record = self.records.get(shard);
         record.mark_idle() && record.front().close(seen.changes())
     }
 
@@ -166,7 +162,7 @@ impl<T> Shards<T> {
             if let Some(after) = idle.then(|| self.attached().remove(now, shard)).flatten() {
                 removed = Some((seen, after));
             } else {
-                let front = self.records().get(shard).front();
+                let front = self.records.get(shard).front();
                 front.undo_close(seen.changes());
                 all = false;
             }
@@ -176,7 +172,7 @@ impl<T> Shards<T> {
 
     /// Whether a closed shard is idle, and claims fail that were begun before it was closed.
     fn is_idle_since_closed(&self, shard: usize) -> bool {
-        let record = self.records().get(shard);
+        let record = self.records.get(shard);
         let head = record.head_if_idle();
         head.is_some_and(|head| record.front().count_close(head))
     }

@@ -38,7 +38,7 @@ impl<T> Shards<T> {
     /// Whether no transaction is open at the instant at which `none_elsewhere` is called.
     fn none_open(&self, none_elsewhere: impl Fn() -> bool) -> bool {
         loop {
-            let counters = self.handles().version();
+            let counters = self.handles.used().version();
             let before = self.unstaged_unless_open();
             if before.is_none() || !none_elsewhere() {
                 return false;
@@ -48,7 +48,7 @@ impl<T> Shards<T> {
             if after.is_none() {
                 return false;
             }
-            if after == before && self.handles().version() == counters {
+            if after == before && self.handles.used().version() == counters {
                 return true;
             }
         }
@@ -56,7 +56,7 @@ impl<T> Shards<T> {
 
     /// The sum of the numbers of all counters; `None` if a transaction is open.
     fn unstaged_unless_open(&self) -> Option<u64> {
-        let mut counters = self.handles().in_use();
+        let mut counters = self.handles.in_use();
         counters.try_fold(0, |sum: u64, counters| {
             Some(sum.wrapping_add(counters.unstaged_unless_open()?))
         })

@@ -3,12 +3,11 @@
 //! Returned items are taken separately from pushed ones, since they come first.
 
 use crate::raw::memory::entry::{DeliveryMeta, Entry};
-use crate::raw::registry::consumer::ShardCursor;
+use crate::raw::memory::number_set::SetVersion;
 use crate::raw::registry::detach::Visits;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::attached::SetVersion;
-use crate::raw::shard::cursor::Take;
-use crate::raw::shard::front::Front;
+use crate::raw::shard::cursor::{Cursor, Take};
+use crate::raw::shard::run::Home;
 use crate::raw::shard::sink::Sink;
 use crate::sync::planted;
 use crossbeam_utils::Backoff;
@@ -17,7 +16,7 @@ use std::sync::Arc;
 /// Drains the shards of a queue, and keeps them alive.
 pub(crate) struct Intake<T> {
     /// The shards that were attached at the last check, with their numbers, in order.
-    visited: Vec<(usize, ShardCursor<T>)>,
+    visited: Vec<(usize, Cursor<T>)>,
     /// The version of the set of attached shards at that time; [`NEVER`](SetVersion::NEVER) if no shard is visited.
     version: SetVersion,
     visits: Visits,
@@ -48,15 +47,15 @@ impl<T> Intake<T> {
     /// Whether there are returned items.
     #[inline]
     pub(crate) fn has_returned(&self) -> bool {
-        !self.shards.injector().front().is_clear()
+        self.shards.common().front().has_runs()
     }
 
     /// Takes all returned items: the latest transaction first, the items of each in order.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_returned(&mut self, into: &mut Vec<Entry<T>>) {
-        let front = self.shards.injector().front();
-        while !front.is_clear() && front.take(into, usize::MAX) > 0 {}
+        let front = self.shards.common().front();
+        while front.has_runs() && front.take(into, usize::MAX) > 0 {}
     }
 
     /// Passes the pushed items that are visible now to `receiver`.
@@ -65,23 +64,20 @@ impl<T> Intake<T> {
         if !self.shards.attached().is_at(&self.version) {
             self.find_shards();
         }
-        let Self {
-            visited, shards, ..
-        } = self;
-        let mut empty = visited.len();
-        for (_, shard) in visited {
+        let mut empty = self.visited.len();
+        for (_, shard) in &mut self.visited {
             // Also behind a closed front: whoever closes it may not have seen the items yet.
             let backlog = if planted!("intake.skips-closed") {
-                shard.backlog(shards)
+                shard.backlog()
             } else {
-                shard.published(shards)
+                shard.published()
             };
             if backlog > 0 {
                 empty -= 1;
-                drain(shard, shards, backlog, receiver);
+                drain(shard, backlog, receiver);
             }
         }
-        self.visits.count(shards, empty);
+        self.visits.count(&self.shards, empty);
     }
 
     /// Visits the attached shards, and leaves the others.
@@ -91,16 +87,16 @@ impl<T> Intake<T> {
             visited, shards, ..
         } = self;
         // First, so that the next call finds concurrent changes.
-        self.version = shards.version();
+        self.version = shards.attached().version();
         let mut known = std::mem::take(visited).into_iter().peekable();
-        for number in shards.walk() {
+        for number in shards.attached().from(0) {
             while let Some((_, mut gone)) = known.next_if(|known| known.0 < number) {
-                gone.leave();
+                gone.flush();
             }
             let shard = known.next_if(|known| known.0 == number);
-            visited.push(shard.unwrap_or_else(|| (number, ShardCursor::at(shards, number))));
+            visited.push(shard.unwrap_or_else(|| (number, shards.cursor(number))));
         }
-        known.for_each(|(_, mut gone)| gone.leave());
+        known.for_each(|(_, mut gone)| gone.flush());
     }
 
     /// Leaves all shards, so that their memory can be reclaimed.
@@ -108,25 +104,20 @@ impl<T> Intake<T> {
         self.version = SetVersion::NEVER;
         self.visited
             .drain(..)
-            .for_each(|(_, mut shard)| shard.leave());
+            .for_each(|(_, mut shard)| shard.flush());
     }
 }
 
 /// Takes up to `most` items from the head of a shard.
 #[inline(never)]
-fn drain<T>(
-    shard: &mut ShardCursor<T>,
-    shards: &Shards<T>,
-    most: u64,
-    receiver: &mut impl Receive<T>,
-) {
+fn drain<T>(shard: &mut Cursor<T>, most: u64, receiver: &mut impl Receive<T>) {
     let mut sink = PassOn(receiver);
     let mut left = usize::try_from(most).unwrap_or(usize::MAX);
     let backoff = Backoff::new();
     while left > 0 {
-        match shard.take_pushed(shards, &mut sink, left) {
+        match shard.take_pushed(&mut sink, left) {
             Take::Got(count) => left -= count,
-            Take::Spent => shard.enter(shards),
+            Take::Spent => shard.enter(),
             Take::Lost => backoff.spin(),
             Take::Returned if shard.attach_if_ready() => {}
             Take::Empty | Take::Returned => break,
@@ -142,7 +133,7 @@ impl<T> Drop for Intake<T> {
 
 impl<T, R: Receive<T>> Sink<T> for PassOn<'_, R> {
     #[inline]
-    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
         wanted
     }
 

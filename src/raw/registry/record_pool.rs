@@ -1,35 +1,25 @@
 //! A record pool: records that have one owner at a time and live as long as the pool.
 //!
-//! A record is *in use* from when it is acquired until an owner finds nothing left in it and *retires* it.
-//! Walks visit the records in use only, by a bitmap with a word for each 32 records. The upper half of a
-//! word counts retirements, so if all words are unchanged, no record came into use or was retired
-//! meanwhile.
+//! A record is *in use* from when it is acquired for use until an owner finds nothing left in it and *retires* it; a shard,
+//! when it is attached. Walks visit the records in use only: the pool has the set of their numbers.
 
-use crate::sync::{
-    exclusive, fetch_max, start, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL,
-};
+use crate::raw::memory::number_set::NumberSet;
+use crate::sync::{exclusive, fetch_max, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
 use std::marker::PhantomData;
-use std::{ptr, slice};
+use std::ptr;
+use std::sync::Arc;
 
 /// Records in the first bucket; each further bucket doubles.
 pub(crate) const FIRST: usize = if SMALL { 2 } else { 8 };
 const BUCKETS: usize = if cfg!(loom) { 2 } else { 28 };
 const WORD: usize = 64;
-/// Flags in a word of the bitmap of records in use. The upper half of the word counts retirements.
-const FLAGS: usize = 4 * FIRST;
-const RETIREMENT: u64 = 1 << 32;
-/// A word without flags before the first retirement.
-const UNUSED: u64 = start(32) * RETIREMENT;
-/// The first bucket with a word of its own in that bitmap.
-const FURTHER: usize = 2;
-
 /// A pool of type-stable records, which are acquired with the lowest free number first.
 pub(crate) struct RecordPool<R> {
     buckets: [AtomicPtr<Bucket<R>>; BUCKETS],
     /// One more than the highest number ever acquired.
     len: AtomicUsize,
-    /// The first word: a flag for each record that is in use, and a count of retirements.
-    used: AtomicU64,
+    /// The numbers of the records in use.
+    used: Arc<NumberSet>,
     /// The number of first records that are never retired, since they are acquired again first.
     permanent: usize,
     /// The pool owns records, and gives out references to them.
@@ -40,8 +30,6 @@ struct Bucket<R> {
     records: Vec<R>,
     /// A bit for each record without an owner.
     free: Vec<AtomicU64>,
-    /// The words like [`RecordPool::used`] whose first flag is for one of these records.
-    used: Vec<AtomicU64>,
 }
 
 impl<R: Default> RecordPool<R> {
@@ -52,8 +40,18 @@ impl<R: Default> RecordPool<R> {
             records: PhantomData,
             buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             len: AtomicUsize::new(0),
-            used: AtomicU64::new(UNUSED),
+            used: Arc::new(NumberSet::new()),
         }
+    }
+
+    /// Acquires the free record with the lowest number, and flags it as in use.
+    pub(crate) fn acquire_for_use(&self) -> usize {
+        let number = self.acquire();
+        // Only owners of the record change its flag. The models do without the check, as in `count`.
+        if SMALL && !self.stays(number) || !self.is_in_use(number) {
+            self.used.add(number);
+        }
+        number
     }
 
     /// Acquires the free record with the lowest number.
@@ -67,7 +65,7 @@ impl<R: Default> RecordPool<R> {
             let bucket = self.bucket(index);
             if let Some(offset) = bucket.acquire() {
                 let number = first + offset;
-                self.begin_use(number);
+                self.count(number);
                 return number;
             }
             first += FIRST << index;
@@ -75,23 +73,15 @@ impl<R: Default> RecordPool<R> {
         panic!("two billion handles of one queue are in use");
     }
 
-    /// Flags a record that was just acquired as in use, before the owner uses it.
-    fn begin_use(&self, number: usize) {
+    /// Counts a record that was just acquired, before its owner uses it.
+    fn count(&self, number: usize) {
         // Loom finds no race between a load and a write if a load by the same thread precedes the write,
         // so the models do without the checks that save an RMW.
-        let skips_checks = SMALL && !self.stays(number);
+        let skips_check = SMALL && !self.stays(number);
         // ORDERING: Relaxed; a hint.
-        if skips_checks || self.len.load(Ordering::Relaxed) <= number {
-            // ORDERING: Release; pairs with `records.len`. Before the flag: a thread that sees the flag counts
-            // the record.
+        if skips_check || self.len.load(Ordering::Relaxed) <= number {
+            // ORDERING: Release; pairs with `records.len`.
             fetch_max(&self.len, number + 1, weak!("records.count", Release));
-        }
-        let (word, flag) = self.flag(number);
-        // ORDERING: Relaxed; only owners of the record change the flag.
-        if skips_checks || word.load(Ordering::Relaxed) & flag == 0 {
-            // ORDERING: Release; pairs with `records.read`: the bucket. Whoever has seen an effect of what
-            // the owner did afterwards sees the flag.
-            word.fetch_or(flag, weak!("records.begin-use", Release));
         }
     }
 
@@ -168,99 +158,28 @@ impl<R> RecordPool<R> {
         word.fetch_and(!bit(offset), weak!("records.acquire-if-free", Acquire)) & bit(offset) != 0
     }
 
-    /// Flags a record in which nothing is left as not in use, until it is acquired again.
+    /// Flags a record in which nothing is left as not in use, until it is acquired for use again.
     ///
     /// The caller owns the record, and it is in use.
     pub(crate) fn retire(&self, number: usize) {
-        let (word, flag) = self.flag(number);
-        // ORDERING: Release; pairs with `records.read`: a thread that finds the record retired sees all that was
-        // done with it. One addition clears the flag, which is set, and counts the retirement.
-        word.fetch_add(RETIREMENT - flag, weak!("records.retire", Release));
+        // Again if a neighbour came or went meanwhile.
+        while self.used.remove(self.used.see(number), number).is_none() {}
     }
 
     /// Whether a record is in use: exact for its owner, otherwise a hint.
     pub(crate) fn is_in_use(&self, number: usize) -> bool {
-        let (word, flag) = self.flag(number);
-        // ORDERING: Relaxed; only owners of the record change it.
-        word.load(Ordering::Relaxed) & flag != 0
+        self.used.has(number)
     }
 
-    /// The numbers of the records in use, from `first` on.
-    #[inline]
-    pub(crate) fn in_use_from(&self, first: usize) -> InUse<'_, R> {
-        let mut walk = InUse {
-            pool: self,
-            len: self.len(),
-            bucket: FURTHER,
-            words: [].iter(),
-            first: first - first % FLAGS,
-            flags: 0,
-        };
-        if first < FLAGS {
-            walk.flags = flags_of(read(&self.used));
-        } else if first < walk.len {
-            walk.seek(first / FLAGS);
-        }
-        walk.flags &= u32::MAX << (first % FLAGS);
-        walk
+    /// The numbers of the records in use.
+    pub(crate) fn used(&self) -> &Arc<NumberSet> {
+        &self.used
     }
 
     /// The records in use.
     #[inline]
     pub(crate) fn in_use(&self) -> impl Iterator<Item = &R> {
-        self.in_use_from(0).map(|number| self.get(number))
-    }
-
-    /// The number of records in use.
-    pub(crate) fn count_in_use(&self) -> usize {
-        let words = self.further_words(self.len()).chain([&self.used]);
-        words
-            .map(|word| flags_of(read(word)).count_ones() as usize)
-            .sum()
-    }
-
-    /// The version of the set of records in use: the sum of all words. Both the beginning and the end of a
-    /// record's use make its word greater.
-    #[inline]
-    pub(crate) fn version(&self) -> u64 {
-        let first = read(&self.used);
-        let len = self.len();
-        if len <= FLAGS {
-            return first;
-        }
-        let words = self.further_words(len).map(read);
-        words.fold(first, u64::wrapping_add)
-    }
-
-    /// All words of the bitmap for the first `len` records, except the first word.
-    fn further_words(&self, len: usize) -> impl Iterator<Item = &AtomicU64> {
-        let end = if len <= FLAGS {
-            0
-        } else {
-            locate(len - 1).0 + 1
-        };
-        (FURTHER..end).flat_map(|bucket| &self.existing(bucket).used)
-    }
-
-    /// The word with the flag of a record that was acquired before, and the flag.
-    #[inline]
-    fn flag(&self, number: usize) -> (&AtomicU64, u64) {
-        (self.word(number / FLAGS), 1 << (number % FLAGS))
-    }
-
-    /// A word of the bitmap of records in use.
-    #[inline]
-    fn word(&self, word: usize) -> &AtomicU64 {
-        if word == 0 {
-            &self.used
-        } else {
-            self.further_word(word)
-        }
-    }
-
-    fn further_word(&self, word: usize) -> &AtomicU64 {
-        let (bucket, offset) = locate_word(word);
-        &self.existing(bucket).used[offset]
+        self.used.from(0).map(|number| self.get(number))
     }
 
     /// Whether a record is never retired.
@@ -291,7 +210,6 @@ impl<R: Default> Bucket<R> {
             free: (0..len.div_ceil(WORD))
                 .map(|word| AtomicU64::new(bits(word)))
                 .collect(),
-            used: (0..len / FLAGS).map(|_| AtomicU64::new(UNUSED)).collect(),
         }
     }
 }
@@ -316,75 +234,6 @@ impl<R> Bucket<R> {
     }
 }
 
-/// A walk over the numbers of the records in use.
-///
-/// A caller that has seen an effect of a record before the walk begins finds its number, unless the record
-/// was retired.
-pub(crate) struct InUse<'r, R> {
-    pool: &'r RecordPool<R>,
-    len: usize,
-    /// The next bucket, and the remaining words of the present one.
-    bucket: usize,
-    words: slice::Iter<'r, AtomicU64>,
-    /// The first number of the present word, and its remaining flags.
-    first: usize,
-    flags: u32,
-}
-
-impl<R> InUse<'_, R> {
-    /// Moves to a word behind the first one.
-    fn seek(&mut self, word: usize) {
-        let (bucket, offset) = locate_word(word);
-        self.words = self.pool.existing(bucket).used[offset..].iter();
-        self.bucket = bucket + 1;
-        self.flags = self.words.next().map_or(0, |word| flags_of(read(word)));
-    }
-
-    /// Moves to the next word with a flag: false if there is none.
-    fn next_word(&mut self) -> bool {
-        while self.flags == 0 {
-            let Some(word) = self.words.next() else {
-                if self.first + FLAGS >= self.len {
-                    return false;
-                }
-                self.words = self.pool.existing(self.bucket).used.iter();
-                self.bucket += 1;
-                continue;
-            };
-            self.first += FLAGS;
-            self.flags = flags_of(read(word));
-        }
-        true
-    }
-}
-
-impl<R> Iterator for InUse<'_, R> {
-    type Item = usize;
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        if self.flags == 0 && (self.first + FLAGS >= self.len || !self.next_word()) {
-            return None;
-        }
-        let flag = self.flags.trailing_zeros();
-        self.flags &= self.flags - 1;
-        Some(self.first + flag as usize)
-    }
-}
-
-#[inline]
-fn read(word: &AtomicU64) -> u64 {
-    // ORDERING: Acquire; pairs with `records.begin-use` and `records.retire`.
-    word.load(weak!("records.read", Acquire))
-}
-
-/// The flags of a word.
-#[inline]
-#[allow(clippy::cast_possible_truncation)] // the lower half
-fn flags_of(word: u64) -> u32 {
-    word as u32
-}
-
 impl<R> Drop for RecordPool<R> {
     fn drop(&mut self) {
         for bucket in &mut self.buckets {
@@ -405,12 +254,6 @@ fn locate(number: usize) -> (usize, usize) {
     }
     let bucket = ((number + FIRST) / FIRST).ilog2() as usize;
     (bucket, number + FIRST - (FIRST << bucket))
-}
-
-/// The bucket of a word behind the first one, and its index there.
-fn locate_word(word: usize) -> (usize, usize) {
-    let level = word.ilog2() as usize;
-    (FURTHER + level, word - (1 << level))
 }
 
 fn bit(offset: usize) -> u64 {
@@ -445,25 +288,25 @@ mod tests {
     #[test]
     fn walks_find_the_records_in_use() {
         let pool = RecordPool::<u32>::new(0);
-        assert_eq!(pool.in_use_from(0).next(), None);
+        assert_eq!(pool.used().from(0).next(), None);
         for _ in 0..1000 {
-            pool.acquire();
+            pool.acquire_for_use();
         }
-        assert!(pool.in_use_from(0).eq(0..1000));
-        assert!(pool.in_use_from(100).eq(100..1000));
-        assert_eq!(pool.in_use_from(5000).next(), None);
-        let before = pool.version();
+        assert!(pool.used().from(0).eq(0..1000));
+        assert!(pool.used().from(100).eq(100..1000));
+        assert_eq!(pool.used().from(5000).next(), None);
+        let before = pool.used().version();
         (0..1000)
             .filter(|number| number % 100 != 7)
             .for_each(|number| pool.retire(number));
-        assert!(pool.in_use_from(0).eq((7..1000).step_by(100)));
-        assert!(pool.in_use_from(8).eq((107..1000).step_by(100)));
-        assert_eq!(pool.count_in_use(), 10);
-        assert_ne!(pool.version(), before);
+        assert!(pool.used().from(0).eq((7..1000).step_by(100)));
+        assert!(pool.used().from(8).eq((107..1000).step_by(100)));
+        assert_eq!(pool.used().from(0).count(), 10);
+        assert_ne!(pool.used().version(), before);
         assert!(!pool.is_in_use(8));
         pool.release(8);
-        assert_eq!(pool.acquire(), 8);
+        assert_eq!(pool.acquire_for_use(), 8);
         assert!(pool.is_in_use(8));
-        assert_eq!((pool.count_in_use(), pool.len()), (11, 1000));
+        assert_eq!((pool.used().from(0).count(), pool.len()), (11, 1000));
     }
 }

@@ -1,49 +1,61 @@
-//! All shards of one queue: the injector is shard 0, those of handles follow.
+//! All shards of one queue: the common shard is number 0, those of handles follow.
+//!
+//! The common shard has no handle. Aborted items that came from no shard return there, and what is pushed without a
+//! handle, under a lock: only dead letters are.
 
 use crate::raw::hold::Hold;
-use crate::raw::injector::Injector;
-use crate::raw::memory::drops::drop_all;
 use crate::raw::memory::entry::Entry;
-use crate::raw::memory::reclaim;
+use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::segment::{Segment, FIRST_STAMP};
-use crate::raw::registry::consumer::Consumer;
 use crate::raw::registry::counters::{Counters, Tally};
-use crate::raw::registry::detach::Detaching;
 use crate::raw::registry::holder::Holder;
 use crate::raw::registry::record_pool::{RecordPool, FIRST};
-use crate::raw::shard::attached::{AttachedSet, Members, SetVersion};
-use crate::raw::shard::producer::Producer;
+use crate::raw::shard::cursor::Cursor;
 use crate::raw::shard::sink::Sink;
+use crate::raw::shard::Producer;
 use crate::raw::shard::Shard;
-use crate::sync::{barrier, AtomicU64, AtomicUsize, Ordering, SMALL};
+use crate::sync::{
+    barrier, lock, planted, step, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, SMALL,
+};
 use crossbeam_utils::CachePadded;
 use std::iter;
-use std::sync::Arc;
+use std::ptr::NonNull;
 
 /// How many of the first shards are not detached when they are released, and how many counters are never retired, since
 /// they are acquired again first; in the models none.
 const PERMANENT: usize = if SMALL { 0 } else { FIRST };
 
+/// The number of the common shard.
+pub(in crate::raw) const COMMON: usize = 0;
+
 /// Everything that the handles of a queue share.
 pub(crate) struct Shards<T> {
-    injector: Injector<T>,
-    records: RecordPool<Shard<T>>,
-    attached: Arc<AttachedSet>,
-    detaching: CachePadded<Detaching>,
-    handles: RecordPool<CachePadded<Counters>>,
+    pub(in crate::raw) records: RecordPool<Shard<T>>,
+    /// The common shard, one of the records: an order asks for it at each pop.
+    common: NonNull<Shard<T>>,
+    /// Held by whoever pushes into the common shard, which it owns then.
+    pushing: Mutex<()>,
+    /// Whether a thread detaches idle shards.
+    pub(super) detaching: CachePadded<AtomicBool>,
+    pub(in crate::raw) handles: RecordPool<CachePadded<Counters>>,
     /// The handle whose transaction was found open last.
-    last_open: AtomicUsize,
+    pub(in crate::raw) last_open: AtomicUsize,
     /// Counts items popped by no handle.
     popped: Counters,
     /// Counts items that were put in without a push.
     restored: AtomicU64,
     /// The logical clock that stamps segments when they are opened.
-    stamps: CachePadded<AtomicU64>,
+    pub(in crate::raw) stamps: CachePadded<AtomicU64>,
     /// Whether items keep their times.
-    timed: bool,
+    pub(in crate::raw) timed: bool,
     /// How many items a consumer takes from a shard before it compares shards again.
-    stickiness: u32,
+    pub(in crate::raw) stickiness: u32,
 }
+
+// SAFETY: as `Shard`, to one of which `common` points.
+unsafe impl<T: Send> Send for Shards<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Shards<T> {}
 
 impl<T> Shards<T> {
     /// A tick of the logical clock, as a difference between [ages](Self::age).
@@ -51,10 +63,13 @@ impl<T> Shards<T> {
 
     pub(crate) fn new(timed: bool) -> Self {
         barrier::prepare();
+        let records = RecordPool::new(PERMANENT);
+        let (number, common) = acquire_from(&records);
+        debug_assert!(number == COMMON);
         Self {
-            injector: Injector::new(timed),
-            records: RecordPool::new(PERMANENT),
-            attached: Arc::new(AttachedSet::new()),
+            common: NonNull::from(common),
+            records,
+            pushing: Mutex::new(()),
             detaching: CachePadded::default(),
             handles: RecordPool::new(PERMANENT),
             last_open: AtomicUsize::new(0),
@@ -66,129 +81,66 @@ impl<T> Shards<T> {
         }
     }
 
-    /// Pushes without a handle, unless `admit` refuses after the push has begun.
+    /// Pushes into the common shard, unless `admit` refuses after the push and the item can be taken back.
     pub(crate) fn push(&self, item: T, since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
-        self.injector.push(item, since, &self.stamps, admit)
+        let _lock = lock(&self.pushing);
+        let shard = self.common();
+        // SAFETY: the lock makes the caller its owner, after the last one.
+        let mut producer = unsafe { shard.check_out() };
+        if producer.is_full() {
+            producer.open(shard, &self.stamps, self.timed);
+        }
+        step!("shards.notes-no-time", producer.note_time(since));
+        producer.push(shard, item);
+        shard.show();
+        let is_late = !admit() && !planted!("shards.admits-late");
+        let refused = is_late.then(|| producer.retract(shard)).flatten();
+        // SAFETY: as above; the unlock is a release.
+        unsafe { shard.check_in(producer) };
+        refused.map_or(Ok(()), |entry| Err(entry.item))
     }
 
-    pub(in crate::raw) fn injector(&self) -> &Injector<T> {
-        &self.injector
-    }
-
-    pub(in crate::raw) fn records(&self) -> &RecordPool<Shard<T>> {
-        &self.records
-    }
-
-    pub(in crate::raw) fn attached(&self) -> &AttachedSet {
-        &self.attached
-    }
-
-    pub(in crate::raw) fn detaching(&self) -> &Detaching {
-        &self.detaching
-    }
-
-    pub(in crate::raw) fn handles(&self) -> &RecordPool<CachePadded<Counters>> {
-        &self.handles
-    }
-
-    pub(in crate::raw) fn last_open(&self) -> &AtomicUsize {
-        &self.last_open
-    }
-
-    pub(in crate::raw) fn stamps(&self) -> &AtomicU64 {
-        &self.stamps
-    }
-
-    pub(in crate::raw) fn timed(&self) -> bool {
-        self.timed
-    }
-
-    /// One more than the highest number of a shard so far.
+    /// The shard without a handle.
     #[inline]
-    pub(in crate::raw) fn end(&self) -> usize {
-        self.records.len() + 1
+    pub(in crate::raw) fn common(&self) -> &Shard<T> {
+        // SAFETY: a record lives as long as the pool, at the same address.
+        unsafe { self.common.as_ref() }
+    }
+
+    /// A consumer's cursor on a shard.
+    pub(in crate::raw) fn cursor(&self, shard: usize) -> Cursor<T> {
+        Cursor::new(self.records.get(shard), self.timed, self.stickiness)
+    }
+
+    pub(in crate::raw) fn attached(&self) -> &NumberSet {
+        self.records.used()
     }
 
     /// Whether a shard is attached.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(in crate::raw) fn is_attached(&self, shard: usize) -> bool {
-        shard
-            .checked_sub(1)
-            .map_or(true, |number| self.attached.has(number))
-    }
-
-    /// Identifies a shard for [`Shards::is_only`].
-    pub(in crate::raw) fn only_flag(shard: usize) -> u64 {
-        AttachedSet::only_flag(shard.wrapping_sub(1)) // no record has the number of the injector
-    }
-
-    /// Whether the shard with this [`Shards::only_flag`] is the only one that is attached.
-    #[inline]
-    pub(in crate::raw) fn is_only(&self, flag: u64) -> bool {
-        self.injector.is_unused() && self.attached.is_only(flag)
+        self.attached().has(shard)
     }
 
     /// The number of attached shards, which a walk visits.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.walk().count()
+        self.attached().from(0).count()
     }
 
     /// The number of handles whose counters are in use.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn handles_in_use(&self) -> usize {
-        self.handles.count_in_use()
-    }
-
-    /// The version of the set of attached shards.
-    #[inline]
-    pub(in crate::raw) fn version(&self) -> SetVersion {
-        self.attached.version()
-    }
-
-    /// The attached shards, in ascending order.
-    #[inline]
-    pub(in crate::raw) fn walk(&self) -> impl Iterator<Item = usize> + '_ {
-        iter::once(0).chain(self.records_from(0))
+        self.handles.used().from(0).count()
     }
 
     /// All attached shards, beginning at `start`.
     #[inline]
-    pub(in crate::raw) fn round_from(&self, start: usize) -> Round<'_> {
-        Round {
-            attached: &self.attached,
-            walk: self.attached.from(start.saturating_sub(1)),
-            injector_is_next: start == 0,
-            end: usize::MAX,
-            before: start,
-        }
-    }
-
-    /// The first attached shard from `first` on.
-    pub(in crate::raw) fn next_from(&self, first: usize) -> Option<usize> {
-        match first.checked_sub(1) {
-            None => Some(0),
-            Some(number) => self.records_from(number).next(),
-        }
-    }
-
-    /// The shards whose records are attached, from the record `number` on.
-    #[inline]
-    pub(in crate::raw) fn records_from(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
-        self.attached.from(number).map(|number| number + 1)
-    }
-
-    /// When the item at a shard's head was pushed, as [`Shard::age`] says; `None` if nothing is visible there.
-    pub(in crate::raw) fn age(&self, shard: usize) -> Option<u64> {
-        match shard.checked_sub(1) {
-            None => Some(self.injector.age()?.saturating_mul(Self::TICK)),
-            Some(number) => self.records.get(number).age(),
-        }
-    }
-
-    /// How many items a consumer takes from a shard before it compares shards again.
-    pub(in crate::raw) fn stickiness(&self) -> u32 {
-        self.stickiness
+    pub(in crate::raw) fn round_from(&self, start: usize) -> impl Iterator<Item = usize> + '_ {
+        // Read only when the walk gets there.
+        let before = iter::once_with(|| self.attached().from(0)).flatten();
+        let before = before.take_while(move |&shard| shard < start);
+        self.attached().from(start).chain(before)
     }
 
     /// Sets the [stickiness](crate::Builder::stickiness).
@@ -199,7 +151,7 @@ impl<T> Shards<T> {
 
     /// Frees the memory of empty shards without an owner.
     pub(crate) fn vacate_all(&self) {
-        let shards = self.attached.from(0);
+        let shards = self.attached().from(0);
         shards.for_each(|number| self.vacate(number));
     }
 
@@ -228,18 +180,12 @@ impl<T> Shards<T> {
         if self.records.stays(number) {
             return shard.is_vacant();
         }
-        shard.is_retired() && !self.attached.see(number).has(number)
+        shard.is_retired() && !self.attached().see(number).has(number)
     }
 
     /// Acquires a shard. It may be detached: whoever publishes something in it [shows](Shard::show) it.
     pub(in crate::raw) fn acquire(&self) -> (usize, &Shard<T>) {
-        let number = self.records.acquire();
-        let shard = self.records.get(number);
-        if shard.front().is_new() {
-            shard.begin_detached(&self.attached, number);
-        }
-        shard.reopen();
-        (number, shard)
+        acquire_from(&self.records)
     }
 
     /// Releases a shard, and frees its memory and detaches it if it is empty.
@@ -265,27 +211,15 @@ impl<T> Shards<T> {
         // ORDERING: SeqCst, between the release and the check; pairs with `detach.removed`: either the shard is seen
         // detached here, or free by the thread that detaches it.
         barrier::full("shards.released");
-        if !self.attached.see(number).has(number) {
+        if !self.attached().see(number).has(number) {
             self.vacate(number);
         }
     }
 
     /// The number of ready items, exact at rest.
     pub(crate) fn ready(&self) -> u64 {
-        self.walk().map(|shard| self.ready_in(shard)).sum()
-    }
-
-    /// The number of ready items of one shard, exact at rest.
-    pub(in crate::raw) fn ready_in(&self, shard: usize) -> u64 {
-        self.backlog(shard) + self.front(shard).ready() as u64
-    }
-
-    /// The number of ready items of one shard that were never returned, exact at rest.
-    fn backlog(&self, shard: usize) -> u64 {
-        match shard.checked_sub(1) {
-            None => self.injector.backlog(),
-            Some(number) => self.records.get(number).backlog(),
-        }
+        let shards = self.attached().from(0);
+        shards.map(|shard| self.records.get(shard).ready()).sum()
     }
 
     /// Puts items at the head of the queue, in their order, and returns their number.
@@ -299,11 +233,10 @@ impl<T> Shards<T> {
         if count > 0 {
             let mut hold = Hold::for_one_run(count);
             for Entry { item, delivery } in entries {
-                hold.reserve(1, self.injector.front());
+                hold.reserve(1, self.common().front().home());
                 // SAFETY: room was reserved for it.
                 unsafe { hold.accept(item, delivery) };
             }
-            self.injector.set_used();
             hold.give_back();
         }
         count
@@ -311,7 +244,7 @@ impl<T> Shards<T> {
 
     /// The handles whose transactions hold something.
     pub(crate) fn holders(&self) -> impl Iterator<Item = Holder> + '_ {
-        let counters = self.handles.in_use_from(0);
+        let counters = self.handles.used().from(0);
         let holders = counters.map(|counters| Holder::new(counters, self.handles.get(counters)));
         holders.filter(|holder| holder.held > 0)
     }
@@ -330,16 +263,16 @@ impl<T> Shards<T> {
         if !self.timed {
             return None;
         }
-        let shards = self.attached.from(0);
+        let shards = self.attached().from(0);
         let shards = shards.filter_map(|number| self.records.get(number).oldest());
-        shards.chain(self.injector.oldest()).min()
+        shards.min()
     }
 
     /// The number of items ever pushed, exact at rest.
     pub(crate) fn pushed(&self) -> u64 {
         // ORDERING: Relaxed; statistics.
         let restored = self.restored.load(Ordering::Relaxed);
-        restored + self.injector.pushed() + self.records.iter().map(Shard::pushed).sum::<u64>()
+        restored + self.records.iter().map(Shard::pushed).sum::<u64>()
     }
 
     /// Counts an item as pushed that does not come through a push.
@@ -364,56 +297,17 @@ impl<T> Shards<T> {
     }
 }
 
-/// A walk over all attached shards, from any of them.
-pub(in crate::raw) struct Round<'l> {
-    attached: &'l AttachedSet,
-    walk: Members<'l>,
-    injector_is_next: bool,
-    end: usize,
-    /// If not 0, the walk continues with the shards before this one.
-    before: usize,
-}
-
-impl Iterator for Round<'_> {
-    type Item = usize;
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        if self.injector_is_next {
-            self.injector_is_next = false;
-            return Some(0);
-        }
-        match self.walk.next() {
-            Some(number) => Some(number + 1).filter(|&shard| shard < self.end),
-            None if self.before > 0 => {
-                self.walk = self.attached.from(0);
-                self.end = std::mem::take(&mut self.before);
-                Some(0)
-            }
-            None => None,
-        }
+fn acquire_from<T>(records: &RecordPool<Shard<T>>) -> (usize, &Shard<T>) {
+    let number = records.acquire();
+    let shard = records.get(number);
+    if shard.front().is_new() {
+        shard.begin_detached(records.used(), number);
     }
-}
-
-impl<T> Shards<T> {
-    /// Unlinks the runs of empty shards: one that was used up while another one was on top of it is still linked.
-    fn unlink_runs(&self) {
-        for shard in self.walk() {
-            self.front(shard).take(&mut None::<T>, 1);
-        }
-    }
-}
-
-impl<T> Drop for Shards<T> {
-    /// Drops the items; the fields then free their memory.
-    fn drop(&mut self) {
-        let mut consumer = Consumer::new(0);
-        drop_all(|| consumer.take_one(self));
-        consumer.leave();
-        self.unlink_runs();
-        reclaim::collect();
-    }
+    shard.reopen();
+    (number, shard)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod times;

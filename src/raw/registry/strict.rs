@@ -33,72 +33,44 @@
 //! A shard that is not attached is empty: `detach.rs` says why no item in it is relied upon before it is attached. A
 //! thread that finds it detached sees everything that its consumers had seen.
 
+use crate::raw::memory::number_set::SetVersion;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::attached::SetVersion;
-use crate::raw::shard::front::Front;
-use crate::sync::{barrier, count_visit, step, Ordering};
+use crate::sync::{barrier, count_visit, Ordering};
 
 impl<T> Shards<T> {
-    #[inline]
-    pub(in crate::raw) fn front(&self, shard: usize) -> &Front<T> {
-        match shard.checked_sub(1) {
-            None => self.injector().front(),
-            Some(number) => self.records().get(number).front(),
-        }
-    }
-
     /// The version of a shard: grows when items are claimed at its head or a returned run is used up.
     #[inline]
     pub(in crate::raw) fn shard_version(&self, shard: usize) -> u64 {
-        let front = self.front(shard);
+        let front = self.records.get(shard).front();
         let emptied = front.emptied();
         front.head().position().wrapping_add(emptied)
     }
 
     /// Makes a second collect; `None` if an item is visible.
     pub(in crate::raw) fn collect_if_empty(&self) -> Option<Collect> {
-        let versions = self.version_if_empty(0)?;
-        if self.end() == 1 {
-            return Some(Collect {
-                attached: SetVersion::UNCHANGED,
-                versions,
-            });
-        }
-        self.collect_records_if_empty(versions)
-    }
-
-    /// Adds the versions of the other shards to that of the injector.
-    fn collect_records_if_empty(&self, mut versions: u64) -> Option<Collect> {
-        for shard in self.records_from(0) {
+        let mut versions = 0_u64;
+        for shard in self.attached().from(0) {
             versions = versions.wrapping_add(self.version_if_empty(shard)?);
         }
-        let attached = self.version();
+        let attached = self.attached().version();
         Some(Collect { attached, versions })
     }
 
     /// Begins a first collect, without the versions of the shards.
     pub(in crate::raw) fn begin_collect(&self) -> Collect {
         Collect {
-            attached: self.version(),
+            attached: self.attached().version(),
             versions: 0,
         }
     }
 
     fn version_if_empty(&self, shard: usize) -> Option<u64> {
-        let (front, position) = match shard.checked_sub(1) {
-            None => (
-                self.injector().front(),
-                self.injector().position_if_empty()?,
-            ),
-            Some(number) => {
-                let shard = self.records().get(number);
-                let position = shard.position_if_empty();
-                if position.is_none() {
-                    shard.front().attach_for_item();
-                }
-                (shard.front(), position?)
-            }
-        };
+        let shard = self.records.get(shard);
+        let (front, position) = (shard.front(), shard.position_if_empty());
+        if position.is_none() {
+            front.attach_for_item();
+        }
+        let position = position?;
         let exhausted = front.is_exhausted();
         exhausted.then(|| position.wrapping_add(front.emptied()))
     }
@@ -111,14 +83,14 @@ impl<T> Shards<T> {
     /// Whether certainly no item is visible in any attached shard, one after the other.
     #[inline(never)]
     pub(in crate::raw) fn look_empty(&self) -> bool {
-        let is_empty = |number| self.records().get(number).looks_empty();
-        self.injector().looks_empty() && self.attached().all(is_empty)
+        let is_empty = |number| self.records.get(number).looks_empty();
+        self.attached().all(is_empty)
     }
 
     fn collect(&self) -> Collect {
         let mut collect = self.begin_collect();
-        self.walk()
-            .for_each(|shard| collect.add(self.shard_version(shard)));
+        let shards = self.attached().from(0);
+        shards.for_each(|shard| collect.add(self.shard_version(shard)));
         collect
     }
 
@@ -141,7 +113,6 @@ impl<T> Shards<T> {
         self.remainder(|| {
             // ORDERING: SeqCst, between the two passes; pairs with `shard.retract`.
             barrier::full("strict.between");
-            step!("strict.voids-nothing", self.injector().void_reserved());
             none_in_order() && !self.has_open_transaction() && none_elsewhere()
         })
     }
@@ -150,17 +121,17 @@ impl<T> Shards<T> {
     /// no call reads the counters of all handles, and if transactions end in the order of their handles, each call reads
     /// those of the next one only.
     fn has_open_transaction(&self) -> bool {
-        let handles = self.handles();
+        let handles = &self.handles;
         let is_open = |number: &usize| {
             count_visit();
             handles.get(*number).is_open()
         };
         // ORDERING: Relaxed, both; a hint where to begin.
-        let first = self.last_open().load(Ordering::Relaxed);
-        let before = handles.in_use_from(0).take_while(|number| *number < first);
-        let open = handles.in_use_from(first).chain(before).find(is_open);
+        let first = self.last_open.load(Ordering::Relaxed);
+        let before = handles.used().from(0).take_while(|number| *number < first);
+        let open = handles.used().from(first).chain(before).find(is_open);
         if let Some(number) = open.filter(|number| *number != first) {
-            self.last_open().store(number, Ordering::Relaxed);
+            self.last_open.store(number, Ordering::Relaxed);
         }
         open.is_some()
     }

@@ -5,15 +5,11 @@
 //! without allocation, copies or work per item. When all its runs are unlinked the block is reused by the
 //! handle that took the last item if no other thread can reach it, and retired otherwise.
 
-use crate::raw::memory::entry::{DeliveryMeta, Entry};
 use crate::raw::memory::reclaim::Pin;
 use crate::raw::memory::row::Row;
-use crate::raw::memory::slot::Slot;
-use crate::raw::shard::front::{Front, VisitEnd};
-use crate::raw::shard::run::Run;
-use crate::sync::{weak, AtomicUsize, Ordering, UnsafeCell};
+use crate::raw::shard::run::{Block, Filled, HeldSlot, Home, Run};
+use crate::sync::{weak, AtomicUsize, Ordering};
 use std::cell::Cell;
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// The number of runs of a transaction's first block.
@@ -24,147 +20,6 @@ pub(in crate::raw) const MOST_RUNS: usize = 64;
 /// Above the number of linked runs.
 const SHARED: usize = 2 * MOST_RUNS;
 
-/// The allocation: a header, the items, and the runs.
-pub(in crate::raw) type Filled<T> = NonNull<Row<Block, HeldSlot<T>, Run<T>>>;
-
-/// The header of a block.
-pub(in crate::raw) struct Block {
-    /// The number of runs that are assigned to a home.
-    used: Cell<usize>,
-    /// The number of runs that are still linked, plus [`SHARED`] for each that was unlinked while other visitors might
-    /// use it.
-    linked: AtomicUsize,
-}
-
-/// The slot of a held item. The item is its first field.
-#[repr(C)]
-pub(in crate::raw) struct HeldSlot<T> {
-    slot: Slot<T>,
-    delivery: UnsafeCell<MaybeUninit<Packed>>,
-    /// The index of the next item of its run, if that is scattered. A separate cell, since it is written when another
-    /// stretch begins, and by then this item may be in use on another thread.
-    next: UnsafeCell<MaybeUninit<u32>>,
-}
-
-/// [`DeliveryMeta`] without padding.
-#[derive(Clone, Copy)]
-#[repr(C, packed(4))]
-struct Packed {
-    since: u64,
-    attempts: u32,
-}
-
-impl Packed {
-    #[inline]
-    fn new(DeliveryMeta { attempts, since }: DeliveryMeta) -> Self {
-        Self { since, attempts }
-    }
-}
-
-impl<T> HeldSlot<T> {
-    fn vacant() -> Self {
-        Self {
-            slot: Slot::vacant(),
-            delivery: UnsafeCell::new(MaybeUninit::uninit()),
-            next: UnsafeCell::new(MaybeUninit::uninit()),
-        }
-    }
-
-    /// Stores an item.
-    ///
-    /// # Safety
-    ///
-    /// The slot is vacant, and the caller has exclusive access to it.
-    #[inline]
-    pub(in crate::raw) unsafe fn fill(&self, item: T, delivery: DeliveryMeta) {
-        // SAFETY: by contract.
-        unsafe {
-            self.slot.fill(item);
-            self.set_delivery(delivery);
-        }
-    }
-
-    /// Moves the item out.
-    ///
-    /// # Safety
-    ///
-    /// The slot is filled, and the caller has exclusive access to it.
-    #[inline]
-    pub(in crate::raw) unsafe fn take(&self) -> T {
-        // SAFETY: by contract.
-        unsafe { self.slot.take() }
-    }
-
-    /// Moves the item out, and marks the slot as a gap.
-    ///
-    /// # Safety
-    ///
-    /// As for [`HeldSlot::take`].
-    pub(in crate::raw) unsafe fn remove(&self) -> Entry<T> {
-        // SAFETY: by contract.
-        unsafe {
-            let entry = Entry {
-                delivery: self.delivery(),
-                item: self.take(),
-            };
-            self.set_delivery(DeliveryMeta::GONE);
-            entry
-        }
-    }
-
-    /// # Safety
-    ///
-    /// The caller has exclusive access to the slot.
-    #[inline]
-    pub(in crate::raw) unsafe fn set_delivery(&self, delivery: DeliveryMeta) {
-        let delivery = Packed::new(delivery);
-        // SAFETY: by contract.
-        self.delivery
-            .with_mut(|cell| unsafe { (*cell).write(delivery) });
-    }
-
-    /// Sets the index of the next item of its run.
-    ///
-    /// # Safety
-    ///
-    /// The block belongs to the caller; the item may be in use elsewhere.
-    #[inline]
-    pub(in crate::raw) unsafe fn set_next(&self, next: u32) {
-        // SAFETY: by contract.
-        self.next.with_mut(|cell| unsafe { (*cell).write(next) });
-    }
-
-    /// The address of the item.
-    #[inline]
-    pub(in crate::raw) fn item(&self) -> *mut T {
-        self.slot.as_ptr()
-    }
-
-    /// The delivery metadata of the item.
-    ///
-    /// # Safety
-    ///
-    /// The slot is or was filled, and its delivery metadata does not change during the call.
-    #[inline]
-    pub(in crate::raw) unsafe fn delivery(&self) -> DeliveryMeta {
-        // SAFETY: by contract.
-        let Packed { since, attempts } = self
-            .delivery
-            .with(|delivery| unsafe { (*delivery).assume_init() });
-        DeliveryMeta { attempts, since }
-    }
-
-    /// The index of the next item of its run.
-    ///
-    /// # Safety
-    ///
-    /// It was set, before the block was shared or by the caller.
-    pub(in crate::raw) unsafe fn next(&self) -> u32 {
-        // SAFETY: by contract.
-        self.next.with(|next| unsafe { (*next).assume_init() })
-    }
-}
-
 impl Block {
     /// Allocates a block with room for `len` items and `runs` runs.
     pub(in crate::raw) fn allocate<T>(len: usize, runs: usize) -> Filled<T> {
@@ -172,7 +27,7 @@ impl Block {
             used: Cell::new(0),
             linked: AtomicUsize::new(0),
         };
-        Row::with_extras(header, len, HeldSlot::vacant, runs, Run::vacant)
+        Row::new(header, len, HeldSlot::vacant, runs, Run::vacant)
     }
 
     /// The number of runs for which the block has room.
@@ -195,17 +50,6 @@ impl Block {
     unsafe fn used<'b, T>(block: Filled<T>) -> &'b [Run<T>] {
         // SAFETY: by contract.
         unsafe { &Row::extras(block)[..Row::header(block).used.get()] }
-    }
-
-    /// Whether all items were put into one run.
-    ///
-    /// # Safety
-    ///
-    /// The block is alive, and belongs to the caller or has been given up.
-    #[inline]
-    pub(in crate::raw) unsafe fn has_one_run<T>(block: Filled<T>) -> bool {
-        // SAFETY: by contract.
-        unsafe { Row::header(block) }.used.get() == 1
     }
 
     /// Counts one more delivery of the first `count` items.
@@ -232,10 +76,9 @@ impl Block {
     /// The block is alive and belongs to the caller.
     pub(in crate::raw) unsafe fn run_for<T>(
         block: Filled<T>,
-        home: &Front<T>,
+        home: Home,
         vacant: bool,
     ) -> Option<u32> {
-        let home = Some(NonNull::from(home));
         // SAFETY: by contract.
         let (used, runs) = unsafe { (&Row::header(block).used, Row::extras(block)) };
         if vacant {
@@ -307,13 +150,13 @@ impl Block {
     /// Allocates a block for up to `len` items from `home` with a run that is a [`bookmark`](crate::raw::handle::bookmark).
     pub(in crate::raw) fn allocate_bookmark<T>(
         len: usize,
-        home: &Front<T>,
+        home: Home,
     ) -> (Filled<T>, NonNull<Run<T>>) {
         let block = Self::allocate(len, 1);
         // SAFETY: allocated just now.
         let (header, runs) = unsafe { (Row::header(block), Row::extras(block)) };
         let run = &runs[0];
-        run.home.set(Some(NonNull::from(home)));
+        run.home.set(home);
         header.used.set(1);
         run.begin_bookmark(block);
         // ORDERING: Relaxed; the link or the insertion publishes it.
@@ -343,18 +186,19 @@ impl Block {
     }
 
     /// Counts one run as unlinked. After the last one the block is the caller's if all its runs were left by visitors
-    /// that were [alone](VisitEnd::alone), and retired otherwise.
+    /// that were alone, and retired otherwise.
     ///
     /// # Safety
     ///
     /// The caller has unlinked the run in the visit that has ended so.
     pub(in crate::raw) unsafe fn release<T>(
         block: Filled<T>,
-        VisitEnd { alone, pin }: VisitEnd,
+        alone: bool,
+        pin: &Pin,
     ) -> Option<Filled<T>> {
         if !alone {
             // SAFETY: by contract.
-            unsafe { Self::release_shared(block, &pin) };
+            unsafe { Self::release_shared(block, pin) };
             return None;
         }
         // SAFETY: a block with a linked run is alive.
@@ -369,7 +213,7 @@ impl Block {
         };
         if left % SHARED == 1 && left > SHARED {
             // SAFETY: by contract, and this was the last run.
-            unsafe { Self::retire(block, &pin) };
+            unsafe { Self::retire(block, pin) };
         }
         (left == 1).then_some(block)
     }

@@ -2,11 +2,12 @@
 
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::reclaim;
-use crate::raw::memory::segment::{number, offset, Segment};
+use crate::raw::memory::segment::{number, Segment};
 use crate::raw::memory::slot::Slot;
 use crate::raw::shard::front::{Front, Head};
 use crate::raw::shard::sink::Sink;
 use crate::raw::shard::Shard;
+use crossbeam_utils::Backoff;
 use std::ptr::NonNull;
 
 /// The result of one attempt to take items from a shard.
@@ -47,10 +48,14 @@ pub(in crate::raw) struct Cursor<T> {
     segment: Option<Segment<T>>,
     /// The number of positions of `segment` before `since` that were claimed, moved out and not yet counted.
     finished: u64,
+    /// Whether the items have times.
+    timed: bool,
+    /// After how many positions the consumer compares shards again.
+    stickiness: u32,
 }
 
 impl<T> Cursor<T> {
-    pub(in crate::raw) fn new(shard: &Shard<T>) -> Self {
+    pub(in crate::raw) fn new(shard: &Shard<T>, timed: bool, stickiness: u32) -> Self {
         let head = shard.front().head();
         Self {
             shard: NonNull::from(shard),
@@ -61,6 +66,8 @@ impl<T> Cursor<T> {
             stop: Head::first_at(0),
             segment: None,
             finished: 0,
+            timed,
+            stickiness,
         }
     }
 
@@ -73,7 +80,7 @@ impl<T> Cursor<T> {
     /// The number of published positions from the last seen head on; 0 if the shard is detached.
     #[inline]
     pub(in crate::raw) fn backlog(&self) -> u64 {
-        if self.shard().front().is_detached() {
+        if self.front().is_detached() {
             return 0;
         }
         self.published()
@@ -83,6 +90,17 @@ impl<T> Cursor<T> {
     #[inline]
     pub(in crate::raw) fn published(&self) -> u64 {
         self.shard().tail().saturating_sub(self.head.position())
+    }
+
+    #[inline]
+    pub(in crate::raw) fn front<'a>(&self) -> &'a Front<T> {
+        self.shard().front()
+    }
+
+    /// Whether the items have times, so that they are not taken by [`Cursor::take_next`].
+    #[inline]
+    pub(in crate::raw) fn is_timed(&self) -> bool {
+        self.timed
     }
 
     /// Takes the item at the head if [nothing else has to be done](Cursor::claim_next).
@@ -131,15 +149,66 @@ impl<T> Cursor<T> {
         Some(unsafe { self.segment.unwrap_unchecked().slot(head.position()) })
     }
 
+    /// Moves up to `most` items of a returned run or from the head into the sink.
+    pub(in crate::raw) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
+        let take = self.take_pushed(sink, most);
+        if take != Take::Returned {
+            return take;
+        }
+        match self.front().take(sink, most) {
+            0 if self.front().is_detached() && !self.attach_if_ready() => {
+                self.flush();
+                Take::Empty
+            }
+            0 => self.take_behind(sink, most),
+            count => Take::Got(count),
+        }
+    }
+
+    /// Takes items from the head after the runs were exhausted, or only bookmarks are left of them.
+    #[cold]
+    fn take_behind<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
+        match self.take_if(sink, most, Front::is_passable) {
+            Take::Returned => Take::Lost,
+            take => take,
+        }
+    }
+
+    /// Attaches a detached shard if an item is in it.
+    pub(in crate::raw) fn attach_if_ready(&self) -> bool {
+        let ready = self.shard().backlog() > 0;
+        if ready {
+            self.front().attach();
+        }
+        ready
+    }
+
+    /// Retries until items were taken or none is visible.
+    pub(in crate::raw) fn take_retrying<S: Sink<T>>(
+        &mut self,
+        sink: &mut S,
+        most: usize,
+    ) -> Option<usize> {
+        let backoff = Backoff::new();
+        loop {
+            match self.take(sink, most) {
+                Take::Got(count) => return Some(count),
+                Take::Empty => return None,
+                Take::Spent => self.enter(),
+                Take::Lost | Take::Returned => backoff.spin(),
+            }
+        }
+    }
+
     /// Moves up to `most` items from the head into the sink, unless returned ones come first.
     ///
     /// Claims from the last seen head on; the claim is lost if the head has moved since.
     #[inline(always)] // the pop
-    pub(in crate::raw) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
+    pub(in crate::raw) fn take_pushed<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
         self.take_if(sink, most, Front::is_clear)
     }
 
-    /// Same as [`Cursor::take`], if the front is `passable`.
+    /// Same as [`Cursor::take_pushed`], if the front is `passable`.
     #[inline(always)] // the pop
     pub(in crate::raw) fn take_if<S: Sink<T>>(
         &mut self,
@@ -152,36 +221,38 @@ impl<T> Cursor<T> {
             Err(why) => return why,
         };
         // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired these
-        // positions of it, which are published, and proved that it is alive. The sink granted room.
+        // positions of it, which are published, and proved that it is alive, as its times are. The sink granted room.
         unsafe {
             let segment = self.segment.unwrap_unchecked();
-            sink.accept_all(segment.take(first, count));
+            if self.timed {
+                Self::accept_timed(segment, first, count, sink);
+            } else {
+                sink.accept_all(segment.take(first, count));
+            }
         }
         self.flush_if_exhausted();
         Take::Got(count)
     }
 
-    /// Like [`Cursor::take_if`], for items with times.
-    pub(in crate::raw) fn take_timed<S: Sink<T>>(
-        &mut self,
+    /// Moves claimed items with their times into the sink.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Segment::take`], and the sink has granted room.
+    #[inline(never)] // apart from the items without times, which most queues have
+    unsafe fn accept_timed<S: Sink<T>>(
+        segment: Segment<T>,
+        first: u64,
+        count: usize,
         sink: &mut S,
-        most: usize,
-        passable: impl Fn(&Front<T>) -> bool,
-    ) -> Take {
-        let (first, count) = match self.claim(sink, most, passable) {
-            Ok(claimed) => claimed,
-            Err(why) => return why,
-        };
-        // SAFETY: as in `take`. The times live as long as the segment.
+    ) {
+        // SAFETY: by contract.
         unsafe {
-            let segment = self.segment.unwrap_unchecked();
             let items = segment.take(first, count);
-            for (index, item) in (offset::<T>(first)..).zip(items) {
-                sink.accept(item, DeliveryMeta::first(segment.times().get(index)));
+            for (position, item) in (first..).zip(items) {
+                sink.accept(item, DeliveryMeta::first(segment.since(position)));
             }
         }
-        self.flush_if_exhausted();
-        Take::Got(count)
     }
 
     /// Claims up to `most` positions at the head, for which the sink has room. Returns the first one and their number.
@@ -193,16 +264,16 @@ impl<T> Cursor<T> {
         most: usize,
         passable: impl Fn(&Front<T>) -> bool,
     ) -> Result<(u64, usize), Take> {
-        if !passable(self.shard().front()) {
+        if !passable(self.front()) {
             return Err(Take::Returned);
         }
         let mut limit = self.limit;
         if self.head >= limit {
             limit = self.renew()?;
         }
-        let front = self.shard().front();
+        let front = self.front();
         let available = self.head.until(limit);
-        let count = sink.reserve(most.min(available as usize), front);
+        let count = sink.reserve(most.min(available as usize), front.home());
         let first = self.head.position();
         match front.claim(self.head, count as u64) {
             Ok(after) => self.head = after,
@@ -240,9 +311,14 @@ impl<T> Cursor<T> {
         Ok(limit)
     }
 
-    /// Enters the segment of the head, after [`Take::Spent`], for at most `most` positions.
-    pub(in crate::raw) fn enter(&mut self, most: u32) {
-        self.set_head(self.shard().front().head());
+    /// Enters the segment of the head, after [`Take::Spent`], until shards are compared.
+    pub(in crate::raw) fn enter(&mut self) {
+        self.enter_for(self.stickiness);
+    }
+
+    /// Enters the segment of the head for at most `most` positions.
+    pub(in crate::raw) fn enter_for(&mut self, most: u32) {
+        self.set_head(self.front().head());
         if self.head >= self.end {
             self.flush();
             self.find_segment();
@@ -287,7 +363,7 @@ impl<T> Cursor<T> {
         self.set_head(self.head);
         let finished = std::mem::take(&mut self.finished);
         if let Some(segment) = self.segment.filter(|_| finished > 0) {
-            // SAFETY: these positions were claimed in `take` and moved out, and all of them are in this
+            // SAFETY: these positions were claimed and moved out, and all of them are in this
             // segment: entering another one flushes first.
             unsafe { self.shard().finish(segment, finished) };
         }

@@ -18,10 +18,10 @@
 //! A strict Empty needs `emptied`, because a run that is linked and exhausted between two checks would
 //! leave no other trace. It is incremented *before* the claim of a run's last item; see `strict.rs`.
 
+use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::reclaim::{self, Pin};
-use crate::raw::shard::attached::AttachedSet;
-use crate::raw::shard::block::Block;
-use crate::raw::shard::run::{Progress, Run};
+use crate::raw::shard::run::Block;
+use crate::raw::shard::run::{Home, Progress, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::{
     barrier, count_visit, planted, start, start_before, step, weak, AtomicPtr, AtomicU64,
@@ -38,8 +38,8 @@ pub(in crate::raw) struct Front<T> {
     top: AtomicPtr<Run<T>>,
     emptied: AtomicU64,
     visitors: AtomicUsize,
-    /// The place of the shard in the set of attached shards; null in the injector.
-    set: AtomicPtr<AttachedSet>,
+    /// The place of the shard in the set of attached shards; null before the first owner.
+    set: AtomicPtr<NumberSet>,
     shard: AtomicUsize,
 }
 
@@ -139,6 +139,37 @@ impl<T> Front<T> {
         }
     }
 
+    /// Its address, for the items that return here.
+    #[inline]
+    pub(in crate::raw) fn home(&self) -> Home {
+        let this: *const Self = self;
+        this.cast()
+    }
+
+    /// The front at an address.
+    ///
+    /// # Safety
+    ///
+    /// It is that of a front of such items, in a queue that lives as long as `'a`.
+    #[inline]
+    pub(in crate::raw) unsafe fn at<'a>(home: Home) -> &'a Self {
+        // SAFETY: by contract.
+        unsafe { &*home.cast() }
+    }
+
+    /// Links each chain of a list made by [`Run::group`] to its home.
+    ///
+    /// # Safety
+    ///
+    /// The runs' blocks are complete, and the caller does not use them any more.
+    pub(in crate::raw) unsafe fn link_all(mut homes: *mut Run<T>) {
+        // SAFETY: by contract, and each is linked once. A home is part of a shard, which the handle keeps alive.
+        while let Some((home, [first, last])) = unsafe { Run::next_chain(&mut homes) } {
+            // SAFETY: as above.
+            unsafe { Self::at(home).link(first, last) };
+        }
+    }
+
     #[inline]
     pub(in crate::raw) fn visit(&self) -> RunVisit<'_> {
         let pin = reclaim::pin();
@@ -232,7 +263,7 @@ impl<T> Front<T> {
     /// Makes the front that of a detached shard, which has this number in `set`.
     ///
     /// The caller is the first owner of the shard, which nobody else knows.
-    pub(in crate::raw) fn begin_detached(&self, set: &Arc<AttachedSet>, shard: usize) {
+    pub(in crate::raw) fn begin_detached(&self, set: &Arc<NumberSet>, shard: usize) {
         // ORDERING: Relaxed, all; published when the owner attaches the shard.
         self.shard.store(shard, Ordering::Relaxed);
         self.set
@@ -375,7 +406,7 @@ impl<T> Front<T> {
             let Some((run, cursor)) = self.next_run(&visit) else {
                 return 0;
             };
-            let count = sink.reserve(most.min(cursor.left()), run.home());
+            let count = sink.reserve(most.min(cursor.left()), self.home());
             let after = run.advance(cursor, count);
             if !self.claim_run(run, cursor, after) {
                 continue;
@@ -386,7 +417,8 @@ impl<T> Front<T> {
                 let block = run.block();
                 // SAFETY: unlinked just now; and then the block is this thread's.
                 unsafe {
-                    if let Some(block) = Block::release(block, visit.end()) {
+                    let end = visit.end();
+                    if let Some(block) = Block::release(block, end.alone, &end.pin) {
                         sink.recycle(block);
                     }
                 }
@@ -534,6 +566,27 @@ impl<T> Front<T> {
         let visit = self.visit();
         let mut runs = self.runs(&visit);
         runs.any(|run| run.cursor().left() > 0)
+    }
+}
+
+impl<T> Run<T> {
+    /// Moves claimed items into the sink.
+    ///
+    /// # Safety
+    ///
+    /// The caller claimed `count` items from `cursor` on, while pinned, and moves them out once. The
+    /// sink granted room for them.
+    pub(in crate::raw) unsafe fn move_out<S: Sink<T>>(
+        &self,
+        cursor: Progress,
+        count: usize,
+        sink: &mut S,
+    ) {
+        for at in self.indices(cursor.next(), count) {
+            let held = self.held(at);
+            // SAFETY: claimed by the caller; filled before the link. The sink granted room.
+            unsafe { sink.accept(held.take(), held.delivery().again()) };
+        }
     }
 }
 

@@ -10,7 +10,6 @@
 //! | | a thread that detaches the shard: the idle mark; the owner takes it off | the owner, after `tail` |
 //! | `front` | consumers: claims; aborts; whoever detaches or attaches the shard | consumers; the owner only when it releases the shard |
 
-pub(in crate::raw) mod attached;
 pub(in crate::raw) mod block;
 pub(in crate::raw) mod cursor;
 pub(in crate::raw) mod front;
@@ -19,15 +18,13 @@ pub(in crate::raw) mod producer;
 pub(in crate::raw) mod run;
 pub(in crate::raw) mod sink;
 
-use crate::raw::memory::directory::Directory;
+use crate::raw::memory::directory::{Directory, DirectoryPage};
 use crate::raw::memory::entry::Entry;
+use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::reclaim;
-use crate::raw::memory::segment::{number, offset, Segment};
-use crate::raw::memory::times::known;
-use crate::raw::shard::attached::AttachedSet;
+use crate::raw::memory::segment::{known, number, offset, Segment};
 use crate::raw::shard::front::{Front, Head, FIRST};
 use crate::raw::shard::joint::Joint;
-use crate::raw::shard::producer::Producer;
 use crate::sync::{
     barrier, planted, step, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering, UnsafeCell,
 };
@@ -41,9 +38,7 @@ use std::sync::Arc;
 pub(in crate::raw) struct Shard<T> {
     published: CachePadded<Published>,
     front: CachePadded<Front<T>>,
-    supply: CachePadded<Supply>,
-    /// The owner's private state while the shard has no owner.
-    checked_in: UnsafeCell<Option<Producer<T>>>,
+    supply: CachePadded<Supply<T>>,
 }
 
 /// The fields that the owner writes.
@@ -56,12 +51,42 @@ struct Published {
     is_free: AtomicBool,
 }
 
-/// The directory of segments, and a spare one.
-struct Supply {
+/// What is seldom used: the directory of segments, a spare one, and the owner's state between two owners.
+struct Supply<T> {
     directory: Directory,
     spare: AtomicPtr<()>,
     /// The position of the head when the shard was last found idle.
     idle_at: AtomicU64,
+    /// The owner's private state while the shard has no owner.
+    checked_in: UnsafeCell<Option<Producer<T>>>,
+}
+
+/// Stages items behind a shard's tail and publishes them.
+///
+/// The last `staged` positions before `next` hold staged items; `next <= limit`, and the positions
+/// up to `limit` have an open segment. `segment` is the last open one, `page` the page of its number.
+pub(in crate::raw) struct Producer<T> {
+    next: u64,
+    staged: usize,
+    limit: u64,
+    segment: Option<Segment<T>>,
+    page: *mut DirectoryPage,
+    /// For each segment that holds staged items only, the one before it. An entry from a push of one
+    /// item is removed with the next segment.
+    opened: Vec<Option<Segment<T>>>,
+}
+
+impl<T> Producer<T> {
+    pub(in crate::raw) fn new() -> Self {
+        Self {
+            next: FIRST,
+            staged: 0,
+            limit: FIRST,
+            segment: None,
+            page: ptr::null_mut(),
+            opened: Vec::new(),
+        }
+    }
 }
 
 // SAFETY: the shard moves items of type T between threads, and owns what its raw pointers point to.
@@ -84,8 +109,8 @@ impl<T> Default for Shard<T> {
                 directory: Directory::new(),
                 spare: AtomicPtr::new(ptr::null_mut()),
                 idle_at: AtomicU64::new(u64::MAX),
+                checked_in: UnsafeCell::new(Some(Producer::new())),
             }),
-            checked_in: UnsafeCell::new(Some(Producer::new())),
         }
     }
 }
@@ -100,7 +125,7 @@ impl<T> Shard<T> {
     pub(in crate::raw) unsafe fn check_out(&self) -> Producer<T> {
         // ORDERING: Relaxed; a hint.
         self.published.is_free.store(false, Ordering::Relaxed);
-        self.checked_in.with_mut(|producer| {
+        self.supply.checked_in.with_mut(|producer| {
             // SAFETY: only the owner accesses this cell.
             unsafe { (*producer).take() }.expect("the last owner checked it in")
         })
@@ -114,7 +139,7 @@ impl<T> Shard<T> {
     pub(in crate::raw) unsafe fn check_in(&self, producer: Producer<T>) {
         // ORDERING: Relaxed; a hint.
         self.published.is_free.store(true, Ordering::Relaxed);
-        self.checked_in.with_mut(|checked_in| {
+        self.supply.checked_in.with_mut(|checked_in| {
             // SAFETY: only the owner accesses this cell.
             unsafe { *checked_in = Some(producer) };
         });
@@ -227,7 +252,7 @@ impl<T> Shard<T> {
     }
 
     /// Makes a shard without an owner, which was never used, a detached one.
-    pub(in crate::raw) fn begin_detached(&self, set: &Arc<AttachedSet>, number: usize) {
+    pub(in crate::raw) fn begin_detached(&self, set: &Arc<NumberSet>, number: usize) {
         self.front.begin_detached(set, number);
         // ORDERING: Relaxed; nobody else knows the shard.
         self.published.joint.store(idle(), Ordering::Relaxed);
@@ -465,6 +490,11 @@ impl<T> Shard<T> {
         self.tail().saturating_sub(position)
     }
 
+    /// The number of ready items, exact at rest.
+    pub(in crate::raw) fn ready(&self) -> u64 {
+        self.backlog() + self.front.ready() as u64
+    }
+
     /// The number of items ever published.
     pub(in crate::raw) fn pushed(&self) -> u64 {
         // ORDERING: Relaxed; statistics.
@@ -509,15 +539,15 @@ impl<T> Shard<T> {
 
     /// The time of the item at the head, if one is visible there.
     fn time_at_head(&self) -> Option<u64> {
-        // Before the head is read: a row that is reachable then is not freed until the end.
+        // Before the head is read: a segment that is reachable then is not freed until the end.
         let pin = reclaim::pin();
         let position = self.front.head().position();
         if position >= self.tail() {
             return None;
         }
-        let times = self.directory().find_times(number::<T>(position), &pin)?;
-        // SAFETY: the head was read under the pin, and a row has a time for each position.
-        known(unsafe { times.get(offset::<T>(position)) })
+        let segment = self.directory().find::<T>(number::<T>(position), &pin)?;
+        // SAFETY: the head was read under the pin, and a segment with times is retired.
+        known(unsafe { segment.since(position) })
     }
 }
 
@@ -528,7 +558,10 @@ impl<T> Drop for Shard<T> {
         let producer = unsafe { self.check_out() };
         let first = number::<T>(self.front.head().position());
         // SAFETY: segments before the head are finished and freed, those behind it are not.
-        unsafe { self.directory().free::<T>(first, producer.opened()) };
+        unsafe {
+            self.directory()
+                .free::<T>(first, number::<T>(producer.limit));
+        };
         if let Some(spare) = self.spare() {
             // SAFETY: a spare belongs to the thread that took it.
             unsafe { spare.free() };

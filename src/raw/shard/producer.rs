@@ -2,43 +2,17 @@
 
 use crate::raw::memory::directory::DirectoryPage;
 use crate::raw::memory::entry::Entry;
-use crate::raw::memory::segment::{number, offset, Segment};
+use crate::raw::memory::segment::{number, Segment};
 use crate::raw::memory::slot::Slot;
-use crate::raw::shard::front::FIRST;
-use crate::raw::shard::Shard;
+use crate::raw::shard::{Producer, Shard};
 use crate::sync::{AtomicU64, Ordering};
-use std::{ptr, slice};
+use std::ptr;
+use std::slice;
 
 /// Capacity of `opened` that is kept for the next transaction.
 const KEPT_CAPACITY: usize = 16;
 
-/// Stages items behind a shard's tail and publishes them.
-///
-/// The last `staged` positions before `next` hold staged items; `next <= limit`, and the positions
-/// up to `limit` have an open segment. `segment` is the last open one, `page` the page of its number.
-pub(in crate::raw) struct Producer<T> {
-    next: u64,
-    staged: usize,
-    limit: u64,
-    segment: Option<Segment<T>>,
-    page: *mut DirectoryPage,
-    /// For each segment that holds staged items only, the one before it. An entry from a push of one
-    /// item is removed with the next segment.
-    opened: Vec<Option<Segment<T>>>,
-}
-
 impl<T> Producer<T> {
-    pub(in crate::raw) fn new() -> Self {
-        Self {
-            next: FIRST,
-            staged: 0,
-            limit: FIRST,
-            segment: None,
-            page: ptr::null_mut(),
-            opened: Vec::new(),
-        }
-    }
-
     /// The number of staged items.
     #[inline]
     pub(in crate::raw) fn staged(&self) -> usize {
@@ -66,7 +40,7 @@ impl<T> Producer<T> {
         assert!(self.next < self.limit);
         if let Some(segment) = self.segment {
             // SAFETY: as in `put`.
-            unsafe { segment.times().set(offset::<T>(self.next), since) };
+            unsafe { segment.set_since(self.next, since) };
         }
     }
 
@@ -135,15 +109,13 @@ impl<T> Producer<T> {
         self.opened.push(self.segment);
         // SAFETY: the owner's last page is never retired.
         if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
-            self.page = DirectoryPage::append(shard.directory(), self.page, number, timed);
+            self.page = DirectoryPage::append(shard.directory(), self.page, number);
         }
         // ORDERING: Relaxed; a logical clock that only compares ages.
         let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
         // SAFETY: as above.
         let page = unsafe { &*self.page };
         page.enter(number, segment, stamp);
-        // SAFETY: the segment belongs to this producer.
-        page.enter_times(number, unsafe { segment.times() });
         self.segment = Some(segment);
         self.limit += Segment::<T>::LEN as u64;
     }

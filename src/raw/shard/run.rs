@@ -1,19 +1,163 @@
 //! Runs: chains of the items that one transaction took from one shard, as an abort returns them.
 
+use crate::raw::memory::entry::{DeliveryMeta, Entry};
 use crate::raw::memory::row::Row;
-use crate::raw::memory::times::known;
-use crate::raw::shard::block::{Block, Filled, HeldSlot};
-use crate::raw::shard::front::Front;
-use crate::raw::shard::sink::Sink;
-use crate::sync::{planted, weak, AtomicPtr, AtomicU64, Ordering};
+use crate::raw::memory::segment::known;
+use crate::raw::memory::slot::Slot;
+use crate::sync::{planted, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
+
+/// The address of the front of the shard that items came from, where they return. It lives as long as the queue.
+pub(in crate::raw) type Home = *const ();
+
+/// The allocation: a header, the items, and the runs.
+pub(in crate::raw) type Filled<T> = NonNull<Row<Block, HeldSlot<T>, Run<T>>>;
+
+/// The header of a block.
+pub(in crate::raw) struct Block {
+    /// The number of runs that are assigned to a home.
+    pub(super) used: Cell<usize>,
+    /// The number of runs that are still linked, plus a large number for each that was unlinked while other visitors might
+    /// use it.
+    pub(super) linked: AtomicUsize,
+}
+
+/// The slot of a held item. The item is its first field.
+#[repr(C)]
+pub(in crate::raw) struct HeldSlot<T> {
+    slot: Slot<T>,
+    delivery: UnsafeCell<MaybeUninit<Packed>>,
+    /// The index of the next item of its run, if that is scattered. A separate cell, since it is written when another
+    /// stretch begins, and by then this item may be in use on another thread.
+    next: UnsafeCell<MaybeUninit<u32>>,
+}
+
+/// [`DeliveryMeta`] without padding.
+#[derive(Clone, Copy)]
+#[repr(C, packed(4))]
+struct Packed {
+    since: u64,
+    attempts: u32,
+}
+
+impl Packed {
+    #[inline]
+    fn new(DeliveryMeta { attempts, since }: DeliveryMeta) -> Self {
+        Self { since, attempts }
+    }
+}
+
+impl<T> HeldSlot<T> {
+    pub(super) fn vacant() -> Self {
+        Self {
+            slot: Slot::vacant(),
+            delivery: UnsafeCell::new(MaybeUninit::uninit()),
+            next: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Stores an item.
+    ///
+    /// # Safety
+    ///
+    /// The slot is vacant, and the caller has exclusive access to it.
+    #[inline]
+    pub(in crate::raw) unsafe fn fill(&self, item: T, delivery: DeliveryMeta) {
+        // SAFETY: by contract.
+        unsafe {
+            self.slot.fill(item);
+            self.set_delivery(delivery);
+        }
+    }
+
+    /// Moves the item out.
+    ///
+    /// # Safety
+    ///
+    /// The slot is filled, and the caller has exclusive access to it.
+    #[inline]
+    pub(in crate::raw) unsafe fn take(&self) -> T {
+        // SAFETY: by contract.
+        unsafe { self.slot.take() }
+    }
+
+    /// Moves the item out, and marks the slot as a gap.
+    ///
+    /// # Safety
+    ///
+    /// As for [`HeldSlot::take`].
+    pub(in crate::raw) unsafe fn remove(&self) -> Entry<T> {
+        // SAFETY: by contract.
+        unsafe {
+            let entry = Entry {
+                delivery: self.delivery(),
+                item: self.take(),
+            };
+            self.set_delivery(DeliveryMeta::GONE);
+            entry
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The caller has exclusive access to the slot.
+    #[inline]
+    pub(in crate::raw) unsafe fn set_delivery(&self, delivery: DeliveryMeta) {
+        let delivery = Packed::new(delivery);
+        // SAFETY: by contract.
+        self.delivery
+            .with_mut(|cell| unsafe { (*cell).write(delivery) });
+    }
+
+    /// Sets the index of the next item of its run.
+    ///
+    /// # Safety
+    ///
+    /// The block belongs to the caller; the item may be in use elsewhere.
+    #[inline]
+    pub(in crate::raw) unsafe fn set_next(&self, next: u32) {
+        // SAFETY: by contract.
+        self.next.with_mut(|cell| unsafe { (*cell).write(next) });
+    }
+
+    /// The address of the item.
+    #[inline]
+    pub(in crate::raw) fn item(&self) -> *mut T {
+        self.slot.as_ptr()
+    }
+
+    /// The delivery metadata of the item.
+    ///
+    /// # Safety
+    ///
+    /// The slot is or was filled, and its delivery metadata does not change during the call.
+    #[inline]
+    pub(in crate::raw) unsafe fn delivery(&self) -> DeliveryMeta {
+        // SAFETY: by contract.
+        let Packed { since, attempts } = self
+            .delivery
+            .with(|delivery| unsafe { (*delivery).assume_init() });
+        DeliveryMeta { attempts, since }
+    }
+
+    /// The index of the next item of its run.
+    ///
+    /// # Safety
+    ///
+    /// It was set, before the block was shared or by the caller.
+    pub(in crate::raw) unsafe fn next(&self) -> u32 {
+        // SAFETY: by contract.
+        self.next.with(|next| unsafe { (*next).assume_init() })
+    }
+}
 
 /// The items in one block that one transaction took from one shard.
 ///
 /// The plain fields are written by the transaction's handle, before the link publishes the run.
 pub(in crate::raw) struct Run<T> {
-    pub(in crate::raw) home: Cell<Option<NonNull<Front<T>>>>,
+    pub(super) home: Cell<Home>,
     block: Cell<Option<Filled<T>>>,
     cursor: AtomicU64,
     /// Changes after the link only while the run is a [`bookmark`](crate::raw::handle::bookmark).
@@ -32,7 +176,7 @@ pub(in crate::raw) struct Progress(u64);
 
 impl Progress {
     #[allow(clippy::cast_possible_truncation)] // the upper half
-    fn next(self) -> u32 {
+    pub(super) fn next(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
@@ -69,7 +213,7 @@ impl Progress {
 impl<T> Run<T> {
     pub(in crate::raw) fn vacant() -> Self {
         Self {
-            home: Cell::new(None),
+            home: Cell::new(ptr::null()),
             block: Cell::new(None),
             cursor: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
@@ -193,7 +337,7 @@ impl<T> Run<T> {
     }
 
     /// The indices of `count` items from `first` on.
-    fn indices(&self, first: u32, count: usize) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn indices(&self, first: u32, count: usize) -> impl Iterator<Item = u32> + '_ {
         (0..count).scan(first, move |at, index| {
             let this = *at;
             if index + 1 < count {
@@ -236,39 +380,27 @@ impl<T> Run<T> {
         this
     }
 
-    /// Links each chain of a list made by [`Run::group`] to its home.
+    /// Takes the first chain off a list made by [`Run::group`]: its home, its first run and its last one.
     ///
     /// # Safety
     ///
-    /// The runs' blocks are complete, and the caller does not use them any more.
-    pub(in crate::raw) unsafe fn link_all(mut homes: *mut Run<T>) {
-        while let Some(first) = NonNull::new(homes) {
-            // SAFETY: not linked yet, so its block is alive. Read before the link: afterwards the
-            // run may have been freed.
-            let (home, last) = unsafe {
-                homes = first.as_ref().sibling.get();
-                (first.as_ref().home.get(), first.as_ref().chain_end.get())
-            };
-            if let (Some(home), Some(last)) = (home, NonNull::new(last)) {
-                // SAFETY: a home is part of a shard, which the handle keeps alive.
-                unsafe { home.as_ref().link(first, last) };
-            }
-        }
-    }
-
-    /// The front of the shard that the items came from.
-    #[inline]
-    pub(in crate::raw) fn home<'a>(&self) -> &'a Front<T> {
-        let home = self.home.get().expect("a run with items has a home");
-        // SAFETY: a home is part of a shard, which lives as long as the queue.
-        unsafe { home.as_ref() }
+    /// The runs' blocks are complete, and the chain was not linked yet.
+    pub(super) unsafe fn next_chain(
+        homes: &mut *mut Run<T>,
+    ) -> Option<(Home, [NonNull<Run<T>>; 2])> {
+        let first = NonNull::new(*homes)?;
+        // SAFETY: not linked yet, so its block is alive. Read before the link: afterwards the
+        // run may have been freed.
+        let run = unsafe { first.as_ref() };
+        *homes = run.sibling.get();
+        Some((run.home.get(), [first, NonNull::new(run.chain_end.get())?]))
     }
 
     /// Whether the items from this cursor on, in order, are all that was put into the block.
     #[inline]
     pub(in crate::raw) fn is_whole(&self, cursor: Progress) -> bool {
         // SAFETY: a run is reached only while its block is alive.
-        let is_only = || unsafe { Block::has_one_run(self.block()) };
+        let is_only = || unsafe { Row::header(self.block()) }.used.get() == 1;
         planted!("front.adopts-part", return true);
         cursor.next() == 0 && !self.scattered.get() && is_only()
     }
@@ -305,25 +437,6 @@ impl<T> Run<T> {
             || planted!("run.claims-anyway")
     }
 
-    /// Moves claimed items into the sink.
-    ///
-    /// # Safety
-    ///
-    /// The caller claimed `count` items from `cursor` on, while pinned, and moves them out once. The
-    /// sink granted room for them.
-    pub(in crate::raw) unsafe fn move_out<S: Sink<T>>(
-        &self,
-        cursor: Progress,
-        count: usize,
-        sink: &mut S,
-    ) {
-        for at in self.indices(cursor.next(), count) {
-            let held = self.held(at);
-            // SAFETY: claimed by the caller; filled before the link. The sink granted room.
-            unsafe { sink.accept(held.take(), held.delivery().again()) };
-        }
-    }
-
     /// The least time of the remaining items.
     pub(in crate::raw) fn oldest(&self) -> Option<u64> {
         let cursor = self.cursor();
@@ -334,7 +447,7 @@ impl<T> Run<T> {
         times.filter_map(known).min()
     }
 
-    fn held(&self, index: u32) -> &HeldSlot<T> {
+    pub(super) fn held(&self, index: u32) -> &HeldSlot<T> {
         let block = self.block();
         // SAFETY: a run is reached only while its block is alive; indices stay within it.
         unsafe { Row::get(block, index as usize) }

@@ -1,16 +1,15 @@
 //! Sinks for claimed items.
 
 use crate::raw::memory::entry::{DeliveryMeta, Entry, Stored};
-use crate::raw::shard::block::{Block, Filled};
-use crate::raw::shard::front::Front;
+use crate::raw::shard::run::Block;
+use crate::raw::shard::run::{Filled, Home};
 
 /// A destination of claimed items.
 ///
 /// Room is reserved before the claim, so that nothing can fail between a claim and its acceptance.
 pub(in crate::raw) trait Sink<T> {
-    /// Reserves room for up to `wanted` items (at least one) of the shard with the front `home`, where
-    /// aborted items are returned. Returns for how many, at least one.
-    fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize;
+    /// Reserves room for up to `wanted` items (at least one) of the shard with this `home`. Returns for how many, at least one.
+    fn reserve(&mut self, wanted: usize, home: Home) -> usize;
 
     /// Accepts one item.
     ///
@@ -46,7 +45,7 @@ pub(in crate::raw) trait Sink<T> {
 /// Accepts one item.
 impl<T> Sink<T> for Option<T> {
     #[inline]
-    fn reserve(&mut self, _wanted: usize, _home: &Front<T>) -> usize {
+    fn reserve(&mut self, _wanted: usize, _home: Home) -> usize {
         1
     }
 
@@ -59,7 +58,7 @@ impl<T> Sink<T> for Option<T> {
 /// Accepts any number of items.
 impl<T> Sink<T> for Vec<T> {
     #[inline]
-    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
         Vec::reserve(self, wanted);
         wanted
     }
@@ -85,7 +84,7 @@ impl<T> Sink<T> for Vec<T> {
 /// Accepts any number of items, without their metadata.
 impl<T, M> Sink<Stored<T, M>> for Vec<T> {
     #[inline]
-    fn reserve(&mut self, wanted: usize, _home: &Front<Stored<T, M>>) -> usize {
+    fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
         Vec::reserve(self, wanted);
         wanted
     }
@@ -104,7 +103,7 @@ impl<T, M> Sink<Stored<T, M>> for Vec<T> {
 
 /// Accepts any number of items, with their delivery metadata.
 impl<T> Sink<T> for Vec<Entry<T>> {
-    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
         Vec::reserve(self, wanted);
         wanted
     }

@@ -1,13 +1,12 @@
 //! The end of a transaction: commit, abort, and what follows a commit.
 
 use super::Endpoint;
-use crate::raw::handle::cell::Unborrowed;
-use crate::raw::hold::HeldPosition;
+use crate::raw::handle::items::Unborrowed;
+use crate::raw::hold::position::HeldPosition;
 use crate::raw::memory::drops::drop_all;
 use crate::raw::memory::entry::{DeliveryMeta, Entry};
 use crate::raw::shard::joint::{JointRecord, Tail, Tails};
-use crate::raw::shard::producer::Producer;
-use crate::raw::shard::Shard;
+use crate::raw::shard::{Producer, Shard};
 use crate::sync::defer_with;
 use std::mem;
 use std::ptr::NonNull;
@@ -95,13 +94,6 @@ impl<T> Endpoint<T> {
         unsafe { self.hold.remove_before(position) }
     }
 
-    /// Aborts the transaction: gives back the held items, then drops the staged ones.
-    pub(in crate::raw) fn abort(&mut self, unborrowed: &Unborrowed<'_>) {
-        self.give_back(unborrowed);
-        self.end_staging();
-        self.drop_staged();
-    }
-
     /// Releases the shard and the counters. Nothing is staged or held.
     fn release(&mut self) {
         self.consumer.leave();
@@ -111,7 +103,7 @@ impl<T> Endpoint<T> {
             shards.give_up(acquired.number, producer);
         }
         // Items that expired in its transaction may not be counted yet.
-        let counters = shards.handles();
+        let counters = &shards.handles;
         if !counters.stays(self.handle_number) && !self.counters().is_open() {
             counters.retire(self.handle_number);
         }
@@ -159,6 +151,8 @@ impl<T> Drop for Endpoint<T> {
         if endpoint.is_taken() {
             endpoint.drop_taken(&unborrowed);
         }
-        endpoint.abort(&unborrowed);
+        endpoint.give_back(&unborrowed);
+        endpoint.end_staging();
+        endpoint.drop_staged();
     }
 }

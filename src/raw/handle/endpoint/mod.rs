@@ -8,6 +8,7 @@ mod put;
 mod take;
 
 pub(crate) use put::Stager;
+pub(in crate::raw) use take::hold_of;
 pub(crate) use take::Purpose;
 
 use crate::raw::hold::Hold;
@@ -15,15 +16,14 @@ use crate::raw::registry::consumer::Consumer;
 use crate::raw::registry::counters::Counters;
 use crate::raw::registry::holder::Holder;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::producer::Producer;
-use crate::raw::shard::Shard;
+use crate::raw::shard::{Producer, Shard};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// One handle's connection to a queue.
 pub(crate) struct Endpoint<T> {
     /// Without a shard until the first push.
-    producer: Producer<T>,
+    pub(in crate::raw) producer: Producer<T>,
     acquired: Option<AcquiredShard<T>>,
     pub(in crate::raw) consumer: Consumer<T>,
     pub(in crate::raw) hold: Hold<T>,
@@ -46,12 +46,12 @@ unsafe impl<T: Send> Send for Endpoint<T> {}
 
 impl<T> Endpoint<T> {
     pub(crate) fn new(shards: Arc<Shards<T>>) -> Self {
-        let handle_number = shards.handles().acquire();
-        let counters: &Counters = shards.handles().get(handle_number);
+        let handle_number = shards.handles.acquire_for_use();
+        let counters: &Counters = shards.handles.get(handle_number);
         Self {
             producer: Producer::new(),
             acquired: None,
-            consumer: Consumer::new(handle_number),
+            consumer: Consumer::new(&shards, handle_number),
             hold: Hold::new(),
             peeked: None,
             counters: NonNull::from(counters),

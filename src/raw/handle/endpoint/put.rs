@@ -4,8 +4,7 @@ use super::{AcquiredShard, Endpoint};
 use crate::raw::memory::drops::drop_all;
 use crate::raw::memory::entry::Entry;
 use crate::raw::memory::slot::Slot;
-use crate::raw::shard::producer::Producer;
-use crate::raw::shard::Shard;
+use crate::raw::shard::Producer;
 use crate::sync::step;
 use std::ptr::NonNull;
 use std::slice;
@@ -61,12 +60,6 @@ impl<T> Endpoint<T> {
         self.producer.stage(item);
     }
 
-    /// Whether the item that is staged or pushed next needs a segment, or a shard.
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.producer.is_full()
-    }
-
     /// Makes room for at least one item to be staged.
     pub(crate) fn stager(&mut self) -> Stager<'_, T> {
         self.make_room_for_one();
@@ -108,21 +101,16 @@ impl<T> Endpoint<T> {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
-        let shard = self.shard().unwrap_or_else(|| self.acquire());
-        if self.producer.is_full() {
-            let shards = &self.shards;
-            self.producer.open(shard, shards.stamps(), shards.timed());
+        if self.acquired.is_none() {
+            let (number, acquired) = self.shards.acquire();
+            // SAFETY: acquired just now.
+            self.producer = unsafe { acquired.check_out() };
+            let shard = NonNull::from(acquired);
+            self.acquired = Some(AcquiredShard { shard, number });
         }
-    }
-
-    fn acquire<'a>(&mut self) -> &'a Shard<T> {
-        let (number, acquired) = self.shards.acquire();
-        let shard = NonNull::from(acquired);
-        self.acquired = Some(AcquiredShard { shard, number });
-        // SAFETY: as in `shard`; acquired just now.
-        unsafe {
-            self.producer = shard.as_ref().check_out();
-            shard.as_ref()
+        let shards = &self.shards;
+        if let Some(shard) = self.shard().filter(|_| self.producer.is_full()) {
+            self.producer.open(shard, &shards.stamps, shards.timed);
         }
     }
 }

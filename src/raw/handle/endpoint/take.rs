@@ -3,15 +3,15 @@
 use super::Endpoint;
 use crate::raw::handle::cell::Fresh;
 use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::{HeldPosition, Hold};
+use crate::raw::hold::position::HeldPosition;
+use crate::raw::hold::Hold;
 use crate::raw::memory::entry::{DeliveryMeta, Entry, Stored};
 use crate::raw::registry::consumer::Consumer;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::block::HeldSlot;
 use crate::raw::shard::sink::Sink;
 
 impl<T> Endpoint<T> {
-    /// Moves to the injector if items were put back there without a handle, since these come first.
+    /// Moves to the common shard if items were put back there without a handle, since these come first.
     pub(crate) fn go_to_head(&mut self) {
         self.consumer.go_to_head(&self.shards);
     }
@@ -19,7 +19,7 @@ impl<T> Endpoint<T> {
     /// Whether an item may be ready in the current shard. It is a hint: only an attempt to pop is conclusive.
     #[inline]
     pub(crate) fn sees_one(&self) -> bool {
-        self.consumer.backlog(&self.shards) > 0
+        self.consumer.backlog() > 0
     }
 
     /// Whether certainly no item is visible in any shard, each at an instant of its own. A hint: only a pop that finds
@@ -52,13 +52,6 @@ impl<T> Endpoint<T> {
         Some(item)
     }
 
-    /// Pops up to `most` items without a transaction, and returns their number.
-    pub(in crate::raw) fn pop_into(&mut self, most: usize, items: &mut impl Sink<T>) -> usize {
-        let count = self.consumer.take_all(&self.shards, items, most);
-        self.counters().count_popped(count);
-        count
-    }
-
     /// Counts an item that was popped elsewhere.
     pub(crate) fn count_popped(&mut self) {
         self.counters().count_popped(1);
@@ -83,7 +76,7 @@ impl<T> Endpoint<T> {
     /// Takes one more item into the hold if an abort has returned one to the current shard.
     #[inline]
     pub(crate) fn hold_returned(&mut self) -> bool {
-        self.hold_by(|consumer, shards, hold| consumer.hold_returned(shards, hold, 1) > 0)
+        self.hold_by(|consumer, _, hold| consumer.hold_returned(hold, 1) > 0)
     }
 
     /// Takes one more item into the hold. Returns false if the queue is empty.
@@ -130,29 +123,17 @@ impl<T> Endpoint<T> {
 
     /// Makes room for an item taken from elsewhere, and [counts](Endpoint::count_taken) it.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
-        let injector = self.shards.injector();
-        Self::hold_of(&mut self.hold, &mut self.peeked, purpose).reserve(1, injector.front());
-        injector.set_used();
+        let home = self.shards.common().front().home();
+        hold_of(&mut self.hold, &mut self.peeked, purpose).reserve(1, home);
         self.count_taken(1);
     }
 
-    /// Holds an [expected](Endpoint::expect) item. An abort puts it into the injector.
+    /// Holds an [expected](Endpoint::expect) item. An abort puts it into the common shard.
     pub(crate) fn accept(&mut self, purpose: Purpose, Entry { item, delivery }: Entry<T>) {
-        let hold = Self::hold_of(&mut self.hold, &mut self.peeked, purpose);
-        hold.reserve(1, self.shards.injector().front());
+        let hold = hold_of(&mut self.hold, &mut self.peeked, purpose);
+        hold.reserve(1, self.shards.common().front().home());
         // SAFETY: there is room for the item.
         unsafe { hold.accept(item, delivery) };
-    }
-
-    pub(in crate::raw) fn hold_of<'s>(
-        hold: &'s mut Hold<T>,
-        peeked: &'s mut Option<Box<Hold<T>>>,
-        purpose: Purpose,
-    ) -> &'s mut Hold<T> {
-        match purpose {
-            Purpose::Hold => hold,
-            Purpose::Peek => peeked.get_or_insert_with(|| Box::new(Hold::new())),
-        }
     }
 }
 
@@ -163,6 +144,18 @@ pub(crate) enum Purpose {
     Hold,
     /// To be peeked at.
     Peek,
+}
+
+/// The hold for this purpose.
+pub(in crate::raw) fn hold_of<'s, T>(
+    hold: &'s mut Hold<T>,
+    peeked: &'s mut Option<Box<Hold<T>>>,
+    purpose: Purpose,
+) -> &'s mut Hold<T> {
+    match purpose {
+        Purpose::Hold => hold,
+        Purpose::Peek => peeked.get_or_insert_with(|| Box::new(Hold::new())),
+    }
 }
 
 /// The held items.
@@ -184,22 +177,6 @@ impl<T> Endpoint<T> {
         fresh.0 = self.end_of_hold();
     }
 
-    /// The held slots from `position` on, block by block: the first one of each block, and their number.
-    pub(in crate::raw) fn places_from(
-        &self,
-        position: HeldPosition,
-    ) -> impl Iterator<Item = (*const HeldSlot<T>, usize)> + '_ {
-        self.hold.places_from(position)
-    }
-
-    /// The item that was held last, and the number of its deliveries.
-    #[inline]
-    pub(in crate::raw) fn newest(&self) -> (*mut T, u32) {
-        let held = self.hold.newest();
-        // SAFETY: the slot is filled.
-        (held.item(), unsafe { held.delivery() }.attempts)
-    }
-
     /// The position behind an item, if this transaction holds it.
     pub(crate) fn position_of(&mut self, item: &ItemRef<'_, impl Sized>) -> Option<HeldPosition> {
         self.hold.position_of(item.address())
@@ -219,7 +196,9 @@ impl<T> Endpoint<T> {
 impl<T, M> Endpoint<Stored<T, M>> {
     /// Pops up to `most` items without a transaction and without their metadata.
     pub(crate) fn pop_batch(&mut self, most: usize, items: &mut Vec<T>) -> usize {
-        self.pop_into(most, items)
+        let count = self.consumer.take_all(&self.shards, items, most);
+        self.counters().count_popped(count);
+        count
     }
 
     /// Removes the held item before `position` from the transaction. The caller must count it later, by

@@ -1,12 +1,12 @@
-//! The set of attached shards: those that walks visit. A shard that is not in it is *detached*, and empty.
+//! A set of numbers: of the shards that are attached, or of the records in use.
 //!
-//! It is a tree of bitmaps, so a walk reads words only where shards are attached: the top word has a flag for each
-//! bucket with attached shards, a group's word one for each word of the group, and a word one for each of its shards.
-//! The word of the first shards has none above it: the set of a few shards is two words.
+//! It is a tree of bitmaps, so a walk reads words only where numbers are: the top word has a flag for each
+//! bucket with numbers, a group's word one for each word of the group, and a word one for each of its numbers.
+//! The word of the first numbers has none above it: the set of a few numbers is two words.
 //!
-//! Anybody may add a shard, at any time. Each addition steps all words on the way, even if the shard is in the set already.
-//! A shard is removed by a CAS from a word that was read *before* the check that the shard may be removed; so a removal
-//! fails if anybody has added the shard, or another one of the word, since that check began. The flags above a word
+//! Anybody may add a number, at any time. Each addition steps all words on the way, even if the number is in the set already.
+//! A number is removed by a CAS from a word that was read *before* the check that it may be removed; so a removal
+//! fails if anybody has added the number, or another one of the word, since that check began. The flags above a word
 //! without flags are cleared in the same way: from a value read before the check that nothing is flagged below.
 //!
 //! The upper half of each word counts the changes, so each change makes it greater: if the sums of the words of each
@@ -25,10 +25,10 @@ const UNCHANGED: u64 = start(32) * CHANGE;
 /// Bucket `n` has `2^n` words; bucket 0 is never made, since its word is `first`.
 const BUCKETS: usize = if cfg!(loom) { 3 } else { 27 };
 
-pub(in crate::raw) struct AttachedSet {
+pub(crate) struct NumberSet {
     /// A flag for each bucket.
     top: Word,
-    /// A flag for each of the first shards.
+    /// A flag for each of the first numbers.
     first: Word,
     buckets: [AtomicPtr<Bucket>; BUCKETS],
 }
@@ -43,7 +43,7 @@ struct Bucket {
 /// Flags, and in the upper half a count of changes.
 struct Word(AtomicU64);
 
-/// A word as it was seen: the shards of this word may be removed from the set if it has not changed.
+/// A word as it was seen: the numbers of this word may be removed from the set if it has not changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::raw) struct Seen {
     word: usize,
@@ -52,7 +52,7 @@ pub(in crate::raw) struct Seen {
 
 /// The sums of the words of each level that were read in one pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::raw) struct SetVersion {
+pub(crate) struct SetVersion {
     top: u64,
     groups: u64,
     words: u64,
@@ -65,8 +65,8 @@ impl Word {
 
     #[inline]
     fn read(&self) -> u64 {
-        // ORDERING: Acquire; pairs with `attached.add` and `attached.remove`.
-        self.0.load(weak!("attached.read", Acquire))
+        // ORDERING: Acquire; pairs with `set.add` and `set.remove`.
+        self.0.load(weak!("set.read", Acquire))
     }
 
     #[inline]
@@ -75,22 +75,22 @@ impl Word {
     }
 
     fn add(&self, index: usize) {
-        // ORDERING: Release; pairs with `attached.read`: the bucket, the flags below, and what the shard has to show.
+        // ORDERING: Release; pairs with `set.read`: the bucket, the flags below, and what the shard or record has to show.
         // Relaxed on failure and before: the CAS checks it.
-        let release = weak!("attached.add", Release);
+        let release = weak!("set.add", Release);
         let added = self.0.fetch_update(release, Ordering::Relaxed, |word| {
-            let adds = word & flag(index) == 0 || !planted!("attached.adds-once");
+            let adds = word & flag(index) == 0 || !planted!("set.adds-once");
             adds.then(|| (word | flag(index)).wrapping_add(CHANGE))
         });
-        debug_assert!(added.is_ok() || planted!("attached.adds-once"));
+        debug_assert!(added.is_ok() || planted!("set.adds-once"));
     }
 
     /// Clears a flag, which is set, unless the word has changed since it was `seen`. Returns the new value.
     fn remove(&self, seen: u64, index: usize) -> Option<u64> {
         let cleared = (seen - flag(index)).wrapping_add(CHANGE);
-        // ORDERING: Release; pairs with `attached.read`: a thread that finds the shard detached sees all that its
-        // consumers had seen. Relaxed on failure: it stays attached.
-        let release = weak!("attached.remove", Release);
+        // ORDERING: Release; pairs with `set.read`: a thread that finds a shard detached sees all that its
+        // consumers had seen, and of a retired record all that was done with it. Relaxed on failure: it stays in the set.
+        let release = weak!("set.remove", Release);
         let removed = self
             .0
             .compare_exchange(seen, cleared, release, Ordering::Relaxed);
@@ -99,12 +99,6 @@ impl Word {
 }
 
 impl SetVersion {
-    /// That of a set before its first change.
-    pub(in crate::raw) const UNCHANGED: Self = Self {
-        top: UNCHANGED,
-        groups: 0,
-        words: UNCHANGED,
-    };
     /// What no set has.
     pub(in crate::raw) const NEVER: Self = Self {
         top: u64::MAX,
@@ -125,7 +119,7 @@ impl Seen {
     }
 }
 
-impl AttachedSet {
+impl NumberSet {
     pub(in crate::raw) fn new() -> Self {
         Self {
             top: Word::new(),
@@ -184,13 +178,13 @@ impl AttachedSet {
         clear_above(&self.top, number, has_none);
     }
 
-    /// Whether a shard is in the set.
-    #[cfg(test)]
+    /// Whether a number is in the set.
+    #[inline]
     pub(in crate::raw) fn has(&self, shard: usize) -> bool {
         self.see(shard).has(shard)
     }
 
-    /// Identifies a shard for [`AttachedSet::is_only`].
+    /// Identifies a shard for [`NumberSet::is_only`].
     pub(in crate::raw) fn only_flag(shard: usize) -> u64 {
         if shard < FLAGS {
             flag(shard)
@@ -199,7 +193,7 @@ impl AttachedSet {
         }
     }
 
-    /// Whether the shard with this [`AttachedSet::only_flag`] is the only one in the set; false if it is not one of the
+    /// Whether the shard with this [`NumberSet::only_flag`] is the only one in the set; false if it is not one of the
     /// first.
     #[inline]
     pub(in crate::raw) fn is_only(&self, only_flag: u64) -> bool {
@@ -208,7 +202,7 @@ impl AttachedSet {
 
     /// The version of the set.
     #[inline]
-    pub(in crate::raw) fn version(&self) -> SetVersion {
+    pub(crate) fn version(&self) -> SetVersion {
         let top = self.top.read();
         let words = self.first.read();
         if flags_of(top) != 0 {
@@ -251,7 +245,7 @@ impl AttachedSet {
 
     /// The shards in the set from `first` on, in ascending order.
     #[inline]
-    pub(in crate::raw) fn from(&self, first: usize) -> Members<'_> {
+    pub(crate) fn from(&self, first: usize) -> Members<'_> {
         let seen = self.see(first);
         Members {
             set: self,
@@ -291,8 +285,8 @@ impl AttachedSet {
     }
 
     fn bucket(&self, number: usize) -> Option<&Bucket> {
-        // ORDERING: Acquire; pairs with `attached.add-bucket`.
-        let bucket = self.buckets[number].load(weak!("attached.bucket", Acquire));
+        // ORDERING: Acquire; pairs with `set.add-bucket`.
+        let bucket = self.buckets[number].load(weak!("set.bucket", Acquire));
         // SAFETY: buckets live as long as the set.
         unsafe { bucket.as_ref() }
     }
@@ -314,12 +308,12 @@ impl AttachedSet {
     #[cold]
     fn add_bucket(&self, number: usize) -> &Bucket {
         let new = Box::into_raw(Box::new(Bucket::new(number)));
-        // ORDERING: Release; pairs with `attached.bucket`. Acquire on failure: another thread's, as above.
+        // ORDERING: Release; pairs with `set.bucket`. Acquire on failure: another thread's, as above.
         let added = self.buckets[number].compare_exchange(
             ptr::null_mut(),
             new,
-            weak!("attached.add-bucket", Release),
-            weak!("attached.other-bucket", Acquire),
+            weak!("set.add-bucket", Release),
+            weak!("set.other-bucket", Acquire),
         );
         let bucket = match added {
             Ok(_) => new,
@@ -360,7 +354,7 @@ impl Bucket {
     }
 }
 
-impl Drop for AttachedSet {
+impl Drop for NumberSet {
     fn drop(&mut self) {
         for bucket in &mut self.buckets {
             let bucket = exclusive(bucket);
@@ -375,8 +369,8 @@ impl Drop for AttachedSet {
 /// A walk over the set.
 ///
 /// A caller that has seen an effect of a shard before the walk begins finds it, unless it was detached.
-pub(in crate::raw) struct Members<'s> {
-    set: &'s AttachedSet,
+pub(crate) struct Members<'s> {
+    set: &'s NumberSet,
     /// The present word, and what remains of it.
     word: usize,
     shards: Ones,
@@ -438,16 +432,16 @@ fn locate(word: usize) -> (usize, usize) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::AttachedSet;
+    use super::NumberSet;
 
-    fn members(set: &AttachedSet, first: usize) -> Vec<usize> {
+    fn members(set: &NumberSet, first: usize) -> Vec<usize> {
         set.from(first).collect()
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "too many steps for Miri")]
     fn walks_find_the_members() {
-        let set = AttachedSet::new();
+        let set = NumberSet::new();
         assert!(members(&set, 0).is_empty());
         let shards: Vec<_> = (0..200_000)
             .filter(|shard| shard % 1_000 % 37 == 5)
@@ -467,7 +461,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "tables and segments are small")]
     fn a_shard_is_removed_unless_it_was_added_since() {
-        let set = AttachedSet::new();
+        let set = NumberSet::new();
         for shard in [3, 4, 70_000] {
             set.add(shard);
         }
@@ -491,7 +485,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "too many steps for Miri")]
     fn walks_read_no_words_without_members() {
-        let set = AttachedSet::new();
+        let set = NumberSet::new();
         (0..100_000).for_each(|shard| set.add(shard));
         for shard in (0..100_000).filter(|shard| *shard != 640) {
             assert!(set.remove(set.see(shard), shard).is_some());
