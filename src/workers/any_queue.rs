@@ -91,8 +91,9 @@ impl<'q> AnyQueue<'q> {
         }
     }
 
-    /// The report of its pool, with what is left.
+    /// The report of its pool, which has ended, with what is left.
     pub(super) async fn report(&self, pool: &WorkerPool) -> Report {
+        self.0.pool_ended().await;
         let (left, error) = match self.left().await {
             Ok(left) => (left, None),
             Err(error) => (0, Some(error)),
@@ -111,6 +112,7 @@ impl<'q> AnyQueue<'q> {
     }
 
     /// Frees what the workers of the pool have left.
+    #[cfg(feature = "tokio")]
     pub(super) fn pool_ended(&self) -> impl Future<Output = ()> + Send + '_ {
         self.0.pool_ended()
     }

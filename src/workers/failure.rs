@@ -88,7 +88,7 @@ impl Trouble {
         worker: &Worker,
         (items, attempts): (usize, u32),
         RunError { text, payload, .. }: RunError,
-    ) -> Box<Self> {
+    ) -> Self {
         let failure = Failure {
             worker: Arc::clone(worker.name()),
             items,
@@ -96,7 +96,7 @@ impl Trouble {
             error: text,
             panicked: payload.is_some(),
         };
-        Box::new(Self { failure, payload })
+        Self { failure, payload }
     }
 
     pub(super) fn ran(&self) -> Ran {

@@ -4,14 +4,13 @@ use super::caught::Caught;
 use super::failure::RunError;
 use super::step::{Batches, Ended, QueueWorker, RunStep};
 use super::worker::Ran;
+use super::{Builder, KeptItem, KeptTransaction, Workers};
 #[cfg(feature = "tokio")]
-use super::Tasks;
-use super::{Builder, Job, KeptItem, KeptTransaction, Workers};
+use super::{Job, Tasks};
 use crate::backend::{Backend, Tx};
 use crate::policy::telemetry::RunSpan;
 use crate::raw::{Finding, Keeper};
 use crate::Wait;
-use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -171,7 +170,7 @@ where
         self.spawn(
             SINGLE,
             each(|mut job: ItemOf<B>, _| async move {
-                Ok::<_, Infallible>(Ran::of_job(job.run_async().await))
+                Ok::<_, std::convert::Infallible>(Ran::of_job(job.run_async().await))
             }),
         )
     }

@@ -142,12 +142,12 @@ impl<B: Backend> QueueWorker<B> {
         let cause = Cause::new(error.reason, Arc::clone(&error.text), self.backoff);
         // A queue that cannot be reached gives the items back when it notices.
         let _ = tx.abort(cause).await;
-        RunStep::Failed(Trouble::new(self.worker(), deliveries, error))
+        RunStep::Failed(Box::new(Trouble::new(self.worker(), deliveries, error)))
     }
 
     /// Reports a run whose transaction cannot be ended.
     pub(super) fn fail_without(&self, error: RunError) -> RunStep {
-        RunStep::Failed(Trouble::new(self.worker(), (0, 0), error))
+        RunStep::Failed(Box::new(Trouble::new(self.worker(), (0, 0), error)))
     }
 
     /// Ends a run that has taken nothing.

@@ -317,7 +317,6 @@ impl Tasks {
     }
 
     async fn report(&self) -> Report {
-        self.queue.pool_ended().await;
         self.queue.report(&self.pool).await
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct ItemRef<'t, T> {
     item: NonNull<T>,
     attempts: u32,
     /// As `&'t mut T`, but nothing requires that `T` outlives `'t`: functions for any lifetime take such a reference.
-    borrow: PhantomData<(&'t (), fn(T) -> T)>,
+    borrow: PhantomData<(&'t (), *mut T)>,
 }
 
 // SAFETY: it is used as a `&mut T`.
