@@ -6,9 +6,12 @@ use crate::order::Order;
 use crate::policy::retry;
 use crate::policy::telemetry::RunSpan;
 use crate::raw::Lend;
+use crate::wait::WakeTarget;
 use crate::{Item, OwnedTransaction, PushError, Queue, Transaction, Wait};
-use std::future::{ready, Future};
+use std::future::{poll_fn, ready, Future};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 impl<T: Send, O: Order<T>> Backend for Queue<T, O> {
@@ -105,17 +108,25 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
     }
 
     fn push(&self, item: T, wait: Wait) -> impl Future<Output = Result<(), Self::Error>> + Send {
-        let pushing = match wait {
-            Wait::Forever => Ok(self.push_async(item)),
-            _ => Err(Transaction::push(self, item)),
-        };
-        async move {
-            let pushed = match pushing {
-                Ok(pushing) => pushing.await,
-                Err(pushed) => pushed,
-            };
-            pushed.map_err(TransactionError::Push)
-        }
+        let time = self.local().shared().time.clone();
+        let until = wait.end(&time);
+        let mut pushing = self.push_async(item);
+        poll_fn(move |context| {
+            let polled = Pin::new(&mut pushing).poll(context);
+            match until {
+                Some(until) if polled.is_pending() => {
+                    if time.now() < until {
+                        WakeTarget::task(context.waker()).wake_at(&time, until);
+                        return Poll::Pending;
+                    }
+                    let refused = pushing.end().map(PushError::Full);
+                    Poll::Ready(
+                        refused.map_or(Ok(()), |refused| Err(TransactionError::Push(refused))),
+                    )
+                }
+                _ => polled.map_err(TransactionError::Push),
+            }
+        })
     }
 
     fn settle<'t>(

@@ -163,6 +163,13 @@ impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>, item: T) -> Self {
         Self(Staging::new(local, item))
     }
+
+    /// Ends the wait, and returns the item, unless it was pushed.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn end(&mut self) -> Option<T> {
+        self.0.borrowing = None;
+        self.0.load.take()
+    }
 }
 
 /// The future of [`Transaction::push_batch_async`](crate::Transaction::push_batch_async).

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::ends;
 use crate::common::futures::block_on;
+use futures::FutureExt;
 use requeue::backend::{Backend, Cause, Committed, Holds, Settlement, Tx};
 use requeue::error::TransactionError;
 use requeue::{
@@ -165,6 +166,42 @@ fn waits_of_a_transaction() {
         queue.push_batch([1, 2, 3]).unwrap();
         assert_eq!(*block_on(Tx::pop(&tx, wait)).unwrap().unwrap(), 1);
         assert_eq!(block_on(Tx::pop_batch(&tx, 2, wait)).unwrap().len(), 2);
+    }
+}
+
+/// A push in a transaction waits for room, and comes back in time.
+#[test]
+fn pushes_of_a_transaction_wait() {
+    let clock = ManualClock::new();
+    let queue = Queue::builder().capacity(1).clock(clock.clone()).build();
+    queue.push(1).unwrap();
+    let tx = Backend::begin(&queue, None);
+    let (second, full) = (Duration::from_secs(1), |item| {
+        Err(TransactionError::Push(PushError::Full(item)))
+    });
+    for over in [
+        Wait::Never,
+        Wait::For(Duration::ZERO),
+        Wait::Until(queue.now()),
+    ] {
+        assert_eq!(block_on(Tx::push(&tx, 2, over)), full(2));
+    }
+    for is_instant in [false, true] {
+        let until = Wait::Until(queue.now() + second);
+        let wait = if is_instant { until } else { Wait::For(second) };
+        let mut pushing = Box::pin(Tx::push(&tx, 3, wait));
+        assert!(pushing.as_mut().now_or_never().is_none());
+        clock.advance(second);
+        assert_eq!(block_on(pushing), full(3));
+    }
+    let mut tx = tx;
+    for wait in [Wait::For(second), Wait::Forever] {
+        let mut pushing = Box::pin(Tx::push(&tx, 4, wait));
+        assert!(pushing.as_mut().now_or_never().is_none());
+        queue.pop().unwrap();
+        assert_eq!(block_on(pushing), Ok(()));
+        queue.push(5).unwrap_err(); // its room is taken
+        block_on(Tx::commit(&mut tx)).unwrap();
     }
 }
 
