@@ -36,6 +36,7 @@ impl<'c, L: Session> Gathering<'c, L> {
     }
 
     /// Delivers the accumulated items.
+    #[inline(always)] // the batch of a transaction
     pub(crate) fn give_out(&mut self) -> HeldItems<'c, L::Stored> {
         let (end, held) = end_of(self.borrow.endpoint());
         let added = held.saturating_sub(self.held_before);
