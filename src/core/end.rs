@@ -29,16 +29,21 @@ impl<T, O: Order<T>> Ended<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
         let held_any = self.held() > 0;
+        // Before the items go back: once they are visible, another transaction can lease them, and no copy of this one may
+        // become ready beside them.
         let removed = self
             .deliveries
             .aborting(&mut self.access.endpoint, unborrowed);
+        // These leave the hold under rules of their own; `give_back` returns what is left, with its permits.
         let dead = self.reroute_failed(cause, unborrowed);
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
         self.permits.end(dead, 0);
+        // Before waiters are woken, who may need the tokens.
         self.deliveries.end_tokens(&self.access.shared, false);
         step!("end.aborts-unsaid", self.notify_end(held));
+        // From here on user code runs, after all that others wait for.
         if dead > 0 {
             self.shared.drop_excess_letters();
         }
