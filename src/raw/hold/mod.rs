@@ -112,7 +112,7 @@ impl<T> Hold<T> {
     }
 
     /// A hold for `len` items of one shard, which it gives back at once: it has no more room than these need, if they fit
-    /// into a block.
+    /// into a block. With one run it is freed with the last of them, instead of being kept or adopted.
     pub(in crate::raw) fn for_one_run(len: usize) -> Self {
         let mut hold = Self::new();
         let capacity = len.min(fitting::<T>(MOST_BYTES));

@@ -3,7 +3,9 @@
 //! A consumer stays on a shard until it has taken as many items as the queue's [stickiness](crate::Builder::stickiness)
 //! allows, the segment that it entered there is used up, the shard is empty, or another consumer is faster. Then it
 //! looks for a shard where an item is visible, compares that one with a random other, and takes from the one with the
-//! older head. After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again does
+//! older head. This is the power of two choices (Mitzenmacher, 2001), with the present shard as one of the two; to compare only
+//! after several items is known from the MultiQueue (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it
+//! compares its position with a cached limit anyway. After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again does
 //! not keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
 //! answers Empty.
 
@@ -306,6 +308,8 @@ impl<T> Consumer<T> {
             let most = shards.stickiness.saturating_mul(ALONE);
             return self.cursor.enter_for(most);
         };
+        // Ages within a tick are equal: of handles that push in turn each opens a segment at nearly the same time, and the
+        // consumer serves them in turn.
         let here = shards.records.get(number).age().unwrap_or(u64::MAX);
         if there <= here.saturating_add(Shards::<T>::TICK) {
             self.enter(shards, other);
