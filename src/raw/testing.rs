@@ -4,12 +4,12 @@ use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::handle::items::Unborrowed;
 #[cfg(not(any(loom, shuttle)))]
 use crate::raw::hold::position::HeldPosition;
-#[cfg(not(any(loom, shuttle)))]
-use crate::raw::memory::entry::DeliveryMeta;
-use crate::raw::memory::entry::Entry;
+use crate::raw::memory::entry::{DeliveryMeta, Entry};
 use crate::raw::registry::consumer::Consumer;
 use crate::raw::registry::intake::Receive;
 use crate::raw::registry::shards::Shards;
+use crate::raw::shard::run::Home;
+use crate::raw::shard::sink::Sink;
 
 pub(super) const UNBORROWED: &Unborrowed<'_> = &Unborrowed::new();
 
@@ -89,5 +89,15 @@ impl<T> Endpoint<T> {
 impl<T> Receive<T> for Vec<T> {
     fn receive(&mut self, entry: Entry<T>) {
         self.push(entry.item);
+    }
+}
+
+impl<T> Sink<T> for Vec<T> {
+    fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
+        wanted
+    }
+
+    unsafe fn accept(&mut self, item: T, _delivery: DeliveryMeta) {
+        self.push(item);
     }
 }

@@ -1,7 +1,16 @@
 //! A cell whose contents, the state of a handle, can be borrowed by one user at a time.
 //!
-//! A user is a call on a transaction, a future, or a peek. Reentrant use by user code that runs during a borrow
-//! panics.
+//! | user | how it gets the contents | flag |
+//! |---|---|---|
+//! | a call on the handle | `&mut` to the cell | not set |
+//! | a call on the transaction | a *borrow*, by shared reference, until it returns | set meanwhile |
+//! | a push or a pop of the transaction that only uses the next slot | the same, but runs no other code meanwhile | found clear, and left so |
+//! | a future of the transaction, a peek | a borrow that it keeps; it may be sent to another thread | set until it ends |
+//! | a future of the handle | `&mut` to the cell | set until it ends, so that a forgotten one is found |
+//! | a commit or an abort | `&mut` to the cell, which also proves that no held item is borrowed | cleared: this ends a forgotten borrow |
+//!
+//! Reentrant use panics and changes nothing: clocks, limiters and functions that find keys are user code, which can reach the
+//! transaction by a leaked reference in the middle of a call.
 
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::handle::items::{HeldItems, Unborrowed};
@@ -34,7 +43,8 @@ pub(crate) struct LocalCell<L: Session> {
 /// A [`Borrow`] or a future of the handle is alive, or was forgotten.
 const BORROWED: u8 = 1;
 /// Threads use the cell by shared reference at the same time. Then only a read-modify-write begins a borrow, and the
-/// calls that would do without a borrow find a flag, and leave the cell alone.
+/// calls that would do without a borrow find a flag, and leave the cell alone. The future of an async run does so, which may move
+/// between threads while it has references to the transaction. Other cells pay nothing: both flags are asked for at once.
 const LENT: u8 = 2;
 
 // SAFETY: the cell owns its contents.

@@ -17,7 +17,8 @@
 //! value is ended under the lock, for which whoever drops the table waits; and what [`ThreadValue::end`] does uses nothing
 //! that is borrowed, since a table that was forgotten outlives that too. No user code runs under the lock: waiters that
 //! the end of a value wakes are woken after it. A slot in use stays until the table is dropped: user code that runs in a
-//! call may exit the process, which destroys the thread-locals of the thread that makes the call.
+//! call may exit the process, which destroys the thread-locals of the thread that makes the call. After a
+//! fork the values of the other threads stay.
 //!
 //! A thread remembers its slots in a few tables, by the addresses of their sets, so it mostly finds its value without a
 //! search in the map. An address is not used again while the map has the entry, and what

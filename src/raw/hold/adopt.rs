@@ -1,10 +1,13 @@
 //! Adopting: an empty hold takes over the block of a run that it takes as a whole, with the items in it.
 //!
 //! The commonest run is that of a transaction which held one item and aborted. Such a run is *whole* if its items are
-//! all that was put into the block and none is claimed yet. Its items are claimed like any others. A visitor that
+//! all that was put into the block and none is claimed yet: a run with gaps, or beside another one, has vacant slots before its
+//! items, or visitors that use them. Its items are claimed like any others. A visitor that
 //! unlinks the run and ends its visit alone has the block for itself: it could reuse it, and so it may use the
 //! items where they are. If it was not alone, others may still read the run and the delivery metadata, and the items
-//! are moved out. For that the hold keeps a spare block, so nothing has to be allocated after the claim.
+//! are moved out. For that the hold keeps a spare block, so nothing has to be allocated after the claim. The block is then
+//! retired when its run is unlinked, for which the pin is enough: a visitor that finds a run used up by somebody else never
+//! reuses the block. The spare stays, so a handle keeps two blocks at most, and adopts none but those that it would keep.
 
 use crate::raw::hold::{Hold, HoldBlock};
 use crate::raw::shard::front::Front;

@@ -8,7 +8,6 @@ pub(in crate::raw) mod removal;
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::row::Row;
 use crate::raw::shard::block::{MOST_RUNS, RUNS};
-use crate::raw::shard::cursor::Cursor;
 use crate::raw::shard::front::Front;
 use crate::raw::shard::run::{Block, Filled, HeldSlot, Home, Run};
 use crate::raw::shard::sink::Sink;
@@ -53,23 +52,6 @@ pub(in crate::raw) struct Hold<T> {
     oldest_left: usize,
     /// 0 in an open transaction; after the commit one more than the number of blocks whose items are, or were, taken out.
     phase: usize,
-}
-
-/// Room for one item in a hold.
-pub(in crate::raw) struct Room<'h, T>(&'h mut Hold<T>);
-
-impl<T> Room<'_, T> {
-    /// Takes the item at the head, in the case of [`Cursor::take_next`]. It has no time, and is delivered for the first time.
-    /// Returns whether there was one.
-    #[inline(always)] // the pop of a transaction
-    pub(in crate::raw) fn take_next(self, cursor: &mut Cursor<T>) -> bool {
-        let Some(item) = cursor.take_next() else {
-            return false;
-        };
-        // SAFETY: there is room.
-        unsafe { self.0.accept(item, DeliveryMeta::first(0)) };
-        true
-    }
 }
 
 /// A block and the number of items put into it, which is kept up to date for all blocks except the last. It is
@@ -130,7 +112,7 @@ impl<T> Hold<T> {
     }
 
     /// A hold for `len` items of one shard, which it gives back at once: it has no more room than these need, if they fit
-    /// into a block.
+    /// into a block. With one run it is freed with the last of them, instead of being kept or adopted.
     pub(in crate::raw) fn for_one_run(len: usize) -> Self {
         let mut hold = Self::new();
         let capacity = len.min(fitting::<T>(MOST_BYTES));
@@ -144,14 +126,9 @@ impl<T> Hold<T> {
         self.len
     }
 
-    /// Room for one item from `home`, if there is any.
+    /// Whether there is room for one item from `home`.
     #[inline(always)] // the pop of a transaction
-    pub(in crate::raw) fn room(&mut self, home: Home) -> Option<Room<'_, T>> {
-        self.has_room(home).then_some(Room(self))
-    }
-
-    #[inline]
-    fn has_room(&self, home: Home) -> bool {
+    pub(in crate::raw) fn has_room(&self, home: Home) -> bool {
         self.next != self.end && self.home == home
     }
 

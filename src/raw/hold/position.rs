@@ -1,4 +1,7 @@
 //! Positions of held items, and how an item is found by one, or by its address.
+//!
+//! Positions ascend in the order of the pops and do not change while anything is held, so tables of what is kept of items are
+//! sorted by them.
 
 use crate::raw::hold::Hold;
 use crate::raw::memory::entry::DeliveryMeta;

@@ -3,12 +3,15 @@
 //! A consumer stays on a shard until it has taken as many items as the queue's [stickiness](crate::Builder::stickiness)
 //! allows, the segment that it entered there is used up, the shard is empty, or another consumer is faster. Then it
 //! looks for a shard where an item is visible, compares that one with a random other, and takes from the one with the
-//! older head. After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again does
+//! older head. This is the power of two choices (Mitzenmacher, 2001), with the present shard as one of the two; to compare only
+//! after several items is known from the MultiQueue (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it
+//! compares its position with a cached limit anyway. After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again does
 //! not keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
 //! answers Empty.
 
-use crate::raw::hold::{Hold, Room};
+use crate::raw::hold::Hold;
 use crate::raw::memory::drops::drop_all;
+use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::reclaim;
 use crate::raw::registry::detach::Visits;
@@ -92,18 +95,24 @@ impl<T> Consumer<T> {
         self.cursor.take_next()
     }
 
-    /// The cursor on the present shard, and the hold's room for one item of it, if there is any. Items with times do
-    /// without.
+    /// Takes the next item of the present shard into the hold, in the case of [`Cursor::take_next`]: it has no time, and is
+    /// delivered for the first time. Calls `begin` before the claim. `None`: the hold has no room for it, and nothing was done.
     #[inline(always)] // the pop of a transaction
-    pub(in crate::raw) fn with_room<'c, 'h>(
-        &'c mut self,
-        hold: &'h mut Hold<T>,
-    ) -> Option<(&'c mut Cursor<T>, Room<'h, T>)> {
-        if self.cursor.is_timed() {
+    pub(in crate::raw) fn hold_next(
+        &mut self,
+        hold: &mut Hold<T>,
+        begin: impl FnOnce(),
+    ) -> Option<bool> {
+        if self.cursor.is_timed() || !hold.has_room(self.cursor.front().home()) {
             return None;
         }
-        let room = hold.room(self.cursor.front().home())?;
-        Some((&mut self.cursor, room))
+        begin();
+        let Some(item) = self.cursor.take_next() else {
+            return Some(false);
+        };
+        // SAFETY: there is room.
+        unsafe { hold.accept(item, DeliveryMeta::first(0)) };
+        Some(true)
     }
 
     /// Takes up to `most` items that an abort returned to the current shard into the hold, if it
@@ -120,12 +129,7 @@ impl<T> Consumer<T> {
 
     /// Takes one item into the hold. Returns false if the queue was strictly empty.
     pub(in crate::raw) fn hold_one(&mut self, shards: &Shards<T>, hold: &mut Hold<T>) -> bool {
-        if let Some((cursor, room)) = self.with_room(hold) {
-            if room.take_next(cursor) {
-                return true;
-            }
-        }
-        self.search(shards, hold, 1) > 0
+        self.hold_next(hold, || ()) == Some(true) || self.search(shards, hold, 1) > 0
     }
 
     #[cold]
@@ -134,14 +138,6 @@ impl<T> Consumer<T> {
         let mut item = None;
         self.search(shards, &mut item, 1);
         item
-    }
-
-    /// Moves up to `most` items into the sink, and returns their number: 0 if the queue was strictly empty.
-    fn take<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> usize {
-        if let Take::Got(count) = self.cursor.take_pushed(sink, most) {
-            return count;
-        }
-        self.search(shards, sink, most)
     }
 
     /// Moves up to `most` items from as many shards as necessary into the sink, and returns their number: 0 if
@@ -155,7 +151,10 @@ impl<T> Consumer<T> {
         if most == 0 {
             return 0;
         }
-        let mut taken = self.take(shards, sink, most);
+        let mut taken = match self.cursor.take_pushed(sink, most) {
+            Take::Got(count) => count,
+            _ => self.search(shards, sink, most),
+        };
         while 0 < taken && taken < most {
             taken += match self.cursor.take(sink, most - taken) {
                 Take::Got(count) => count,
@@ -309,6 +308,8 @@ impl<T> Consumer<T> {
             let most = shards.stickiness.saturating_mul(ALONE);
             return self.cursor.enter_for(most);
         };
+        // Ages within a tick are equal: of handles that push in turn each opens a segment at nearly the same time, and the
+        // consumer serves them in turn.
         let here = shards.records.get(number).age().unwrap_or(u64::MAX);
         if there <= here.saturating_add(Shards::<T>::TICK) {
             self.enter(shards, other);

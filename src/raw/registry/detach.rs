@@ -1,6 +1,10 @@
 //! Detaching: idle shards leave the set of shards that walks visit (`attached.rs`), until they are used again.
 //!
-//! A detached shard is empty. It may have an owner, who does not know; so its next push attaches it:
+//! A shard that was never used is detached. One that its owner leaves empty becomes so at once; idle shards of living owners do
+//! when a consumer has visited as many empty ones as that costs, if the system has heavy barriers: without, the owner's side
+//! would pay a full one per push. It pays a load and a branch.
+//!
+//! A detached shard is empty. It may have an owner, who does not know; so its next push attaches it, and takes effect then:
 //!
 //! | owner, pushing | whoever detaches | whoever sees an item |
 //! |---|---|---|

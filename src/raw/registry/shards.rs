@@ -64,7 +64,7 @@ impl<T> Shards<T> {
     pub(crate) fn new(timed: bool) -> Self {
         barrier::prepare();
         let records = RecordPool::new(PERMANENT);
-        let (number, common) = acquire_from(&records);
+        let (number, common) = acquire(&records);
         debug_assert!(number == COMMON);
         Self {
             common: NonNull::from(common),
@@ -183,11 +183,6 @@ impl<T> Shards<T> {
         shard.is_retired() && !self.attached().see(number).has(number)
     }
 
-    /// Acquires a shard. It may be detached: whoever publishes something in it [shows](Shard::show) it.
-    pub(in crate::raw) fn acquire(&self) -> (usize, &Shard<T>) {
-        acquire_from(&self.records)
-    }
-
     /// Releases a shard, and frees its memory and detaches it if it is empty.
     pub(in crate::raw) fn give_up(&self, number: usize, mut producer: Producer<T>) {
         let shard = self.records.get(number);
@@ -297,7 +292,8 @@ impl<T> Shards<T> {
     }
 }
 
-fn acquire_from<T>(records: &RecordPool<Shard<T>>) -> (usize, &Shard<T>) {
+/// Acquires a shard. It may be detached: whoever publishes something in it [shows](Shard::show) it.
+pub(in crate::raw) fn acquire<T>(records: &RecordPool<Shard<T>>) -> (usize, &Shard<T>) {
     let number = records.acquire();
     let shard = records.get(number);
     if shard.front().is_new() {

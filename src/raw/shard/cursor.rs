@@ -28,7 +28,9 @@ pub(in crate::raw) enum Take {
 /// A consumer's cached view of one shard.
 ///
 /// The cached limit may be stale, and the segment reclaimed: a successful claim proves both valid,
-/// because an unclaimed position below an old tail is published and keeps its segment alive. The
+/// because an unclaimed position below an old tail is published and keeps its segment alive; and it is the right
+/// segment, since the directory's entry is written before its positions are published, and never again. A failed claim has
+/// read nothing. Positions are 64-bit and never used twice, so the CAS has no ABA problem. The
 /// head is not loaded before the claim: it is where the consumer left it, unless others take from
 /// this shard too or abort, and then the claim fails. It never moves back, so if it was at or
 /// beyond a tail it still is.
@@ -357,6 +359,9 @@ impl<T> Cursor<T> {
     }
 
     /// Counts the finished positions in the segment, which may be reclaimed then.
+    ///
+    /// Called when its last position was taken, when the shard is found empty, and when it is left: once per visit, so an idle
+    /// consumer holds back one segment at most.
     #[cold]
     #[inline(never)]
     pub(in crate::raw) fn flush(&mut self) {

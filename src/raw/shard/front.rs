@@ -374,7 +374,10 @@ impl<T> Front<T> {
         is_marker(self.top.load(weak!("front.is-detached", Acquire)))
     }
 
-    /// Makes claims fail that read the runs earlier.
+    /// Makes claims fail that read the runs earlier, so that nothing pushed since overtakes what an abort has returned.
+    ///
+    /// A consumer that stalls between its look at the runs and its claim for a multiple of 256 aborts, while nobody claims, can
+    /// overtake; nothing is lost then.
     fn count_abort(&self) {
         // ORDERING: Release; pairs with `front.head` and `front.claim-failed`: a thread that sees the
         // increment, or fails because of it, sees the runs. Relaxed on failure and before: the CAS checks it.

@@ -2,7 +2,8 @@
 //!
 //! All shards involved point to the same record, which names the tail each will have; one store of the
 //! record's flag makes all items visible; then each tail is published and its pointer cleared.
-//! The flag lives in the record because a queue may no longer exist when the flag is read.
+//! The flag lives in the record because a queue may no longer exist when the flag is read. The record takes the place of the
+//! mark of an idle shard, which is attached first; so all shards are attached when the flag is stored, and none is marked meanwhile.
 
 use crate::raw::memory::reclaim;
 use crate::sync::{weak, AtomicBool};

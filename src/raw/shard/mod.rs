@@ -214,7 +214,8 @@ impl<T> Shard<T> {
         (head.position() == tail).then_some(head)
     }
 
-    /// Whether the shard is idle, and no item was taken from its head since this was asked before. A hint.
+    /// Whether the shard is idle, and no item was taken from its head since this was asked before: a second chance, as in the
+    /// clock algorithm. A hint.
     pub(in crate::raw) fn stays_idle(&self) -> bool {
         let position = self.front.head().position();
         // ORDERING: Relaxed, all; a hint.
@@ -316,6 +317,7 @@ impl<T> Shard<T> {
         let segment = segment.filter(|_| tail < limit)?;
         let rest = limit - tail;
         self.claim_at(tail, rest)?;
+        // For an instant the head is behind the tail, which every reader takes for empty.
         self.publish(limit);
         self.count_skipped(rest);
         // SAFETY: the CAS claimed these positions.
@@ -505,7 +507,10 @@ impl<T> Shard<T> {
     /// When the item at the head was pushed, in parts of a tick of the clock that stamps segments, of which
     /// [`Segment::LEN`] make one; `None` if nothing is visible there.
     ///
-    /// Interpolated between the stamps of its segment and of the next one, or of the next tick if that is not open.
+    /// Interpolated between the stamps of its segment and of the next one, or of the next tick if that is not open. If the handle
+    /// pauses in the middle of its last segment, the items that follow look too old, by at most a segment. If that
+    /// segment were stretched to the present instead, those before the pause would look too young, and wait as long as other
+    /// handles push. Returned items are older than all others.
     pub(in crate::raw) fn age(&self) -> Option<u64> {
         if !self.front.is_clear() {
             return (!self.front.is_detached()).then_some(0);

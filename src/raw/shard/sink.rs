@@ -55,32 +55,6 @@ impl<T> Sink<T> for Option<T> {
     }
 }
 
-/// Accepts any number of items.
-impl<T> Sink<T> for Vec<T> {
-    #[inline]
-    fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
-        Vec::reserve(self, wanted);
-        wanted
-    }
-
-    #[inline]
-    unsafe fn accept(&mut self, item: T, _delivery: DeliveryMeta) {
-        self.push(item);
-    }
-
-    #[inline]
-    unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
-        let mut len = self.len();
-        for item in items {
-            // SAFETY: there is room by contract, and moving an item cannot panic.
-            unsafe { self.as_mut_ptr().add(len).write(item) };
-            len += 1;
-        }
-        // SAFETY: written above.
-        unsafe { self.set_len(len) };
-    }
-}
-
 /// Accepts any number of items, without their metadata.
 impl<T, M> Sink<Stored<T, M>> for Vec<T> {
     #[inline]
@@ -96,8 +70,14 @@ impl<T, M> Sink<Stored<T, M>> for Vec<T> {
 
     #[inline]
     unsafe fn accept_all(&mut self, items: impl Iterator<Item = Stored<T, M>>) {
-        // SAFETY: by contract.
-        unsafe { Sink::<T>::accept_all(self, items.map(Stored::into_item)) };
+        let mut len = self.len();
+        for item in items.map(Stored::into_item) {
+            // SAFETY: there is room by contract, and moving an item cannot panic.
+            unsafe { self.as_mut_ptr().add(len).write(item) };
+            len += 1;
+        }
+        // SAFETY: written above.
+        unsafe { self.set_len(len) };
     }
 }
 

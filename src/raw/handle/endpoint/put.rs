@@ -4,6 +4,7 @@ use super::{AcquiredShard, Endpoint};
 use crate::raw::memory::drops::drop_all;
 use crate::raw::memory::entry::Entry;
 use crate::raw::memory::slot::Slot;
+use crate::raw::registry::shards::acquire;
 use crate::raw::shard::Producer;
 use crate::sync::step;
 use std::ptr::NonNull;
@@ -102,7 +103,7 @@ impl<T> Endpoint<T> {
     #[inline(never)]
     fn make_room(&mut self) {
         if self.acquired.is_none() {
-            let (number, acquired) = self.shards.acquire();
+            let (number, acquired) = acquire(&self.shards.records);
             // SAFETY: acquired just now.
             self.producer = unsafe { acquired.check_out() };
             let shard = NonNull::from(acquired);

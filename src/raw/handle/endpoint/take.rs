@@ -61,16 +61,13 @@ impl<T> Endpoint<T> {
     #[inline(always)] // the pop of a transaction
     pub(crate) fn hold_next(&mut self) -> bool {
         let counters = self.counters();
-        // Asked before anything is counted: a hold without a block is about to adopt one.
-        let Some((cursor, room)) = self.consumer.with_room(&mut self.hold) else {
-            return false;
-        };
-        counters.count_taken(1);
-        let held = room.take_next(cursor);
-        if !held {
+        let begin = || counters.count_taken(1);
+        // `None`: nothing was counted either; a hold without a block is about to adopt one.
+        let held = self.consumer.hold_next(&mut self.hold, begin);
+        if held == Some(false) {
             counters.uncount_taken(1);
         }
-        held
+        held == Some(true)
     }
 
     /// Takes one more item into the hold if an abort has returned one to the current shard.
