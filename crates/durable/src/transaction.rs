@@ -3,8 +3,8 @@
 mod record;
 mod verbs;
 
-use crate::batch::{Batch, Change};
-use crate::call::{call, now, swallow_panic, Call, Caller};
+use crate::batch::Batch;
+use crate::call::{call, swallow_panic, Call, Caller};
 use crate::delivery::{RamItem, RamItems};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::HandleState;
@@ -16,7 +16,6 @@ use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
 use record::Recorded;
 use requeue::backend::Cause;
-use requeue::Wait;
 use std::fmt;
 use std::future::Future;
 use std::iter;
@@ -136,7 +135,7 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     }
 
     #[track_caller]
-    fn batch(&self) -> MutexGuard<'_, Batch> {
+    pub(crate) fn batch(&self) -> MutexGuard<'_, Batch> {
         let batch = self.batch.try_lock();
         batch.expect("the transaction is used by the encoding of an item that it pushes")
     }
@@ -236,18 +235,6 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         }
     }
 
-    /// Pushes the item of a dead letter, which is removed by the same commit.
-    pub(crate) fn requeue(
-        &self,
-        item: T,
-        place: Option<Place>,
-        unbury: Change,
-    ) -> Result<Ticket, PushError<T>> {
-        let ticket = now(self.stage(item, place, Caller::Thread(Wait::Never)))?;
-        self.core().local.batch().others.push(unbury);
-        Ok(ticket)
-    }
-
     /// Takes an item, and does not hand it out.
     pub(crate) fn take(
         &self,
@@ -339,7 +326,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let delivery = (item.ram.id, item.attempts());
         local.set_noted();
         // Before others can take it, since what they write is later in the log.
-        local.shared.note_delays(iter::once(delivery), delay);
+        local.shared.note_delays(iter::once(delivery), |_| delay);
         Ok(ram.retry_after(item.ram, delay)?)
     }
 
@@ -404,7 +391,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let Core { ram, local } = self.core_mut();
         let held: Vec<_> = ram.items().map(|item| (item.id, item.attempts())).collect();
         local.set_noted();
-        local.shared.note_delays(held.into_iter(), delay);
+        local.shared.note_delays(held.into_iter(), |_| delay);
         Ok(ram.retry_all_after(delay)?)
     }
 

@@ -194,3 +194,19 @@ fn a_group_that_is_being_written_takes_room() {
     });
     assert_eq!(jobs.len(), 1);
 }
+
+#[test]
+fn a_poisoned_store_ends_all_workers() {
+    let files = tempfile::tempdir().unwrap();
+    let store = crate::Store::open(files.path()).unwrap();
+    let jobs = store.builder("jobs").paused().build().unwrap();
+    jobs.push(7).unwrap();
+    let workers = crate::Workers::builder(&jobs).threads(2);
+    let workers = workers.run(|_job, _tx| Ok::<_, ()>(()));
+    let poison = StoreError::Poisoned("no such device".into());
+    store.inner.log.inner.state.lock().failed = Some(poison);
+    jobs.resume();
+    let report = workers.join();
+    assert!(report.failed > 0 && report.done == 0 && report.left == 1);
+    assert!(report.error.unwrap().contains("no such device"));
+}

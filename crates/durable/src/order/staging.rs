@@ -10,21 +10,23 @@ use std::time::Duration;
 /// The number of the first item, and where the items go, if that is said.
 pub(crate) type Placement = (u64, Option<Place>);
 
+type Tx<E, R> = OwnedTransaction<E, R>;
+
+/// A push in memory, of one item or of many.
+pub(crate) trait Staged<I>: Future<Output = Result<(), PushError<I>>> + Send {}
+
+impl<I, F: Future<Output = Result<(), PushError<I>>> + Send> Staged<I> for F {}
+
 /// How items `E` are pushed to a queue in memory whose order is `R`.
 pub(crate) trait Staging<E, R: Order<E>>: 'static {
-    fn stage(
-        tx: &OwnedTransaction<E, R>,
-        entry: E,
-        place: Placement,
-        caller: Caller,
-    ) -> impl Future<Output = Result<(), PushError<E>>> + Send + '_;
+    fn stage(tx: &Tx<E, R>, entry: E, place: Placement, caller: Caller) -> impl Staged<E> + '_;
 
     fn stage_batch(
-        tx: &OwnedTransaction<E, R>,
+        tx: &Tx<E, R>,
         entries: Vec<E>,
         place: Placement,
         caller: Caller,
-    ) -> impl Future<Output = Result<(), PushError<Vec<E>>>> + Send + '_;
+    ) -> impl Staged<Vec<E>> + '_;
 
     /// Adds an item of an earlier process, which was delivered `attempts` times.
     fn restore(
@@ -42,22 +44,17 @@ pub(crate) struct Plain;
 
 impl<E: Send, R: Order<E>> Staging<E, R> for Plain {
     #[inline]
-    fn stage(
-        tx: &OwnedTransaction<E, R>,
-        entry: E,
-        _: Placement,
-        caller: Caller,
-    ) -> impl Future<Output = Result<(), PushError<E>>> + Send + '_ {
+    fn stage(tx: &Tx<E, R>, entry: E, _: Placement, caller: Caller) -> impl Staged<E> + '_ {
         let staging = call!(caller, tx.[push_waiting push_async](entry));
         staging.end()
     }
 
     fn stage_batch(
-        tx: &OwnedTransaction<E, R>,
+        tx: &Tx<E, R>,
         entries: Vec<E>,
         _: Placement,
         caller: Caller,
-    ) -> impl Future<Output = Result<(), PushError<Vec<E>>>> + Send + '_ {
+    ) -> impl Staged<Vec<E>> + '_ {
         let staging = call!(caller, tx.[push_batch_waiting push_batch_async](entries));
         async { staging.end().await.map(drop) }
     }
@@ -78,23 +75,18 @@ impl<E: Send, R: Order<E>> Staging<E, R> for Plain {
 pub(crate) struct Placed;
 
 impl<E: Send, R: Prioritized<E>> Staging<E, R> for Placed {
-    fn stage(
-        tx: &OwnedTransaction<E, R>,
-        entry: E,
-        place: Placement,
-        caller: Caller,
-    ) -> impl Future<Output = Result<(), PushError<E>>> + Send + '_ {
+    fn stage(tx: &Tx<E, R>, entry: E, place: Placement, caller: Caller) -> impl Staged<E> + '_ {
         let to = with_place(tx, place);
         let staging = call!(caller, to.[push_waiting push_async](entry));
         async { staging.end().await.map(drop).map_err(in_range) }
     }
 
     fn stage_batch(
-        tx: &OwnedTransaction<E, R>,
+        tx: &Tx<E, R>,
         entries: Vec<E>,
         place: Placement,
         caller: Caller,
-    ) -> impl Future<Output = Result<(), PushError<Vec<E>>>> + Send + '_ {
+    ) -> impl Staged<Vec<E>> + '_ {
         let to = with_place(tx, place);
         let staging = call!(caller, to.[push_batch_waiting push_batch_async](entries));
         async { staging.end().await.map(drop).map_err(in_range) }
@@ -115,7 +107,7 @@ impl<E: Send, R: Prioritized<E>> Staging<E, R> for Placed {
 }
 
 fn with_place<E: Send, R: Prioritized<E>>(
-    tx: &OwnedTransaction<E, R>,
+    tx: &Tx<E, R>,
     (first, place): Placement,
 ) -> PushWith<&Transaction<'static, E, R>> {
     let place = place.unwrap_or_default();

@@ -23,15 +23,14 @@ impl<T: Send + 'static, O: Order<T>> Iterator for Iter<T, O> {
 
     fn next(&mut self) -> Option<Result<T, StoreError>> {
         let handle = self.handle.as_mut()?;
-        match handle.pop_waiting(self.wait) {
+        let popped = handle.pop_waiting(self.wait);
+        if popped.is_err() {
+            self.handle = None;
+        }
+        match popped {
             Ok(item) => Some(Ok(item)),
-            Err(error) => {
-                self.handle = None;
-                match error {
-                    PopError::Store(error) => Some(Err(error)),
-                    PopError::Empty | PopError::Closed => None,
-                }
-            }
+            Err(PopError::Store(error)) => Some(Err(error)),
+            Err(PopError::Empty | PopError::Closed) => None,
         }
     }
 }

@@ -91,17 +91,21 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     }
 
     fn value(&self, id: u64) -> Result<UserValue, StoreError> {
+        let missing =
+            || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
+        self.stored(id)?.ok_or_else(missing)
+    }
+
+    /// The row of an item, if there is one.
+    pub(super) fn stored(&self, id: u64) -> Result<Option<UserValue>, StoreError> {
         let key = self.key(id).to_bytes();
         let items = &self.log().disk().tables.items;
         let get = || guarded(|| Ok(items.get(key)?));
-        if let Some(value) = get()? {
-            return Ok(value);
+        match get()? {
+            // It is shown already, and not written yet.
+            None => self.log().settle().and_then(|()| get()),
+            value => Ok(value),
         }
-        // It is shown already, and not written yet.
-        self.log().settle()?;
-        let missing =
-            || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
-        get()?.ok_or_else(missing)
     }
 
     /// The item in a value.
@@ -148,9 +152,15 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     }
 
     /// Writes, without waiting, the number of deliveries of each item and when its delay ends.
-    pub(crate) fn note_delays(&self, items: impl Iterator<Item = (u64, u32)>, delay: Duration) {
-        let due = self.wall_time_after(delay);
-        self.note(items.map(|(id, attempts)| Change::Delayed(self.key(id), attempts, due)));
+    pub(crate) fn note_delays(
+        &self,
+        items: impl Iterator<Item = (u64, u32)>,
+        delay: impl Fn(u32) -> Duration,
+    ) {
+        self.note(items.map(|(id, attempts)| {
+            let due = self.wall_time_after(delay(attempts));
+            Change::Delayed(self.key(id), attempts, due)
+        }));
     }
 
     /// Writes down, without a wait, that deliveries failed, and until when the backoff of the queue, or else that of the
@@ -160,15 +170,11 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         items: impl Iterator<Item = (u64, u32)>,
         worker: Option<Backoff>,
     ) {
-        let Some(backoff) = self.backoff.or(worker) else {
-            return;
-        };
-        let is_last = |attempts| self.max_attempts.is_some_and(|most| attempts >= most);
-        let delayed = items.filter(|(_, attempts)| !is_last(*attempts));
-        self.note(delayed.map(|(id, attempts)| {
-            let due = self.wall_time_after(backoff.delay(attempts));
-            Change::Delayed(self.key(id), attempts, due)
-        }));
+        if let Some(backoff) = self.backoff.or(worker) {
+            let is_last = |attempts| self.max_attempts.is_some_and(|most| attempts >= most);
+            let delayed = items.filter(|(_, attempts)| !is_last(*attempts));
+            self.note_delays(delayed, |attempts| backoff.delay(attempts));
+        }
     }
 
     pub(crate) fn note(&self, changes: impl Iterator<Item = Change>) {

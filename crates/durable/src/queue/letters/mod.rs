@@ -5,15 +5,15 @@ mod table;
 pub(crate) use table::{Letters, Limit};
 
 use super::DurableQueue;
-use crate::batch::{Batch, Change};
+use crate::batch::Change;
+use crate::call::{now, Caller};
 use crate::codec::CodecError;
 use crate::error::StoreError;
-use crate::format::{LetterRow, Schedule};
-use crate::log::Durability;
+use crate::format::LetterRow;
 use crate::order::Order;
-use crate::{PushError, Transaction};
+use crate::PushError;
 use parking_lot::Mutex;
-use requeue::Reason;
+use requeue::{Reason, Wait};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -223,13 +223,16 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     ///
     /// As for [`Transaction::commit`]; then the letter stays.
     pub fn discard(&self, id: u64) -> Result<bool, StoreError> {
+        let shared = &self.queue.shared;
+        self.take(id, |_| shared.write(Change::Unbury(shared.key(id))))
+    }
+
+    /// Takes a letter, which is back if it could not be written that it is gone. Returns whether it was there.
+    fn take<E>(&self, id: u64, write: impl FnOnce(&LetterRow) -> Result<(), E>) -> Result<bool, E> {
         let Some(row) = self.queue.shared.letters.take(id) else {
             return Ok(false);
         };
-        let shared = &self.queue.shared;
-        let mut batch = Batch::default();
-        batch.others.push(Change::Unbury(shared.key(id)));
-        let written = shared.log().commit(&mut [batch], Durability::Synced);
+        let written = write(&row);
         if written.is_err() {
             self.rows().lock().insert(id, row);
         }
@@ -260,29 +263,15 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
             return Ok(false);
         };
         let item = shared.letter_item(&row).map_err(StoreError::Codec)?;
-        let Some(row) = shared.letters.take(id) else {
-            return Ok(false);
-        };
-        let requeued = self.push_again(id, item, row.schedule);
-        if requeued.is_err() {
-            self.rows().lock().insert(id, row);
-        }
-        requeued.map(|()| true)
-    }
-
-    fn push_again(
-        &self,
-        id: u64,
-        item: T,
-        schedule: Option<Schedule>,
-    ) -> Result<(), PushError<()>> {
-        let shared = &self.queue.shared;
-        let tx: Transaction<'static, T, O> = self.queue.begin_owned();
-        let place = schedule.map(|schedule| shared.place(schedule));
-        let unbury = Change::Unbury(shared.key(id));
-        tx.requeue(item, place, unbury)
-            .map_err(|error| error.map(drop))?;
-        tx.commit().map(drop).map_err(PushError::Store)
+        self.take(id, |row| {
+            let tx = self.queue.begin_owned();
+            let place = row.schedule.map(|schedule| shared.place(schedule));
+            let staged = now(tx.stage(item, place, Caller::Thread(Wait::Never)));
+            staged.map_err(|error| error.map(drop))?;
+            let unbury = Change::Unbury(shared.key(id));
+            tx.core().local.batch().others.push(unbury);
+            Ok(tx.commit().map(drop)?)
+        })
     }
 
     /// [Requeues](Self::requeue) all letters, oldest first; returns how many. [Undecodable](Self::undecodable) ones stay.

@@ -4,7 +4,7 @@ use super::PRIORITIES;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{self, OrderTag, Schedule};
-use crate::log::{guarded, Durability};
+use crate::log::Durability;
 use crate::order::{Engine, EntryOf, Order, Place, DEFAULT_PRIORITY};
 use crate::queue::shared::Shared;
 use crate::ticket::Ticket;
@@ -109,33 +109,19 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         if O::TAG != OrderTag::ByPriority {
             return Ok(None);
         }
+        let value = self.stored(id)?;
         let key = self.key(id);
-        let disk = self.log().disk();
-        let read = || -> Result<Option<Schedule>, StoreError> {
-            if let Some(schedule) = disk
-                .catalog()
-                .marks
-                .get(&key)
-                .and_then(|mark| mark.0.schedule)
-            {
-                return Ok(Some(schedule));
-            }
-            let bytes = key.to_bytes();
-            let value = guarded(|| Ok(disk.tables.items.get(bytes)?))?;
-            Ok(value.map(|value| {
-                let content = format::open(&bytes, &value).and_then(format::split_value);
-                content
-                    .and_then(|(schedule, _)| schedule)
-                    .unwrap_or(Schedule {
-                        priority: DEFAULT_PRIORITY,
-                        due: None,
-                    })
-            }))
-        };
-        if let Some(schedule) = read()? {
+        let mark = self.log().disk().catalog().marks.get(&key).copied();
+        if let Some(schedule) = mark.and_then(|(mark, _)| mark.schedule) {
             return Ok(Some(schedule));
         }
-        self.log().settle()?;
-        read()
+        let normal = Schedule {
+            priority: DEFAULT_PRIORITY,
+            due: None,
+        };
+        Ok(value.map(|value| {
+            let content = format::open(&key.to_bytes(), &value).and_then(format::split_value);
+            content.and_then(|(schedule, _)| schedule).unwrap_or(normal)
+        }))
     }
 }
