@@ -47,7 +47,7 @@ use std::sync::Arc;
 /// [retry](Self::retry_after) an item later, or [fail](Self::fail) it. [`Workers`](crate::Workers) back off by
 /// default.
 ///
-/// Dropping an [`Item`] gives nothing back: it is held until its transaction ends.
+/// Dropping an [`Item`](crate::Item) gives nothing back: it is held until its transaction ends.
 ///
 /// A commit never fails. A queue that [leases](crate::Builder::leased) its items may have delivered them to another
 /// worker meanwhile; its transactions have [`try_commit`](Self::try_commit) instead.

@@ -67,7 +67,7 @@ where
     /// # }).unwrap();
     /// ```
     ///
-    /// The future owns its [item](TaskItem) and its [transaction](TaskTransaction). The pool ends the transaction after
+    /// The future owns its [item](KeptItem) and its [transaction](KeptTransaction). The pool ends the transaction after
     /// the future has ended and was dropped; by then both must be dropped. If one of them is kept elsewhere, the run
     /// counts as failed, whatever it returned: the transaction aborts when both are dropped, and only then are its items
     /// given back. Meanwhile the task continues with another handle.

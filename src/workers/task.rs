@@ -13,8 +13,8 @@ pub type TaskItem<T, O = Fifo> = KeptItem<OwnedTransaction<T, O>>;
 /// The transaction of a task's run of a [`Queue`](crate::Queue).
 pub type TaskTransaction<T, O = Fifo> = KeptTransaction<OwnedTransaction<T, O>>;
 
-/// The item of a run of [`WorkersBuilder::run_async`](crate::WorkersBuilder::run_async): an [`Item`] that is owned by
-/// the run's future. Feature `tokio`.
+/// The item of a run of [`run_async`](super::Builder::run_on), owned by the run's future: [`TaskItem`] for a queue in
+/// memory.
 ///
 /// Dropping it does not give the item back: the pool commits or aborts the transaction of the run.
 ///
@@ -46,7 +46,7 @@ impl<X: Holds + 'static> KeptItem<X> {
         Self { reference }
     }
 
-    /// Returns how often the item was delivered, this delivery included: see [`Item::attempts`].
+    /// Returns how often the item was delivered, this delivery included: see [`Item::attempts`](crate::Item::attempts).
     pub fn attempts(&self) -> u32 {
         self.reference.attempts()
     }
@@ -86,13 +86,14 @@ where
     }
 }
 
-/// The transaction of a run of [`WorkersBuilder::run_async`](crate::WorkersBuilder::run_async), owned by the run's
-/// future. Feature `tokio`.
+/// The transaction of a run of [`run_async`](super::Builder::run_on), owned by the run's future: [`TaskTransaction`] for a
+/// queue in memory.
 ///
-/// It dereferences to a [`Transaction`], so it has all methods by `&self`, in all forms of waiting. It cannot be ended:
-/// the pool commits or aborts, depending on the result of the run. Dropping it neither commits nor aborts.
+/// It dereferences to what the backend [shows](Holds::View), for a queue in memory a
+/// [`Transaction`](crate::Transaction), so it has all methods by `&self`, in all forms of waiting. It cannot be ended: the
+/// pool commits or aborts, depending on the result of the run. Dropping it neither commits nor aborts.
 ///
-/// An item that the run pops itself is an [`Item`]: use `Transaction::retry(&tx, item)` for it. The methods of
+/// An item that the run pops itself is an [`Item`](crate::Item): use `Transaction::retry(&tx, item)` for it. The methods of
 /// the same names here are for the item of the run.
 ///
 /// ```
@@ -138,7 +139,7 @@ where
 /// ```
 ///
 /// Several threads may use it at once, too. But their calls must not coincide: a call panics that finds another one
-/// under way, as on a transaction that is [borrowed](Transaction#borrowing).
+/// under way, as on a transaction that is [borrowed](crate::Transaction#borrowing).
 pub struct KeptTransaction<X> {
     user: User<X>,
 }
@@ -149,22 +150,22 @@ impl<X: Tx + 'static> KeptTransaction<X> {
     }
 
     /// Gives the item of the run back, to be delivered again after the queue's
-    /// [`Backoff`](crate::Backoff); see [`Transaction::retry`].
+    /// [`Backoff`](crate::Backoff); see [`Transaction::retry`](crate::Transaction::retry).
     ///
     /// # Errors
     ///
-    /// As for [`Transaction::retry`].
+    /// As for [`Transaction::retry`](crate::Transaction::retry).
     ///
     /// # Panics
     ///
-    /// As for [`Transaction::retry`].
+    /// As for [`Transaction::retry`](crate::Transaction::retry).
     #[track_caller]
     pub fn retry(&self, item: KeptItem<X>) -> Result<(), X::Refused> {
         self.settle(item, Settlement::Retry)
     }
 
     /// Gives the item of the run back, to be delivered again after `delay`; see
-    /// [`Transaction::retry_after`]. If the run then succeeds, the rest of the transaction is committed.
+    /// [`Transaction::retry_after`](crate::Transaction::retry_after). If the run then succeeds, the rest of the transaction is committed.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -188,18 +189,18 @@ impl<X: Tx + 'static> KeptTransaction<X> {
     ///
     /// # Errors
     ///
-    /// As for [`Transaction::retry_after`].
+    /// As for [`Transaction::retry_after`](crate::Transaction::retry_after).
     ///
     /// # Panics
     ///
-    /// As for [`Transaction::retry_after`].
+    /// As for [`Transaction::retry_after`](crate::Transaction::retry_after).
     #[track_caller]
     pub fn retry_after(&self, item: KeptItem<X>, delay: Duration) -> Result<(), X::Refused> {
         self.settle(item, Settlement::RetryAfter(delay))
     }
 
     /// Moves the item of the run to the [dead-letter queue](crate::Queue::dead_letters), with this error;
-    /// see [`Transaction::fail`].
+    /// see [`Transaction::fail`](crate::Transaction::fail).
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -219,11 +220,11 @@ impl<X: Tx + 'static> KeptTransaction<X> {
     ///
     /// # Errors
     ///
-    /// As for [`Transaction::fail`].
+    /// As for [`Transaction::fail`](crate::Transaction::fail).
     ///
     /// # Panics
     ///
-    /// As for [`Transaction::fail`].
+    /// As for [`Transaction::fail`](crate::Transaction::fail).
     #[track_caller]
     pub fn fail(&self, item: KeptItem<X>, error: impl fmt::Display) -> Result<(), X::Refused> {
         self.settle(item, Settlement::Fail(error.to_string().into()))

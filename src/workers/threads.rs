@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Threads that wait for the items of a queue, run a function on each, and commit if it succeeds.
+/// Threads that wait for the items of a queue, run a function on each, and commit if it succeeds. The queue may be any
+/// [`Backend`]: in memory, on disk, or another.
 ///
 /// A worker waits for an item, runs, and ends the transaction: `Ok` commits it, `Err` and a panic abort
 /// it. A panic is caught, counted and reported to a hook, and the worker goes on. A
 /// worker ends when it is stopped, or when the queue is closed and drained. Runs can
-/// [push follow-up items](Queue::close) after the close, and the pool ends when all of them are done.
+/// [push follow-up items](crate::Queue::close) after the close, and the pool ends when all of them are done.
 ///
 /// # Failed runs
 ///
@@ -28,12 +29,12 @@ use std::time::Duration;
 /// [`max_attempts`](crate::Builder::max_attempts). A run moves an item that can never succeed to the dead-letter queue with
 /// [`Transaction::fail`](crate::Transaction::fail).
 ///
-/// [`on_error`](WorkersBuilder::on_error) is called with the error or panic message of a failed run; the
+/// [`on_error`](crate::WorkersBuilder::on_error) is called with the error or panic message of a failed run; the
 /// [dead letter](crate::DeadLetter::error) keeps it. Errors are formatted with `Debug`, as in `main`, and
 /// only when a run has failed. A run whose transaction was committed has not failed, even if a destructor of its
 /// items panics afterwards; that panic is caught.
 ///
-/// `Q` is the queue without its types. It is of use only to name the type of a [scoped](WorkersBuilder::run_scoped) pool.
+/// `Q` is the queue without its types. It is of use only to name the type of a [scoped](crate::WorkersBuilder::run_scoped) pool.
 ///
 /// # Stopping
 ///
@@ -169,7 +170,7 @@ impl<'q> Workers<AnyQueue<'q>> {
 
     /// Waits until all workers have ended because the queue is closed and drained.
     ///
-    /// Without a [`close`](Queue::close) it waits forever. A debug build says so once, when all workers of an open queue are
+    /// Without a [`close`](crate::Queue::close) it waits forever. A debug build says so once, when all workers of an open queue are
     /// idle: by a warning of `tracing`, if that feature is enabled, otherwise on the standard error.
     ///
     /// ```
@@ -247,8 +248,8 @@ impl<'q> Workers<AnyQueue<'q>> {
     ///
     /// A thread cannot be killed: workers still running at the deadline are listed in
     /// [`Report::stuck`] and detached. They hold their items and keep their queue alive until their run ends, and
-    /// end then. On a leased queue, [`Queue::recover`] reclaims the items.
-    /// Threads of [`run_scoped`](WorkersBuilder::run_scoped) are still joined by their scope.
+    /// end then. On a leased queue, [`Queue::recover`](crate::Queue::recover) reclaims the items.
+    /// Threads of [`run_scoped`](crate::WorkersBuilder::run_scoped) are still joined by their scope.
     ///
     /// ```
     /// use requeue::{Queue, Workers};

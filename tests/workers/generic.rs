@@ -124,7 +124,6 @@ where
     assert!(queue.is_closed());
 }
 
-#[cfg(feature = "tokio")]
 #[test]
 fn a_generic_function_is_spawned() {
     ends(|| {
