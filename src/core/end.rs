@@ -43,7 +43,7 @@ impl<T, O: Order<T>> Local<T, O> {
         // Before waiters are woken, who may need the tokens.
         self.deliveries.end_tokens(&self.access.shared, false);
         step!("end.aborts-unsaid", self.notify_end(held));
-        // From here on user code runs, after all that others wait for.
+        // The overflow function and the subscribers are user code: after all that others wait for.
         if dead > 0 {
             self.shared.drop_excess_letters();
         }
