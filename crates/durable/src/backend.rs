@@ -194,16 +194,11 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
             let Core { ram, local } = core;
             local.shared.await_letters(ram.died());
             // An error is one of the next commit too.
-            let _ = match local.blocks {
-                true => local.shared.log().flush(),
-                false => {
-                    let mut nothing = Batch::default();
-                    local
-                        .shared
-                        .log()
-                        .add_async(&mut nothing, Urgency::Sync)
-                        .await
-                }
+            let log = local.shared.log();
+            let _ = if local.blocks {
+                log.flush()
+            } else {
+                log.add_async(&mut Batch::default(), Urgency::Sync).await
             };
         }
         Ok(())
@@ -238,9 +233,9 @@ async fn within<F: Future>(clock: &dyn Clock, wait: Wait, future: F) -> Option<F
         (Poll::Ready(output), _) => Poll::Ready(Some(output)),
         (Poll::Pending, Some(deadline)) if clock.now() >= deadline => Poll::Ready(None),
         (Poll::Pending, deadline) => {
-            deadline
-                .into_iter()
-                .for_each(|deadline| clock.wake_at(deadline, context.waker()));
+            if let Some(deadline) = deadline {
+                clock.wake_at(deadline, context.waker());
+            }
             Poll::Pending
         }
     })

@@ -171,10 +171,10 @@ fn hold<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
 
 /// Waits for the first item, which is not handed out.
 #[track_caller]
-fn first<'t, T: Send + 'static, O: Order<T>>(
-    rams: Vec<Ram<'t, T, O>>,
+fn first<T: Send + 'static, O: Order<T>>(
+    rams: Vec<Ram<'_, T, O>>,
     caller: Caller,
-) -> impl Future<Output = Result<(usize, RamItem<'t, T, O>), requeue::PopError>> + 't {
+) -> impl Future<Output = Result<(usize, RamItem<'_, T, O>), requeue::PopError>> + '_ {
     let holding = match caller {
         Caller::Thread(wait) => Call::Ended(requeue::hold_any_waiting(rams, wait)),
         Caller::Task => Call::Pends(requeue::hold_any_async(rams)),

@@ -64,10 +64,12 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
     }
 }
 
+type Call<'h, H, R> = Pin<Box<dyn Future<Output = (H, R)> + Send + 'h>>;
+
 /// A handle, or a call that has it and gives it back; neither after the end.
 struct Calls<'h, O, H, R> {
     handle: Option<H>,
-    call: Option<Pin<Box<dyn Future<Output = (H, R)> + Send + 'h>>>,
+    call: Option<Call<'h, H, R>>,
     order: PhantomData<fn() -> O>,
 }
 

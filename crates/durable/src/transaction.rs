@@ -189,7 +189,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         (self.take_core(), self.home.take())
     }
 
-    /// Stages an item; [`now`] if the caller is a thread.
+    /// Stages an item.
     #[inline]
     pub(crate) fn stage(
         &self,

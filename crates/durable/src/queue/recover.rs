@@ -223,7 +223,7 @@ fn bury<T: Send + 'static, O: Engine<T>>(
     } in poison
     {
         let error = "the process died while it held the item";
-        rows.push(shared.letter_of(entry.id, mark.attempts, schedule, Cause::Crashed, error)?);
+        rows.push(shared.letter_of(entry.id, mark.attempts, schedule, Cause::Crashed, &error)?);
     }
     shared.add_letters(rows);
     Ok(())
@@ -255,7 +255,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         attempts: u32,
         schedule: Option<Schedule>,
         cause: Cause,
-        error: impl ToString,
+        error: &impl ToString,
     ) -> Result<(u64, LetterRow), StoreError> {
         let row = LetterRow {
             item: id,

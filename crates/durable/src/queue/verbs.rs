@@ -40,7 +40,7 @@ async fn pop<T: Send + 'static, O: Order<T>>(
     caller: Caller,
 ) -> Result<T, PopError> {
     let taking = tx.take(caller);
-    drop(taking.await?);
+    taking.await?;
     let mut taken = tx.commit_by(caller).await?;
     Ok(taken.next().expect("it held an item"))
 }

@@ -221,7 +221,7 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     ///
     /// # Errors
     ///
-    /// As for [`Transaction::commit`]; then the letter stays.
+    /// As for [`Transaction::commit`](crate::Transaction::commit); then the letter stays.
     pub fn discard(&self, id: u64) -> Result<bool, StoreError> {
         let shared = &self.queue.shared;
         self.take(id, |_| shared.write(Change::Unbury(shared.key(id))))
@@ -243,7 +243,7 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     ///
     /// # Errors
     ///
-    /// As for [`Transaction::commit`], or [`StoreError::Codec`]; then the letter stays.
+    /// As for [`Transaction::commit`](crate::Transaction::commit), or [`StoreError::Codec`]; then the letter stays.
     pub fn remove(&self, id: u64) -> Result<Option<DeadLetter<T>>, StoreError> {
         let Some(row) = self.rows().lock().get(&id).cloned() else {
             return Ok(None);
