@@ -150,6 +150,7 @@ mod transaction;
 pub mod backend;
 mod bound;
 pub mod channel;
+mod codec;
 mod core;
 pub mod error;
 pub mod future;
@@ -213,6 +214,7 @@ pub mod internals {}
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
+pub use codec::{Codec, CodecError};
 #[doc(inline)]
 pub use error::{Expired, PopError, PushError, Reason};
 pub use handle::Handle;

@@ -1,11 +1,10 @@
 //! How items become bytes.
 
+pub use requeue::{Codec, CodecError};
+
 use crate::error::StoreError;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
-use std::error::Error;
-use std::fmt;
-use std::sync::Arc;
 
 /// What becomes of an item on the disk that cannot be decoded when its queue is opened; see
 /// [`Builder::on_undecodable`](crate::Builder::on_undecodable).
@@ -19,48 +18,6 @@ pub enum OnUndecodable {
     Refuse,
     /// It is removed.
     Discard,
-}
-
-/// Encodes and decodes the items of a queue. [`Postcard`] does so for all types of `serde`.
-///
-/// The bytes of an item must say the same to all later versions of the program: a codec that changes its encoding
-/// must still decode what earlier versions wrote.
-///
-/// ```
-/// use requeue_durable::{Codec, CodecError};
-///
-/// struct Lines;
-///
-/// impl Codec<String> for Lines {
-///     fn encode(&self, item: &String, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-///         bytes.extend_from_slice(item.as_bytes());
-///         Ok(())
-///     }
-///     fn decode(&self, bytes: &[u8]) -> Result<String, CodecError> {
-///         String::from_utf8(bytes.to_vec()).map_err(CodecError::new)
-///     }
-/// }
-/// # let directory = tempfile::tempdir()?;
-/// # let store = requeue_durable::Store::open(directory.path())?;
-/// let lines = store.builder("lines").codec(Lines).build()?;
-/// lines.push("first".to_string())?;
-/// assert_eq!(lines.pop()?, "first");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub trait Codec<T>: Send + Sync + 'static {
-    /// Appends the bytes of `item` to `bytes`, of which it changes nothing else.
-    ///
-    /// # Errors
-    ///
-    /// If the item cannot be encoded; the push returns it.
-    fn encode(&self, item: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
-
-    /// Decodes what [`encode`](Codec::encode) appended.
-    ///
-    /// # Errors
-    ///
-    /// If the bytes are not those of an item.
-    fn decode(&self, bytes: &[u8]) -> Result<T, CodecError>;
 }
 
 /// The default [`Codec`]: the [postcard](https://docs.rs/postcard) format of a type of `serde`.
@@ -115,49 +72,6 @@ impl postcard::ser_flavors::Flavor for Append<'_> {
 
     fn finalize(self) -> postcard::Result<()> {
         Ok(())
-    }
-}
-
-/// An item that cannot be encoded, or bytes that are no item. It names the queue, and the item if it has a number.
-#[derive(Clone, Debug)]
-pub struct CodecError {
-    error: Arc<dyn Error + Send + Sync>,
-    place: Option<(Arc<str>, Option<u64>)>,
-}
-
-impl CodecError {
-    /// An error of a codec.
-    ///
-    /// ```
-    /// let error = requeue_durable::CodecError::new("too long");
-    /// assert_eq!(error.to_string(), "too long");
-    /// ```
-    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        let error = Arc::from(error.into());
-        Self { error, place: None }
-    }
-
-    /// The error with the name of the queue, and the number of the item.
-    pub(crate) fn at(self, queue: &Arc<str>, item: Option<u64>) -> Self {
-        let place = Some((Arc::clone(queue), item));
-        Self { place, ..self }
-    }
-}
-
-impl fmt::Display for CodecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Some((queue, Some(item))) => write!(f, "item {item} of queue {queue:?}: ")?,
-            Some((queue, None)) => write!(f, "queue {queue:?}: ")?,
-            None => {}
-        }
-        fmt::Display::fmt(&self.error, f)
-    }
-}
-
-impl Error for CodecError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.error.source()
     }
 }
 

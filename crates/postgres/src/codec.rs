@@ -1,70 +1,9 @@
 //! How items become a payload: `jsonb`, or bytes of a codec.
 
+pub use requeue::{Codec, CodecError};
+
 use serde::de::DeserializeOwned;
 use serde::Serialize;
-use std::error::Error;
-use std::fmt;
-use std::sync::Arc;
-
-/// Encodes and decodes the items of a queue as bytes, instead of `jsonb`: see [`Builder::codec`](crate::Builder::codec).
-///
-/// A codec that changes its encoding must still decode what earlier versions of the program wrote. Bytes that it does not decode
-/// go to the [dead letters](crate::PgQueue::dead_letters).
-///
-/// ```
-/// use requeue_postgres::{Codec, CodecError};
-///
-/// struct Lines;
-///
-/// impl Codec<String> for Lines {
-///     fn encode(&self, item: &String, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-///         bytes.extend_from_slice(item.as_bytes());
-///         Ok(())
-///     }
-///     fn decode(&self, bytes: &[u8]) -> Result<String, CodecError> {
-///         String::from_utf8(bytes.to_vec()).map_err(CodecError::new)
-///     }
-/// }
-/// ```
-pub trait Codec<T>: Send + Sync + 'static {
-    /// Appends the bytes of `item` to `bytes`.
-    ///
-    /// # Errors
-    ///
-    /// If the item cannot be encoded; the push fails.
-    fn encode(&self, item: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
-
-    /// Decodes what [`encode`](Codec::encode) appended.
-    ///
-    /// # Errors
-    ///
-    /// If the bytes are not those of an item.
-    fn decode(&self, bytes: &[u8]) -> Result<T, CodecError>;
-}
-
-/// An item that cannot be encoded, or a payload that is no item.
-#[derive(Clone, Debug)]
-pub struct CodecError(Arc<dyn Error + Send + Sync>);
-
-impl CodecError {
-    /// An error of a codec.
-    ///
-    /// ```
-    /// let error = requeue_postgres::CodecError::new("too long");
-    /// assert_eq!(error.to_string(), "too long");
-    /// ```
-    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self(Arc::from(error.into()))
-    }
-}
-
-impl fmt::Display for CodecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl Error for CodecError {}
 
 /// An item as the database stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]

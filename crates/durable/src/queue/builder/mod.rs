@@ -95,6 +95,28 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     }
 
     /// Sets how items become bytes. The default is [`Postcard`].
+    ///
+    /// ```
+    /// use requeue_durable::{Codec, CodecError, Store};
+    ///
+    /// struct Lines;
+    ///
+    /// impl Codec<String> for Lines {
+    ///     fn encode(&self, item: &String, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+    ///         bytes.extend_from_slice(item.as_bytes());
+    ///         Ok(())
+    ///     }
+    ///     fn decode(&self, bytes: &[u8]) -> Result<String, CodecError> {
+    ///         String::from_utf8(bytes.to_vec()).map_err(CodecError::new)
+    ///     }
+    /// }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = Store::open(directory.path())?;
+    /// let lines = store.builder("lines").codec(Lines).build()?;
+    /// lines.push("first".to_string())?;
+    /// assert_eq!(lines.pop()?, "first");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn codec<D: Codec<T>>(self, codec: D) -> Builder<T, O, D> {
         Builder {
             codec,
