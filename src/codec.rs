@@ -71,6 +71,7 @@ impl CodecError {
     /// let error = requeue::CodecError::new("too long");
     /// assert_eq!(error.at(&"jobs".into(), Some(7)).to_string(), r#"item 7 of queue "jobs": too long"#);
     /// ```
+    #[must_use = "it is the error with its place"]
     pub fn at(self, queue: &Arc<str>, item: Option<u64>) -> Self {
         let place = Some((Arc::clone(queue), item));
         Self { place, ..self }

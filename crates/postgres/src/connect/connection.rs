@@ -4,7 +4,6 @@ use super::{Param, Params};
 use crate::error::{has_conflict, Error};
 use deadpool_postgres::{ClientWrapper, Object};
 use parking_lot::Mutex;
-use std::fmt;
 use std::future::{poll_fn, Future};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -113,6 +112,10 @@ impl<'c> Connection<'c> {
             hangs: AtomicBool::new(false),
             owed: Mutex::default(),
         }
+    }
+
+    pub(crate) fn is_of_caller(&self) -> bool {
+        matches!(self.owner, Owner::Caller(_))
     }
 
     pub(crate) fn limit(&self) -> Duration {
@@ -300,13 +303,4 @@ fn close(object: Object, all: bool) {
         pool.retain(|_, _| false);
     }
     drop(Object::take(object));
-}
-
-impl fmt::Debug for Connection<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("manner", &self.manner)
-            .field("missed", &self.missed)
-            .finish_non_exhaustive()
-    }
 }

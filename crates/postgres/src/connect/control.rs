@@ -9,7 +9,6 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-#[derive(Debug)]
 pub(crate) struct Control {
     /// Opens it. Not the pool of the transactions, which may have all its connections.
     opener: Pool,

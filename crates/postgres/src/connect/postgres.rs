@@ -2,7 +2,7 @@
 
 use super::control::Control;
 use super::{Connection, Manner, Options, Params};
-use crate::background::Promoter;
+use crate::background::Task;
 use crate::codec::Json;
 use crate::error::Error;
 use crate::lease::Leases;
@@ -14,7 +14,6 @@ use crate::wait::Hub;
 use deadpool_postgres::{Object, Pool, PoolError, Timeouts};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +52,7 @@ pub(crate) struct Shared {
     pub(crate) manner: Manner,
     pub(crate) hub: Hub,
     pub(crate) leases: Leases,
-    pub(crate) promoter: Promoter,
+    pub(crate) promoter: Task,
     pub(crate) commits: Commits,
     control: Control,
     checked: OnceCell<()>,
@@ -163,7 +162,7 @@ impl Postgres {
     pub async fn begin(&self) -> Result<PgTransaction<'static>, Error> {
         self.shared.check().await?;
         self.shared.process().await?; // not while the transaction has a session, which may be the last one of a pooler
-        Ok(PgTransaction::new(self.clone()))
+        Ok(PgTransaction::new(&self.shared))
     }
 
     /// Works inside a transaction of the caller: the commit of the returned transaction releases a savepoint, and takes effect
@@ -180,18 +179,11 @@ impl Postgres {
         transaction: &'c tokio_postgres::Transaction<'c>,
     ) -> Result<PgTransaction<'c>, Error> {
         self.shared.check().await?;
-        PgTransaction::within(self.clone(), transaction).await
+        PgTransaction::within(&self.shared, transaction).await
     }
 }
 
-impl fmt::Debug for Postgres {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Postgres")
-            .field("schema", &self.shared.schema)
-            .field("pool", &self.shared.pool.status())
-            .finish_non_exhaustive()
-    }
-}
+debug!([] Postgres, |db| schema: db.shared.schema, pool: db.shared.pool.status());
 
 impl Shared {
     /// What a process shares; `opener` opens the connection for short statements.
@@ -210,7 +202,7 @@ impl Shared {
             manner,
             hub: Hub::default(),
             leases: Leases::default(),
-            promoter: Promoter::default(),
+            promoter: Task::default(),
             commits: Commits::default(),
             control: Control::new(opener),
             checked: OnceCell::new(),
@@ -232,6 +224,15 @@ impl Shared {
     /// Runs a short statement of its own. Without an answer it is in doubt.
     pub(crate) async fn change(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
         self.control().await?.change(sql, params).await
+    }
+
+    /// Runs a statement of its own that may wait, which would delay the short ones on their connection. But whoever holds the last
+    /// connection of the pool must not wait for another one.
+    pub(crate) async fn run_aside(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        match self.idle_connection().await {
+            Some(connection) => connection.run_alone(sql, params).await,
+            None => self.run(sql, params).await,
+        }
     }
 
     /// Runs a short statement of its own, and has the connection replaced if all of it takes longer than `limit`.

@@ -6,7 +6,6 @@ use super::source::Source;
 use crate::connect::Postgres;
 use crate::error::Error;
 use requeue::Pace;
-use std::fmt;
 use std::time::Duration;
 
 /// How long the places of a silent process are kept, unless it is set.
@@ -109,12 +108,4 @@ impl Concurrency {
     }
 }
 
-impl fmt::Debug for Concurrency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Concurrency")
-            .field("name", &self.source.name)
-            .field("places", &self.places)
-            .field("term", &self.term)
-            .finish_non_exhaustive()
-    }
-}
+debug!([] Concurrency, |limit| name: limit.source.name, places: limit.places, term: limit.term);

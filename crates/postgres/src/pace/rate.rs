@@ -7,7 +7,6 @@ use crate::connect::{Params, Postgres};
 use crate::error::Error;
 use parking_lot::Mutex;
 use requeue::{Limiter, Pace, RateSlot, WeakPace};
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -154,18 +153,7 @@ impl Rate {
     }
 }
 
-impl fmt::Debug for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rate")
-            .field("name", &self.source.name)
-            .field(
-                "interval",
-                &Duration::from_nanos(self.spacing.unsigned_abs()),
-            )
-            .field("burst", &self.burst)
-            .finish_non_exhaustive()
-    }
-}
+debug!([] Rate, |rate| name: rate.source.name, spacing: rate.spacing, burst: rate.burst);
 
 /// What the limiter and its task share.
 struct Shared {

@@ -4,9 +4,9 @@ use super::{Core, Items, Key, PgQueue, Rules};
 use crate::codec::{Bytes, Codec, Encoding, Json};
 use crate::connect::Postgres;
 use crate::prefetch::Buffer;
+use crate::sql::Order;
 use parking_lot::Mutex;
 use requeue::{Backoff, Pace};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -46,8 +46,7 @@ impl<T, E> Builder<T, E> {
             max_attempts: None,
             count_attempts: true,
             backoff: BACKOFF,
-            keyed: false,
-            serial: false,
+            order: Order::Fifo,
         };
         Self {
             db,
@@ -136,7 +135,9 @@ impl<T, E> Builder<T, E> {
     /// one key. A key has 1 to 1,000 bytes.
     pub fn fair_by(mut self, key: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
         self.key = Some(Box::new(key));
-        self.rules.keyed = true;
+        if !self.rules.is_serial() {
+            self.rules.order = Order::Fair;
+        }
         self
     }
 
@@ -147,8 +148,8 @@ impl<T, E> Builder<T, E> {
     /// Unless the queue is [fair by key](Self::fair_by).
     #[track_caller]
     pub fn serial(mut self) -> Self {
-        assert!(self.rules.keyed, "a serial queue needs a key: fair_by");
-        self.rules.serial = true;
+        assert!(self.key.is_some(), "a serial queue needs a key: fair_by");
+        self.rules.order = Order::Serial;
         self
     }
 
@@ -211,11 +212,4 @@ impl<T, E> Builder<T, E> {
     }
 }
 
-impl<T, E> fmt::Debug for Builder<T, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("name", &self.name)
-            .field("rules", &self.rules)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T, E] Builder<T, E>, |builder| name: builder.name, rules: builder.rules);

@@ -8,6 +8,7 @@ use super::write::{Part, Writing};
 use crate::connect::Shared;
 use crate::error::Error;
 use crate::item::Ticket;
+use crate::queue::Due;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -96,11 +97,11 @@ impl Shared {
     /// Wakes the waiters of this process for what was pushed.
     pub(super) fn wake_for(&self, part: &Part) {
         for staged in &part.staged {
-            if staged.due.is_some() {
+            if staged.due == Due::Now {
+                self.hub.wake(staged.queue, 1);
+            } else {
                 self.promoter.nudge();
                 self.hub.nudge(staged.queue); // it may be due already
-            } else {
-                self.hub.wake(staged.queue, 1);
             }
         }
     }

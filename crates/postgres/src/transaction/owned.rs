@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::item::PgItem;
 use crate::queue::PgQueue;
 use requeue::workers::AsyncTransaction;
-use std::fmt;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
@@ -107,11 +106,4 @@ impl<T: Send + 'static> AsyncTransaction for OwnedTransaction<T> {
     }
 }
 
-impl<T> fmt::Debug for OwnedTransaction<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedTransaction")
-            .field("tx", &self.tx)
-            .field("queue", &self.queue)
-            .finish()
-    }
-}
+debug!([T] OwnedTransaction<T>, |owned| tx: owned.tx, queue: owned.queue);

@@ -1,13 +1,10 @@
 //! Pops.
 
 use super::{Ending, Hold, PgTransaction, Taken};
-use crate::claim::{claim_leased, ClaimOn, Turn};
-use crate::connect::Params;
+use crate::claim::{claim_leased, Leased, Turn};
 use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::queue::{Core, PgQueue};
-use crate::sql::Order;
-use requeue::Wait;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::select;
@@ -42,7 +39,7 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         max: usize,
     ) -> Result<Vec<PgItem<T>>, Error> {
-        Ok(self.pop_at_pace(queue, max).await?.items)
+        Ok(self.pop_at_pace(queue, max).await?.0)
     }
 
     /// Takes up to `max` items that are ready.
@@ -68,7 +65,7 @@ impl PgTransaction<'_> {
                 if !was_open && self.taken.is_empty() {
                     self.link.send_roll_back(); // the next statement may need its session, behind a pooler
                 }
-                if self.db.shared.promote_now().await? {
+                if self.link.shared.promote_now().await? {
                     continue;
                 }
             }
@@ -94,47 +91,25 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         timeout: Duration,
     ) -> Result<Option<PgItem<T>>, Error> {
-        self.pop_waiting(queue, Wait::For(timeout)).await
-    }
-
-    /// Takes the next item; waits for one until `deadline`. Otherwise as [`pop_wait`](Self::pop_wait).
-    ///
-    /// # Errors
-    ///
-    /// As for [`pop`](Self::pop).
-    pub async fn pop_deadline<T: 'static>(
-        &mut self,
-        queue: &PgQueue<T>,
-        deadline: std::time::Instant,
-    ) -> Result<Option<PgItem<T>>, Error> {
-        self.pop_waiting(queue, Wait::Until(deadline)).await
-    }
-
-    pub(super) async fn pop_waiting<T: 'static>(
-        &mut self,
-        queue: &PgQueue<T>,
-        wait: Wait,
-    ) -> Result<Option<PgItem<T>>, Error> {
         if let Some(item) = self.pop(queue).await? {
             return Ok(Some(item));
         }
-        let deadline = wait.deadline(std::time::Instant::now()).map(Instant::from);
-        let shared = Arc::clone(&self.db.shared);
-        let id = queue.core.id().await?;
+        let deadline = Instant::now().checked_add(timeout);
+        let (shared, id) = (self.shared(), queue.core.id().await?);
         let mut waiter = shared.hub.enter(id);
-        self.db.wait_for(id).await?;
+        shared.wait_for(id).await?;
         // What came before it was registered is for the waiters before it.
         let mut looks = waiter.is_first();
         let mut pauses = FIRST_LOOKS.into_iter();
         loop {
             let mut again = None;
             if looks {
-                let mut popped = self.pop_at_pace(queue, 1).await?;
-                if let Some(item) = popped.items.pop() {
+                let mut items;
+                (items, again) = self.pop_at_pace(queue, 1).await?;
+                if let Some(item) = items.pop() {
                     waiter.served();
                     return Ok(Some(item));
                 }
-                again = popped.again;
             }
             let pause = Instant::now() + pauses.next().unwrap_or(POLL);
             let next = again.map_or(pause, |again| pause.min(again.into()));
@@ -148,7 +123,7 @@ impl PgTransaction<'_> {
                 () = waiter.woken(next) => looks = true,
                 () = timed_out => return Ok(None),
             }
-            self.db.wait_for(id).await?;
+            shared.wait_for(id).await?;
         }
     }
 
@@ -158,9 +133,7 @@ impl PgTransaction<'_> {
     ///
     /// [`Error::Codec`] if it cannot be decoded, [`Error::Database`] and [`Error::Pool`].
     pub async fn peek<T: 'static>(&self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>, Error> {
-        let shared = &self.db.shared;
-        let id = queue.core.id().await?;
-        let rows = shared.run(&shared.sql.peek, &[&id]).await?;
+        let rows = queue.core.run(|sql| &sql.peek, &[]).await?;
         let Some(record) = rows.first().map(Record::read) else {
             return Ok(None);
         };
@@ -224,22 +197,22 @@ impl PgTransaction<'_> {
             return Err(Error::Broken);
         }
         if core.rules.term.is_some() && !self.link.is_within() {
-            let on = if self.link.has_connection() {
-                ClaimOn::Control
-            } else {
-                ClaimOn::Pool
-            };
-            let claimed = claim_leased(core, id, max, on).await?;
-            let items = claimed.into_items().into_iter();
-            return Ok(items
-                .map(|(record, claim)| (record, Hold::Leased(claim)))
-                .collect());
+            let claimed = claim_leased(core, id, max, self.link.has_connection()).await?;
+            let held = |item: Leased| (item.record, Hold::Leased(item.claim));
+            return Ok(claimed.into_items().into_iter().map(held).collect());
         }
-        let max = i64::try_from(max).unwrap_or(i64::MAX);
-        self.db.shared.control().await?;
-        self.link.connect(&self.db).await?;
+        self.link.shared.control().await?;
+        self.link.connect().await?;
         self.enter()?;
-        let mut records = self.claim_locked(core, id, max).await?;
+        let mut turn = Turn::new(core, id, max, None);
+        while let Some((sql, params)) = turn.next() {
+            let rows = self.link.run(sql, &params).await?;
+            turn.took(&rows);
+        }
+        let mut records = turn.records;
+        for record in &mut records {
+            record.attempts = record.attempts.saturating_add(1);
+        }
         let counted = core.rules.count_attempts && core.rules.max_attempts.is_some();
         if counted && !records.is_empty() {
             self.count(&mut records).await?;
@@ -249,28 +222,10 @@ impl PgTransaction<'_> {
         Ok(records.into_iter().map(|record| (record, hold)).collect())
     }
 
-    async fn claim_locked(&mut self, core: &Core, id: i32, max: i64) -> Result<Vec<Record>, Error> {
-        let shared = Arc::clone(&self.db.shared);
-        let mut records = Vec::new();
-        let mut turn = Turn::new(core, max);
-        while let Some((order, wanted)) = turn.next() {
-            let sql = shared.sql.claims.claim(order, false);
-            let key = turn.key();
-            let params: Params<'_> = &[&id, &wanted, &key];
-            let used = params.len() - usize::from(order == Order::Fifo); // it has no key
-            let rows = self.link.run(&self.db, sql, &params[..used]).await?;
-            turn.took(rows.iter().map(Record::read), &mut records);
-        }
-        for record in &mut records {
-            record.attempts = record.attempts.saturating_add(1);
-        }
-        Ok(records)
-    }
-
     /// Counts the deliveries, so that they count even if this process dies.
     async fn count(&self, records: &mut [Record]) -> Result<(), Error> {
-        let shared = &self.db.shared;
-        self.db.start_promoter(); // it forgets the counts that a dead process leaves
+        let shared = &self.link.shared;
+        shared.start_promoter(); // it forgets the counts that a dead process leaves
         let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
         let before: Vec<i32> = records.iter().map(|record| record.attempts - 1).collect();
         for row in shared.run(&shared.sql.count, &[&ids, &before]).await? {

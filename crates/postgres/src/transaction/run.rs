@@ -58,14 +58,13 @@ impl Run {
         item.retry(delay, failed.error, reason);
         let leased = matches!(item.hold, Hold::Leased(_));
         self.tx.staged.clear();
-        let mut undone = PgTransaction::new(self.tx.db.clone());
+        let mut undone = PgTransaction::new(&self.tx.link.shared);
         undone.taken = others; // released when it is dropped
         drop(undone);
         if leased {
             self.tx.link.send_roll_back(); // its connection may be dead
         } else {
-            let db = self.tx.db.clone();
-            self.tx.link.open(&db).await?.run_all(ROLL_BACK).await?;
+            self.tx.link.open().await?.run_all(ROLL_BACK).await?;
         }
         self.tx.broken = false; // all that is unknown was undone
         self.tx.commit().await.map(drop)

@@ -4,7 +4,7 @@ use super::Staged;
 use crate::claim::LeasedItems;
 use crate::connect::Param;
 use crate::item::Ticket;
-use crate::queue::Delay;
+use crate::queue::Due;
 use crate::sql::{Statements, Written};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
@@ -60,7 +60,7 @@ impl<'p> Writing<'p> {
             written: Written {
                 finish: finished().any(|held| !held.0.is_empty()),
                 push: staged().next().is_some(),
-                delayed: staged().any(|item| item.due.is_some()),
+                delayed: staged().any(|item| item.due != Due::Now),
                 serial: parts.iter().any(Part::is_serial),
             },
             finished: (
@@ -108,7 +108,7 @@ impl<'p> Writing<'p> {
         let staged = self.parts.iter().flat_map(|part| &part.staged);
         for (row, item) in rows.iter().zip(staged) {
             if row.get(2) {
-                *counts.entry(item.queue).or_default() += i64::from(item.due.is_none());
+                *counts.entry(item.queue).or_default() += i64::from(item.due == Due::Now);
             }
         }
         counts.into_iter().collect()
@@ -137,18 +137,17 @@ struct Columns<'s> {
 
 impl<'s> Columns<'s> {
     fn of<I: Iterator<Item = &'s Staged>>(staged: impl Fn() -> I) -> Self {
-        let payloads = || staged().map(|item| item.payload.columns());
+        let (json, bytes) = staged().map(|item| item.payload.columns()).unzip();
+        let (after, at) = staged().map(|item| item.due.columns()).unzip();
         let serial = staged().filter(|item| item.serial);
         Self {
             queues: staged().map(|item| item.queue).collect(),
             priorities: staged().map(|item| item.priority).collect(),
             keys: staged().map(|item| item.key.as_deref()).collect(),
-            json: payloads().map(|(json, _)| json).collect(),
-            bytes: payloads().map(|(_, bytes)| bytes).collect(),
-            after: staged()
-                .map(|item| item.due.and_then(Delay::after))
-                .collect(),
-            at: staged().map(|item| item.due.and_then(Delay::at)).collect(),
+            json,
+            bytes,
+            after,
+            at,
             serial: serial.map(|item| item.queue).collect(),
         }
     }

@@ -1,9 +1,10 @@
 //! The connection that listens for notifications: one per process.
 
 use crate::background::Task;
-use crate::connect::{Postgres, Shared};
+use crate::connect::Shared;
 use crate::error::Error;
 use parking_lot::Mutex;
+use postgres_protocol::escape::escape_identifier;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::{poll_fn, Future};
@@ -19,7 +20,7 @@ const REGISTERED: Duration = Duration::from_secs(30);
 /// The pause before another connection, and how long waiters wait for one.
 const PAUSE: Duration = Duration::from_secs(1);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Listening {
     task: Task,
     /// Whether the connection listens.
@@ -28,41 +29,34 @@ pub(super) struct Listening {
     registered: Mutex<HashMap<i32, Instant>>,
 }
 
-impl Default for Listening {
-    fn default() -> Self {
-        Self {
-            task: Task::default(),
-            up: Arc::new(watch::Sender::new(false)),
-            registered: Mutex::default(),
-        }
-    }
-}
-
-impl Postgres {
+impl Shared {
     /// Sees to it that this process is notified of items of a queue, from now on.
-    pub(crate) async fn wait_for(&self, queue: i32) -> Result<(), Error> {
+    pub(crate) async fn wait_for(self: &Arc<Self>, queue: i32) -> Result<(), Error> {
         self.start_promoter();
-        let shared = &self.shared;
-        let Some(config) = shared.config.clone() else {
+        let Some(config) = self.config.clone() else {
             return Ok(());
         };
-        let listening = &shared.hub.listening;
-        let listener = Listener {
-            config,
-            channel: shared.schema.channel(),
-            limit: shared.manner.limit,
-            shared: Arc::downgrade(shared),
-            up: Arc::clone(&listening.up),
-        };
-        listening.task.start(|| listener.listen());
+        let listening = &self.hub.listening;
+        let up = Arc::clone(&listening.up);
+        let (channel, limit) = (self.schema.channel(), self.manner.limit);
+        listening.task.start(self, |shared, _| {
+            let listener = Listener {
+                config,
+                channel,
+                limit,
+                shared,
+                up,
+            };
+            listener.listen()
+        });
         let mut up = listening.up.subscribe();
         let _ = timeout(PAUSE, up.wait_for(|up| *up)).await;
         let registered = listening.registered.lock().get(&queue).copied();
         if registered.is_none_or(|since| since.elapsed() > REGISTERED) {
-            let process = shared.process().await?;
+            let process = self.process().await?;
             let now = Instant::now();
-            shared.run(&shared.sql.forget_listeners, &[]).await?;
-            shared.run(&shared.sql.listen, &[&queue, &process]).await?;
+            self.run(&self.sql.forget_listeners, &[]).await?;
+            self.run(&self.sql.listen, &[&queue, &process]).await?;
             listening.registered.lock().insert(queue, now);
         }
         Ok(())
@@ -112,8 +106,7 @@ impl Listener {
     /// Has the server notify this session, and asks it now and then: nothing else tells a connection that hangs from one without
     /// notifications.
     async fn keep(&self, client: &Client) -> Result<Infallible, Error> {
-        let name = postgres_protocol::escape::escape_identifier(&self.channel);
-        let statement = format!("listen {name}");
+        let statement = format!("listen {}", escape_identifier(&self.channel));
         self.in_time(client.batch_execute(&statement)).await?;
         self.up.send_replace(true);
         if let Some(shared) = self.shared.upgrade() {

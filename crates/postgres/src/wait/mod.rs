@@ -94,6 +94,11 @@ impl Shared {
 }
 
 impl List {
+    fn is_first(&self, entry: &Arc<Notify>) -> bool {
+        let first = self.entries.front();
+        first.is_some_and(|first| Arc::ptr_eq(first, entry))
+    }
+
     /// The first waiter looks.
     fn nudge(&self) {
         if let Some(first) = self.entries.front() {
@@ -135,20 +140,15 @@ impl Waiter<'_> {
     fn begin_look(&mut self) -> bool {
         let mut waiting = self.hub.waiting.lock();
         let list = waiting.get_mut(&self.queue);
-        let own = list.filter(|list| {
-            let first = list.entries.front();
-            first.is_some_and(|first| Arc::ptr_eq(first, &self.entry))
-        });
+        let own = list.filter(|list| list.is_first(&self.entry));
         self.look = own.map(|list| mem::take(&mut list.items));
         self.look.is_some()
     }
 
     pub(crate) fn is_first(&self) -> bool {
         let waiting = self.hub.waiting.lock();
-        let first = waiting
-            .get(&self.queue)
-            .and_then(|list| list.entries.front());
-        first.is_some_and(|first| Arc::ptr_eq(first, &self.entry))
+        let list = waiting.get(&self.queue);
+        list.is_some_and(|list| list.is_first(&self.entry))
     }
 
     /// It has an item. If it was not woken for that, or for others too, the next waiter looks.

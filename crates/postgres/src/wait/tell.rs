@@ -17,7 +17,6 @@ type News = BTreeMap<i32, i64>;
 pub(super) struct Teller {
     task: Task,
     news: Mutex<News>,
-    added: Arc<Notify>,
 }
 
 impl Shared {
@@ -35,21 +34,16 @@ impl Shared {
             *sum = if is_unknown { 0 } else { *sum + items };
         }
         drop(news);
-        teller.added.notify_one();
-        let (shared, added) = (Arc::downgrade(self), Arc::clone(&teller.added));
-        teller.task.start(|| tell(shared, added));
+        teller.task.nudge();
+        teller.task.start(self, tell);
     }
 
     async fn send_news(&self, news: News) -> Result<(), Error> {
         let process = self.process().await?;
         let (queues, items): (Vec<i32>, Vec<i64>) = news.into_iter().unzip();
-        let (sql, params): (_, Params<'_>) = (&self.sql.tell, &[&queues, &items, &process]);
-        // It may wait for a lock, which would delay short statements on their connection.
-        match self.idle_connection().await {
-            Some(connection) => connection.run(sql, params).await?,
-            None => self.run(sql, params).await?,
-        };
-        Ok(())
+        // It may wait for a lock.
+        let params: Params<'_> = &[&queues, &items, &process];
+        self.run_aside(&self.sql.tell, params).await.map(drop)
     }
 }
 
