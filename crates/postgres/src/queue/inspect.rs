@@ -114,7 +114,7 @@ impl<T: 'static> PgQueue<T> {
     pub async fn resume(&self) -> Result<(), Error> {
         self.core.run(|sql| &sql.resume, &[]).await?;
         let (id, shared) = (self.core.id().await?, &self.core.db.shared);
-        shared.hub.nudge(id);
+        shared.hub.wake(id, 0);
         shared.tell(vec![(id, 0)]);
         Ok(())
     }

@@ -80,21 +80,23 @@ impl Schema {
 
     /// Checks that the tables are there, in the version of this crate.
     pub(crate) async fn check(&self, connection: &Connection<'_>) -> Result<(), Error> {
-        let found = self.version(connection).await?;
-        supported(found.ok_or_else(|| Error::NotInstalled(self.name.as_str().into()))?)
-    }
-
-    async fn version(&self, connection: &Connection<'_>) -> Result<Option<i32>, Error> {
         let there = "select to_regclass($1) is not null";
         let table = format!("{}.version", self.identifier);
-        let there: bool = connection.run(there, &[&table]).await?[0].get(0);
-        if !there {
-            return Ok(None);
+        let mut rows = connection.run(there, &[&table]).await?;
+        if rows[0].get(0) {
+            let version = self.sql("select version from @.version");
+            rows = connection.run(&version, &[]).await?;
+        } else {
+            rows.clear();
         }
-        let rows = connection
-            .run(&self.sql("select version from @.version"), &[])
-            .await?;
-        Ok(rows.first().map(|row| row.get(0)))
+        match rows.first().map(|row| row.get(0)) {
+            Some(VERSION) => Ok(()),
+            Some(found) => Err(Error::Version {
+                found,
+                supported: VERSION,
+            }),
+            None => Err(Error::NotInstalled(self.name.as_str().into())),
+        }
     }
 }
 
@@ -105,14 +107,4 @@ fn fill(text: &str, places: &[(&str, &str)]) -> String {
     };
     let parts: Vec<String> = text.split(place).map(|part| fill(part, others)).collect();
     parts.join(with)
-}
-
-fn supported(found: i32) -> Result<(), Error> {
-    if found == VERSION {
-        return Ok(());
-    }
-    Err(Error::Version {
-        found,
-        supported: VERSION,
-    })
 }

@@ -70,21 +70,20 @@ impl PgTransaction<'_> {
         } else {
             shared.process().await?
         };
-        let parts = [part];
+        let parts = [&part];
         let writing = Writing::of(&parts, process);
         let rows = self
             .link
             .run_and_commit(writing.sql(&shared.sql), &writing.params())
             .await?;
-        let tickets = writing.tickets(&rows);
+        let tickets = writing.tickets(&rows).pop();
         if !is_within {
             // Not before the commit, whose snapshot may be older than the counts.
             shared.forget_attempts(self.taken.iter().filter_map(Taken::forgotten).collect());
             shared.tell(writing.listened(&rows));
         }
-        let [part] = &parts;
-        shared.wake_for(part);
-        Ok(tickets)
+        shared.wake_for(&part);
+        Ok(tickets.unwrap_or_default())
     }
 
     /// What the transaction finishes and pushes.

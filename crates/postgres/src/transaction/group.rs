@@ -62,20 +62,16 @@ impl Shared {
         if part.is_empty() {
             return Ok(Vec::new());
         }
-        let (send, mut written) = oneshot::channel();
-        self.commits.0.lock().commits.push_back(Commit {
-            part,
-            written: send,
-        });
+        let (written, mut ended) = oneshot::channel();
+        let commit = Commit { part, written };
+        self.commits.0.lock().commits.push_back(commit);
         self.start_writer(WRITERS);
         loop {
-            match timeout(PATIENCE, &mut written).await {
-                // Its writer has ended with its runtime while it wrote.
-                Ok(ended) => {
-                    return ended.unwrap_or(Err(Error::InDoubt("its writer was stopped".into())))
-                }
-                Err(_) => self.start_writer(usize::MAX),
+            if let Ok(ended) = timeout(PATIENCE, &mut ended).await {
+                // Otherwise its writer has ended with its runtime while it wrote.
+                return ended.unwrap_or(Err(Error::InDoubt("its writer was stopped".into())));
             }
+            self.start_writer(usize::MAX);
         }
     }
 
@@ -86,23 +82,19 @@ impl Shared {
             return;
         }
         waiting.writers += 1;
-        let writer = Writer {
-            shared: Arc::clone(self),
-            works: true,
-        };
         drop(waiting);
-        tokio::spawn(writer.work());
+        let (shared, works) = (Arc::clone(self), true);
+        tokio::spawn(Writer { shared, works }.work());
     }
 
     /// Wakes the waiters of this process for what was pushed.
     pub(super) fn wake_for(&self, part: &Part) {
         for staged in &part.staged {
-            if staged.due == Due::Now {
-                self.hub.wake(staged.queue, 1);
-            } else {
+            let is_ready = staged.due == Due::Now;
+            if !is_ready {
                 self.promoter.nudge();
-                self.hub.nudge(staged.queue); // it may be due already
             }
+            self.hub.wake(staged.queue, usize::from(is_ready)); // or it may be due already
         }
     }
 }
@@ -136,35 +128,28 @@ impl Writer {
     async fn write(&self, group: Vec<Commit>) {
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
-            let (parts, senders): (Vec<_>, Vec<_>) = group
-                .drain(..)
-                .map(|commit| (commit.part, commit.written))
-                .unzip();
+            let parts: Vec<_> = group.iter().map(|commit| &commit.part).collect();
             match self.write_parts(&parts).await {
                 Ok(tickets) => {
-                    for (sender, tickets) in senders.into_iter().zip(tickets) {
-                        let _ = sender.send(Ok(tickets));
+                    for (commit, tickets) in group.into_iter().zip(tickets) {
+                        let _ = commit.written.send(Ok(tickets));
                     }
                 }
-                Err(error) if parts.len() == 1 || !was_refused(&error) => {
-                    for sender in senders {
-                        let _ = sender.send(Err(error.clone()));
+                Err(error) if group.len() == 1 || !was_refused(&error) => {
+                    for commit in group {
+                        let _ = commit.written.send(Err(error.clone()));
                     }
                 }
                 Err(_) => {
-                    let commits = parts.into_iter().zip(senders);
-                    let mut first: Vec<_> = commits
-                        .map(|(part, written)| Commit { part, written })
-                        .collect();
-                    let second = first.split_off(first.len() / 2);
-                    groups.extend([second, first]);
+                    let second = group.split_off(group.len() / 2);
+                    groups.extend([second, group]);
                 }
             }
         }
     }
 
     /// Writes some parts by one statement.
-    async fn write_parts(&self, parts: &[Part]) -> Result<Vec<Vec<Ticket>>, Error> {
+    async fn write_parts(&self, parts: &[&Part]) -> Result<Vec<Vec<Ticket>>, Error> {
         let shared = &self.shared;
         let writing = Writing::of(parts, shared.process().await?);
         let connection = shared.connection().await?;
@@ -175,18 +160,16 @@ impl Writer {
             shared.wake_for(part);
         }
         shared.tell(writing.listened(&rows));
-        let tickets = writing.tickets_of_parts(&rows);
-        Ok(tickets)
+        Ok(writing.tickets(&rows))
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if !self.works {
-            return;
+        if self.works {
+            // Its runtime has ended. The commits that wait start a writer in theirs.
+            self.shared.commits.0.lock().writers -= 1;
         }
-        // Its runtime has ended. The commits that wait start a writer in theirs.
-        self.shared.commits.0.lock().writers -= 1;
     }
 }
 

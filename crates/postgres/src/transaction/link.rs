@@ -1,6 +1,6 @@
 //! The connection of a transaction.
 
-use crate::connect::{Connection, Params, Shared};
+use crate::connect::{Connection, Owner, Params, Shared};
 use crate::error::Error;
 use std::future::Future;
 use std::pin::pin;
@@ -33,7 +33,7 @@ impl<'c> Link<'c> {
 
     /// Works in the transaction of the caller.
     pub(super) async fn enter(&mut self, transaction: &'c Transaction<'c>) -> Result<(), Error> {
-        let connection = Connection::of_caller(transaction, self.shared.manner);
+        let connection = Connection::new(Owner::Caller(transaction), self.shared.manner);
         connection.run_all(SAVEPOINT).await?;
         self.begun = true;
         self.connection = Some(connection);

@@ -141,10 +141,7 @@ impl Shared {
             return; // they are woken already
         }
         if let (Ok(queue), Ok(items)) = (i32::try_from(queue), usize::try_from(items)) {
-            match items {
-                0 => self.hub.nudge(queue),
-                items => self.hub.wake(queue, items),
-            }
+            self.hub.wake(queue, items);
         }
     }
 }

@@ -48,17 +48,11 @@ impl Hub {
         }
     }
 
-    /// Waiters look for so many new items.
+    /// Waiters look for so many new items; if it is 0, the number is unknown: the first one looks, and then the next one if it
+    /// found an item.
     pub(crate) fn wake(&self, queue: i32, items: usize) {
         if let Some(list) = self.waiting.lock().get_mut(&queue) {
             list.items = list.items.saturating_add(items);
-            list.nudge();
-        }
-    }
-
-    /// The first waiter of a queue looks, and then the next one if it found an item: it is unknown how many items there are.
-    pub(crate) fn nudge(&self, queue: i32) {
-        if let Some(list) = self.waiting.lock().get(&queue) {
             list.nudge();
         }
     }
@@ -248,7 +242,7 @@ mod tests {
     async fn who_found_an_item_without_a_wake_up_has_the_next_one_look() {
         let hub = Hub::default();
         let (mut first, mut second) = (hub.enter(1), hub.enter(1));
-        hub.nudge(1);
+        hub.wake(1, 0);
         assert!(looks(&mut first).await);
         first.served();
         assert!(looks(&mut second).await);
