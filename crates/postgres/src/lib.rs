@@ -102,7 +102,6 @@ mod schema;
 mod sql;
 mod transaction;
 mod wait;
-mod workers;
 
 pub use codec::{Codec, CodecError, Payload};
 pub use connect::{Options, Postgres};
@@ -110,11 +109,12 @@ pub use error::Error;
 pub use item::{PgItem, Ticket};
 pub use pace::{Concurrency, Rate};
 pub use queue::{Builder, DeadLetter, DeadLetters, Held, PgQueue, Placed, PushTo, PushWith, Stats};
-pub use transaction::{Client, OwnedTransaction, PgTransaction};
-pub use workers::{Failure, Report, RunGuard, RunTransaction, Tasks, WorkersBuilder};
+pub use transaction::{
+    Client, OwnedTransaction, PgTransaction, RunGuard, RunTransaction, WorkersBuilder,
+};
 
 pub use deadpool_postgres;
-pub use requeue::Backoff;
+pub use requeue::{Backoff, Failure, Report, Tasks, WorkerState, WorkerStatus, Workers};
 pub use tokio_postgres;
 
 #[cfg(doctest)]

@@ -9,6 +9,7 @@ use crate::claim::{claim, release, Claimed, Leased};
 use crate::error::Error;
 use crate::queue::{Core, PgQueue};
 use requeue::{Handle, Queue};
+use std::future::Future;
 use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -132,22 +133,20 @@ impl Core {
         Claimed::new(&self.db.shared, items.collect())
     }
 
-    pub(crate) async fn release_prefetched(&self) -> Result<(), Error> {
+    /// Gives the items in memory back, in the background if the future is dropped.
+    pub(crate) fn release_prefetched(&self) -> impl Future<Output = Result<(), Error>> {
         let claimed = self.take_prefetched();
-        release(&self.db.shared, &claimed.held(), |sql| &sql.unclaim).await?;
-        claimed.into_items();
-        Ok(())
-    }
-
-    /// Gives the items in memory back, in the background.
-    pub(crate) fn give_back_prefetched(&self) {
-        drop(self.take_prefetched());
+        async {
+            release(&claimed.shared, &claimed.held(), |sql| &sql.unclaim).await?;
+            claimed.into_items();
+            Ok(())
+        }
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
-        self.give_back_prefetched();
+        drop(self.release_prefetched());
     }
 }
 

@@ -244,7 +244,10 @@ impl Deref for Connection<'_> {
     type Target = Client;
 
     fn deref(&self) -> &Client {
-        self.wrapper().unwrap_or_else(|client| client)
+        match self.wrapper() {
+            Ok(wrapper) => wrapper,
+            Err(client) => client,
+        }
     }
 }
 

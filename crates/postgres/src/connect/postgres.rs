@@ -162,8 +162,7 @@ impl Postgres {
     ///
     /// [`Error::NotInstalled`] and [`Error::Version`] at the first call, and [`Error::Database`].
     pub async fn begin(&self) -> Result<PgTransaction<'static>, Error> {
-        self.shared.check().await?;
-        self.shared.process().await?; // not while the transaction has a session, which may be the last one of a pooler
+        self.shared.ready().await?;
         Ok(PgTransaction::new(&self.shared))
     }
 
@@ -327,6 +326,12 @@ impl Shared {
         let limit = self.manner.limit;
         let asked = timeout(limit.saturating_mul(2), known.get_or_try_init(ask)).await;
         asked.unwrap_or(Err(Error::TimedOut(limit))).copied()
+    }
+
+    /// Asks what transactions need to know; not while one has a session, which may be the last one of a pooler.
+    pub(crate) async fn ready(&self) -> Result<(), Error> {
+        self.check().await?;
+        self.process().await.map(drop)
     }
 
     /// Checks the version of the tables, once.

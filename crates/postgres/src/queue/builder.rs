@@ -11,9 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// The delay of an item after a failed run, unless its queue has a backoff.
-const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1));
-
 /// Builds a queue with options, from [`Postgres::builder`].
 ///
 /// ```no_run
@@ -45,7 +42,7 @@ impl<T, E> Builder<T, E> {
             holder: format!("process {}", std::process::id()).into(),
             max_attempts: None,
             count_attempts: true,
-            backoff: BACKOFF,
+            backoff: None,
             order: Order::Fifo,
         };
         Self {
@@ -125,7 +122,7 @@ impl<T, E> Builder<T, E> {
 
     /// Sets the delay after a failed run of [workers](PgQueue::workers); 10 milliseconds, doubled up to a second, by default.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.rules.backoff = backoff;
+        self.rules.backoff = Some(backoff);
         self
     }
 

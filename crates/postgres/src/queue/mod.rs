@@ -16,10 +16,10 @@ use crate::connect::{Params, Postgres};
 use crate::error::Error;
 use crate::prefetch::Buffer;
 use crate::sql::{Order, Statement};
-use crate::transaction::OwnedTransaction;
-use crate::workers::{text_of_panic, WorkersBuilder};
+use crate::transaction::{OwnedTransaction, WorkersBuilder};
 use parking_lot::Mutex;
-use requeue::{Backoff, Pace};
+use requeue::workers::text_of_panic;
+use requeue::{Backoff, Pace, Workers};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,9 +58,9 @@ impl<T: 'static> Items<T> {
     pub(crate) fn decode(&self, payload: &Payload) -> Result<T, CodecError> {
         let decoded = catch_unwind(AssertUnwindSafe(|| self.encoding.decode(payload)));
         decoded.unwrap_or_else(|panic| {
-            let text = text_of_panic(&*panic);
+            let text = format!("the codec panicked: {}", text_of_panic(&*panic));
             std::mem::forget(panic); // its destructor may panic
-            Err(CodecError::new(format!("the codec panicked: {text}")))
+            Err(CodecError::new(text))
         })
     }
 }
@@ -90,7 +90,7 @@ pub(crate) struct Rules {
     pub(crate) holder: Arc<str>,
     pub(crate) max_attempts: Option<i32>,
     pub(crate) count_attempts: bool,
-    pub(crate) backoff: Backoff,
+    pub(crate) backoff: Option<Backoff>,
     pub(crate) order: Order,
 }
 
@@ -164,6 +164,13 @@ pub(crate) fn is_valid(text: &str) -> bool {
     (1..=LONGEST).contains(&text.len()) && !text.contains('\0')
 }
 
+impl<T: Send + 'static> PgQueue<T> {
+    /// Returns a builder of workers, which run a function on each item.
+    pub fn workers(&self) -> WorkersBuilder<T> {
+        Workers::builder(self)
+    }
+}
+
 impl<T: 'static> PgQueue<T> {
     /// Returns the name of the queue.
     pub fn name(&self) -> &str {
@@ -182,12 +189,7 @@ impl<T: 'static> PgQueue<T> {
     /// As for [`Postgres::begin`].
     pub async fn begin(&self) -> Result<OwnedTransaction<T>, Error> {
         let tx = self.core.db.begin().await?;
-        Ok(OwnedTransaction::new(tx, self.clone()))
-    }
-
-    /// Returns a builder of workers, which run a function on each item.
-    pub fn workers(&self) -> WorkersBuilder<T> {
-        WorkersBuilder::new(self.clone())
+        Ok(OwnedTransaction::new(self, tx))
     }
 }
 

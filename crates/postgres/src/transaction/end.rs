@@ -24,8 +24,14 @@ impl PgTransaction<'_> {
     /// The transaction was aborted, except that [`Error::InDoubt`] leaves open whether it has committed. [`Error::Expired`] if
     /// the lease of an item expired, [`Error::Broken`] if an earlier call failed.
     pub async fn commit(mut self) -> Result<Vec<Ticket>, Error> {
+        self.commit_in_place().await
+    }
+
+    /// The same. If it fails, the transaction still has its items.
+    pub(super) async fn commit_in_place(&mut self) -> Result<Vec<Ticket>, Error> {
         self.enter()?;
         let written = self.write().await;
+        self.link.send_roll_back(); // nothing, after a commit
         if matches!(written, Err(Error::Expired)) {
             self.link.shared.leases.expired();
         }

@@ -7,13 +7,11 @@ mod link;
 mod owned;
 mod paced;
 mod pop;
-mod run;
 mod write;
 
 pub use client::Client;
 pub(crate) use group::Commits;
-pub use owned::OwnedTransaction;
-pub(crate) use run::{Failed, Run};
+pub use owned::{OwnedTransaction, RunGuard, RunTransaction, WorkersBuilder};
 
 use crate::codec::Payload;
 use crate::connect::Shared;
@@ -185,10 +183,15 @@ impl<'c> PgTransaction<'c> {
 
     /// Begins a call that may change what is held.
     fn enter(&mut self) -> Result<(), Error> {
+        self.check()?;
+        self.broken = true;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Error> {
         if self.broken {
             return Err(Error::Broken);
         }
-        self.broken = true;
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use crate::claim::{claim_leased, Leased, Turn};
 use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::queue::{Core, PgQueue};
+use requeue::Wait;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::select;
@@ -13,6 +14,8 @@ use tokio::time::{sleep_until, Instant};
 /// How long a waiter waits for a notification before it looks again: the commit of an item may have missed it.
 const FIRST_LOOKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(100)];
 const POLL: Duration = Duration::from_secs(1);
+/// Longer than any wait.
+const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
 
 impl PgTransaction<'_> {
     /// Takes the next item, if one is ready. The transaction holds it.
@@ -91,10 +94,43 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         timeout: Duration,
     ) -> Result<Option<PgItem<T>>, Error> {
-        if let Some(item) = self.pop(queue).await? {
-            return Ok(Some(item));
+        let mut items = self.take(queue, 1, Wait::For(timeout)).await?;
+        Ok(items.pop())
+    }
+
+    /// Takes the next item; waits for one until `deadline`. Otherwise as [`pop_wait`](Self::pop_wait).
+    ///
+    /// # Errors
+    ///
+    /// As for [`pop`](Self::pop).
+    pub async fn pop_deadline<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        deadline: std::time::Instant,
+    ) -> Result<Option<PgItem<T>>, Error> {
+        let mut items = self.take(queue, 1, Wait::Until(deadline)).await?;
+        Ok(items.pop())
+    }
+
+    /// Takes up to `max` items that are ready, or waits for the first one.
+    pub(super) async fn take<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        max: usize,
+        wait: Wait,
+    ) -> Result<Vec<PgItem<T>>, Error> {
+        let now = Instant::now();
+        let deadline = match wait {
+            Wait::Never => Some(now),
+            Wait::For(timeout) => now.checked_add(timeout),
+            Wait::Until(deadline) => Some(deadline.into()),
+            Wait::Forever => None,
+        };
+        let deadline = deadline.unwrap_or(now + FAR);
+        let items = self.pop_batch(queue, max).await?;
+        if !items.is_empty() || wait == Wait::Never {
+            return Ok(items);
         }
-        let deadline = Instant::now().checked_add(timeout);
         let (shared, id) = (self.shared(), queue.core.id().await?);
         let mut waiter = shared.hub.enter(id);
         shared.wait_for(id).await?;
@@ -104,24 +140,18 @@ impl PgTransaction<'_> {
         loop {
             let mut again = None;
             if looks {
-                let mut items;
-                (items, again) = self.pop_at_pace(queue, 1).await?;
-                if let Some(item) = items.pop() {
-                    waiter.served();
-                    return Ok(Some(item));
+                let items;
+                (items, again) = self.pop_at_pace(queue, max).await?;
+                if !items.is_empty() {
+                    waiter.served(items.len());
+                    return Ok(items);
                 }
             }
             let pause = Instant::now() + pauses.next().unwrap_or(POLL);
             let next = again.map_or(pause, |again| pause.min(again.into()));
-            let timed_out = async {
-                match deadline {
-                    Some(deadline) => sleep_until(deadline).await,
-                    None => std::future::pending().await,
-                }
-            };
             select! {
                 () = waiter.woken(next) => looks = true,
-                () = timed_out => return Ok(None),
+                () = sleep_until(deadline) => return Ok(Vec::new()),
             }
             shared.wait_for(id).await?;
         }
@@ -193,9 +223,7 @@ impl PgTransaction<'_> {
         id: i32,
         max: usize,
     ) -> Result<Vec<(Record, Hold)>, Error> {
-        if self.broken {
-            return Err(Error::Broken);
-        }
+        self.check()?;
         if core.rules.term.is_some() && !self.link.is_within() {
             let claimed = claim_leased(core, id, max, self.link.has_connection()).await?;
             let held = |item: Leased| (item.record, Hold::Leased(item.claim));

@@ -145,11 +145,11 @@ impl Waiter<'_> {
         list.is_some_and(|list| list.is_first(&self.entry))
     }
 
-    /// It has an item. If it was not woken for that, or for others too, the next waiter looks.
-    pub(crate) fn served(mut self) {
+    /// It has some items. If it was not woken for them, or for others too, the next waiter looks.
+    pub(crate) fn served(mut self, items: usize) {
         self.look = match self.look {
-            Some(1) => None,
-            look => Some(look.unwrap_or(0).saturating_sub(1)),
+            Some(look) if look == items => None,
+            look => Some(look.unwrap_or(0).saturating_sub(items)),
         };
     }
 }
@@ -190,9 +190,9 @@ mod tests {
         let mut other = hub.enter(2);
         hub.wake(1, 2);
         assert!(!looks(&mut second).await && looks(&mut first).await);
-        first.served();
+        first.served(1);
         assert!(looks(&mut second).await && !looks(&mut third).await);
-        second.served();
+        second.served(1);
         assert!(!looks(&mut third).await && !looks(&mut other).await);
         assert_eq!(hub.len(1), 1);
     }
@@ -234,7 +234,7 @@ mod tests {
         assert!(looks(&mut first).await);
         hub.wake(1, 1);
         let mut second = hub.enter(1);
-        first.served();
+        first.served(1);
         assert!(looks(&mut second).await);
     }
 
@@ -244,7 +244,7 @@ mod tests {
         let (mut first, mut second) = (hub.enter(1), hub.enter(1));
         hub.wake(1, 0);
         assert!(looks(&mut first).await);
-        first.served();
+        first.served(1);
         assert!(looks(&mut second).await);
         assert!(!looks(&mut second).await);
         hub.nudge_all();
