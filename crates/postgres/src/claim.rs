@@ -3,7 +3,7 @@
 use crate::connect::{Param, Params, Shared};
 use crate::error::Error;
 use crate::item::Record;
-use crate::lease::Alive;
+use crate::lease::Holder;
 use crate::prefetch::take_ahead;
 use crate::queue::Core;
 use crate::sql::{Order, Statement};
@@ -168,7 +168,9 @@ pub(crate) async fn claim(
     on_control: bool,
 ) -> Result<Claimed, Error> {
     let shared = &core.db.shared;
-    let Alive { holder, period } = shared.holder(&core.rules).await?;
+    let Holder {
+        id: holder, period, ..
+    } = shared.holder(&core.rules).await?;
     let number = shared.leases.next_claim();
     let connection = if on_control {
         shared.control().await?

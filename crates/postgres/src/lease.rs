@@ -30,34 +30,21 @@ pub(crate) struct Leases {
     random: RandomState,
 }
 
+/// A holder, whose leases have not expired in its period.
 #[derive(Clone, Debug)]
-struct Holder {
-    id: i64,
+pub(crate) struct Holder {
+    pub(crate) id: i64,
     name: Arc<str>,
     term: Duration,
     /// Until when it is alive, as this process knows.
     alive_until: Instant,
     /// Raised whenever its leases may have expired.
-    period: u64,
-}
-
-/// A holder that is alive, in a period in which its leases have not expired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Alive {
-    pub(crate) holder: i64,
     pub(crate) period: u64,
 }
 
 impl Holder {
     fn is_of(&self, rules: &Rules) -> bool {
         self.name == rules.holder && Some(self.term) == rules.term
-    }
-
-    fn alive(&self) -> Alive {
-        Alive {
-            holder: self.id,
-            period: self.period,
-        }
     }
 }
 
@@ -79,9 +66,9 @@ impl Leases {
     }
 
     /// The holder with the name and the term of a queue, if it is alive.
-    pub(crate) fn alive(&self, rules: &Rules) -> Option<Alive> {
-        let holder = self.find(rules)?;
-        (Instant::now() < holder.alive_until).then(|| holder.alive())
+    pub(crate) fn alive(&self, rules: &Rules) -> Option<Holder> {
+        let holder = self.find(rules);
+        holder.filter(|holder| Instant::now() < holder.alive_until)
     }
 
     /// The server knows, from when it was `sent`, that these holders are alive.
@@ -106,7 +93,7 @@ impl Leases {
 
 impl Shared {
     /// The holder with the name and the term of a queue: alive, and renewed from now on.
-    pub(crate) async fn holder(self: &Arc<Self>, rules: &Rules) -> Result<Alive, Error> {
+    pub(crate) async fn holder(self: &Arc<Self>, rules: &Rules) -> Result<Holder, Error> {
         let leases = &self.leases;
         if let Some(alive) = leases.alive(rules) {
             return Ok(alive);
@@ -123,8 +110,7 @@ impl Shared {
         leases.task.start(self, renew);
         leases.task.nudge(); // its term may be shorter
         self.start_promoter();
-        let holder = leases.find(rules).ok_or(Error::Ended)?;
-        Ok(holder.alive())
+        leases.find(rules).ok_or(Error::Ended)
     }
 
     async fn new_holder(&self, rules: &Rules) -> Result<Holder, Error> {

@@ -1,6 +1,5 @@
 //! A concurrency limit that several processes share.
 
-use super::check_name;
 use super::holder::hold;
 use super::source::Source;
 use crate::connect::Postgres;
@@ -102,7 +101,6 @@ impl Concurrency {
     }
 
     async fn write(&self, call: &str) -> Result<(), Error> {
-        check_name(&self.source.name)?;
         let places = i32::try_from(self.places).unwrap_or(i32::MAX);
         self.source.set(call, &[&&*self.source.name, &places]).await
     }

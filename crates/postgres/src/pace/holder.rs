@@ -96,10 +96,7 @@ async fn supply(shared: Arc<Shared>, holder: i64, term: Duration) {
             continue;
         }
         let changed = shared.changed.notified();
-        match wait {
-            Some(wait) => drop(timeout(wait, changed).await),
-            None => changed.await,
-        }
+        let _ = timeout(wait.unwrap_or(Duration::MAX), changed).await;
     }
     let none = Question { kept: 0, more: 0 };
     let _ = timeout(term, shared.source.take_places(holder, none, term)).await;

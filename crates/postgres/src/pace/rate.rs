@@ -2,7 +2,7 @@
 
 use super::slots::{nanos, Plan, Refused, Slots};
 use super::source::Source;
-use super::{check_name, AGAIN};
+use super::AGAIN;
 use crate::connect::{Params, Postgres};
 use crate::error::Error;
 use parking_lot::Mutex;
@@ -146,7 +146,6 @@ impl Rate {
     }
 
     async fn write(&self, call: &str) -> Result<(), Error> {
-        check_name(&self.source.name)?;
         let (name, tolerance) = (&*self.source.name, self.tolerance());
         let params: Params<'_> = &[&name, &self.spacing, &tolerance];
         self.source.set(call, params).await
@@ -226,10 +225,7 @@ async fn supply(shared: Arc<Shared>, source: Source, late: i64, pace: WeakPace) 
             continue;
         }
         let changed = shared.changed.notified();
-        match wait {
-            Some(wait) => drop(timeout(wait, changed).await),
-            None => changed.await,
-        }
+        let _ = timeout(wait.unwrap_or(Duration::MAX), changed).await;
     }
     let unused = shared.slots.lock().take_all();
     if !unused.is_empty() {

@@ -5,7 +5,6 @@ mod end;
 mod group;
 mod link;
 mod owned;
-mod paced;
 mod pop;
 mod write;
 

@@ -82,6 +82,11 @@ pub struct OwnedTransaction<T> {
 /// A transaction, and what an abort undoes of it.
 struct Bound {
     tx: PgTransaction<'static>,
+    marks: Marks,
+}
+
+#[derive(Default)]
+struct Marks {
     /// The first items, which the pops of this queue have taken, and after which there is a mark.
     marked: usize,
     /// It was locked by the user: what was done after the mark is unknown.
@@ -94,13 +99,8 @@ struct Bound {
 
 impl Bound {
     fn new(tx: PgTransaction<'static>) -> Self {
-        Self {
-            tx,
-            marked: 0,
-            used: false,
-            since: 0,
-            given_up: false,
-        }
+        let marks = Marks::default();
+        Self { tx, marks }
     }
 
     /// The transaction, which a new one replaces.
@@ -112,17 +112,17 @@ impl Bound {
     /// Gives back what was taken after the mark.
     fn release_others(&mut self) {
         let mut others = PgTransaction::new(&self.tx.link.shared);
-        others.taken = self.tx.taken.split_off(self.marked); // released when it is dropped
+        others.taken = self.tx.taken.split_off(self.marks.marked); // released when it is dropped
     }
 
     /// Keeps what was taken, and marks the place.
     fn mark(&mut self) {
-        if self.tx.taken.len() > self.marked && !self.used {
-            if self.marked == 0 {
+        if self.tx.taken.len() > self.marks.marked && !self.marks.used {
+            if self.marks.marked == 0 {
                 let since = START.elapsed().as_micros();
-                self.since = u64::try_from(since).unwrap_or(u64::MAX);
+                self.marks.since = u64::try_from(since).unwrap_or(u64::MAX);
             }
-            self.marked = self.tx.taken.len();
+            self.marks.marked = self.tx.taken.len();
             if self.tx.link.is_begun() {
                 self.tx.link.send(MARK);
             }
@@ -158,12 +158,12 @@ struct Popping<'t>(&'t mut Bound);
 
 impl Drop for Popping<'_> {
     fn drop(&mut self) {
-        if self.0.used {
+        if self.0.marks.used {
             return;
         }
         self.0.release_others();
         let tx = &mut self.0.tx;
-        if self.0.marked == 0 {
+        if self.0.marks.marked == 0 {
             tx.link.send_roll_back();
         } else if tx.link.is_begun() {
             tx.link.send(ROLL_BACK);
@@ -247,7 +247,7 @@ impl<T: 'static> OwnedTransaction<T> {
     /// As for [`Postgres::begin`](crate::Postgres::begin).
     pub async fn lock(&self) -> Result<RunGuard, Error> {
         let mut bound = self.bound().await?;
-        bound.used = true;
+        bound.marks.used = true;
         Ok(RunGuard(bound))
     }
 
@@ -338,14 +338,14 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
             Settlement::Fail(error) => bound.tx.fail(item, error)?,
             _ => bound.tx.retry(item)?,
         }
-        bound.given_up = true;
+        bound.marks.given_up = true;
         Ok(())
     }
 
     async fn commit(&mut self) -> Result<Committed, Error> {
         let mut bound = self.bound.lock().await;
         bound.tx.commit_in_place().await?;
-        Ok(Committed::new(bound.take().given_up))
+        Ok(Committed::new(bound.take().marks.given_up))
     }
 
     async fn abort(&mut self, cause: Cause) -> Result<(), Error> {
@@ -363,7 +363,7 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
     }
 
     fn since(&self) -> u64 {
-        self.bound.try_lock().map_or(0, |bound| bound.since)
+        self.bound.try_lock().map_or(0, |bound| bound.marks.since)
     }
 }
 
