@@ -37,7 +37,7 @@ pub enum Error {
     /// A call failed, or was dropped before it was ready, so that it is unknown what the transaction holds: it can only be
     /// aborted.
     Broken,
-    /// The transaction of this run has ended.
+    /// The task of the call was stopped, since its runtime ends.
     Ended,
     /// The item belongs to another transaction.
     OtherTransaction,
@@ -122,7 +122,7 @@ impl fmt::Display for Error {
             Self::OutOfRange => requeue::OutOfRange.fmt(f),
             Self::Expired => f.write_str("the lease of an item expired: it is delivered again"),
             Self::Broken => f.write_str("after a failed or dropped call it can only be aborted"),
-            Self::Ended => f.write_str("the transaction of this run has ended"),
+            Self::Ended => f.write_str("the task of the call was stopped"),
             Self::OtherTransaction => f.write_str("the item belongs to another transaction"),
             Self::NotInstalled(schema) => {
                 write!(

@@ -21,7 +21,6 @@
 //! those that were served least recently to one of the rest; a holder with more gives places back as its items finish.
 
 mod concurrency;
-mod holder;
 mod places;
 mod rate;
 mod slots;

@@ -35,12 +35,19 @@ impl Schema {
         })
     }
 
-    /// The text of a statement: `@` stands for the schema, `:ids` for the sequence of ids, `:channel` for the channel.
+    /// The text of a statement: `@` stands for the schema, `:ids` for the sequence of ids, `:version` for the table of the version,
+    /// `:channel` for the channel.
     pub(crate) fn sql(&self, text: &str) -> String {
-        let ids = escape_literal(&format!("{}.ids", self.identifier));
-        let channel = escape_literal(&self.channel());
-        let places = [(":ids", &*ids), (":channel", &channel)];
-        fill(text, &[&places[..], &[("@", &self.identifier)]].concat())
+        let literal = |of: &str| escape_literal(&format!("{}.{of}", self.identifier));
+        let places = [
+            ("$install$", &*self.quote("install")),
+            ("$$", &self.quote("")),
+            (":ids", &literal("ids")),
+            (":version", &literal("version")),
+            (":channel", &escape_literal(&self.channel())),
+            ("@", &self.identifier),
+        ];
+        fill(text, &places)
     }
 
     /// The channel of notifications.
@@ -49,18 +56,7 @@ impl Schema {
     }
 
     pub(crate) fn install_sql(&self) -> String {
-        let version = escape_literal(&format!("{}.version", self.identifier));
-        let channel = escape_literal(&self.channel());
-        fill(
-            INSTALL,
-            &[
-                ("$install$", &self.quote("install")),
-                ("$$", &self.quote("")),
-                (":version", &version),
-                (":channel", &channel),
-                ("@", &self.identifier),
-            ],
-        )
+        self.sql(INSTALL)
     }
 
     /// A quote that is not in the name, which is in the quoted text.

@@ -130,6 +130,12 @@ impl<'c> PgTransaction<'c> {
         self.taken.iter().filter(|taken| taken.is_done()).count()
     }
 
+    /// Returns the tickets of these items, in the order in which they were taken.
+    pub fn tickets(&self) -> Vec<Ticket> {
+        let held = self.taken.iter().filter(|taken| taken.is_done());
+        held.map(|taken| Ticket(taken.record.id)).collect()
+    }
+
     /// Returns how many pushes are staged.
     pub fn staged(&self) -> usize {
         self.staged.len()

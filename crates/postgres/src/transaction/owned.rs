@@ -3,15 +3,17 @@
 use super::{Hold, PgTransaction};
 use crate::error::Error;
 use crate::item::PgItem;
-use crate::queue::PgQueue;
+use crate::queue::{Core, PgQueue};
 use requeue::backend::{Backend, Cause, Committed, Holds, Settlement, Share, Tx};
 use requeue::workers::{Builder, KeptTransaction};
 use requeue::{Reason, Wait};
-use std::future::{ready, Future};
+use std::future::{poll_fn, ready, Future};
 use std::mem;
 use std::ops::{Deref, DerefMut};
+use std::pin::pin;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
 
@@ -262,6 +264,18 @@ impl<T: 'static> OwnedTransaction<T> {
     }
 }
 
+/// Polls the future in the runtime of the database, if the thread has none.
+async fn inside<F: Future>(core: &Core, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let runtime = core.db.shared.runtime.as_ref();
+        let runtime = runtime.filter(|_| Handle::try_current().is_err());
+        let _entered = runtime.map(Handle::enter);
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
 impl<T: Send + 'static> Backend for PgQueue<T> {
     type Item = T;
     type Error = Error;
@@ -281,7 +295,7 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
     }
 
     async fn left(&self) -> Result<u64, Error> {
-        let stats = self.stats().await?;
+        let stats = inside(&self.core, self.stats()).await?;
         Ok(stats.ready + stats.delayed + stats.held)
     }
 
@@ -291,7 +305,8 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
 
     fn pool_ended(&self) -> impl Future<Output = ()> + Send {
         let released = self.core.release_prefetched();
-        async { drop(timeout(RELEASE, released).await) } // or in the background
+        let released = async { drop(timeout(RELEASE, released).await) }; // or in the background
+        inside(&self.core, released)
     }
 }
 
@@ -316,15 +331,16 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
     type Refused = Error;
 
     async fn pop(&self, wait: Wait) -> Result<Option<PgItem<T>>, Error> {
-        Ok(self.take(1, wait).await?.pop())
+        let taken = inside(&self.queue.core, self.take(1, wait)).await;
+        Ok(taken?.pop())
     }
 
     async fn pop_batch(&self, max: usize, wait: Wait) -> Result<Vec<PgItem<T>>, Error> {
-        self.take(max, wait).await
+        inside(&self.queue.core, self.take(max, wait)).await
     }
 
     async fn push(&self, item: T, _: Wait) -> Result<(), Error> {
-        self.push_to(&self.queue, item).await
+        inside(&self.queue.core, self.push_to(&self.queue, item)).await
     }
 
     /// # Panics
@@ -344,13 +360,13 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
 
     async fn commit(&mut self) -> Result<Committed, Error> {
         let mut bound = self.bound.lock().await;
-        bound.tx.commit_in_place().await?;
+        inside(&self.queue.core, bound.tx.commit_in_place()).await?;
         Ok(Committed::new(bound.take().marks.given_up))
     }
 
     async fn abort(&mut self, cause: Cause) -> Result<(), Error> {
         let failed = self.bound.lock().await.take();
-        failed.fail(&cause).await
+        inside(&self.queue.core, failed.fail(&cause)).await
     }
 
     fn deliveries(&mut self) -> (usize, u32) {

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Listening {
     task: Task,
     /// Whether the connection listens.
-    up: Arc<watch::Sender<bool>>,
+    up: watch::Sender<bool>,
     /// When this process registered as listener of each queue.
     registered: Mutex<HashMap<i32, Instant>>,
 }
@@ -37,17 +37,16 @@ impl Shared {
             return Ok(());
         };
         let listening = &self.hub.listening;
-        let up = Arc::clone(&listening.up);
-        let (channel, limit) = (self.schema.channel(), self.manner.limit);
-        listening.task.start(self, |shared, _| {
-            let listener = Listener {
-                config,
-                channel,
-                limit,
-                shared,
-                up,
-            };
-            listener.listen()
+        let limit = self.manner.limit;
+        listening.task.start(self, |weak, _| async move {
+            let (shared, limit) = (&weak, limit);
+            while shared.strong_count() > 0 {
+                let _ = Listener { shared, limit }.listen(&config).await;
+                if let Some(shared) = shared.upgrade() {
+                    shared.hub.listening.up.send_replace(false);
+                }
+                sleep(PAUSE).await;
+            }
         });
         let mut up = listening.up.subscribe();
         let _ = timeout(PAUSE, up.wait_for(|up| *up)).await;
@@ -63,28 +62,16 @@ impl Shared {
     }
 }
 
-/// What the task that listens uses.
-struct Listener {
-    config: Config,
-    channel: String,
-    /// How long the answer to a statement may take.
+/// What the task that listens uses, until the process no longer uses the database, and how long the answer to a statement may take.
+struct Listener<'s> {
+    shared: &'s Weak<Shared>,
     limit: Duration,
-    shared: Weak<Shared>,
-    up: Arc<watch::Sender<bool>>,
 }
 
-impl Listener {
-    /// Listens, again after a failure, until the process no longer uses the database.
-    async fn listen(self) {
-        while self.shared.strong_count() > 0 {
-            let _ = self.listen_once().await;
-            self.up.send_replace(false);
-            sleep(PAUSE).await;
-        }
-    }
-
-    async fn listen_once(&self) -> Result<(), Error> {
-        let (client, mut connection) = self.in_time(self.config.connect(NoTls)).await?;
+impl Listener<'_> {
+    /// Listens until a failure.
+    async fn listen(&self, config: &Config) -> Result<(), Error> {
+        let (client, mut connection) = self.in_time(config.connect(NoTls)).await?;
         let notified = async {
             while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
                 let AsyncMessage::Notification(notification) = message? else {
@@ -106,10 +93,11 @@ impl Listener {
     /// Has the server notify this session, and asks it now and then: nothing else tells a connection that hangs from one without
     /// notifications.
     async fn keep(&self, client: &Client) -> Result<Infallible, Error> {
-        let statement = format!("listen {}", escape_identifier(&self.channel));
+        let channel = self.shared.upgrade().map(|shared| shared.schema.channel());
+        let statement = format!("listen {}", escape_identifier(&channel.unwrap_or_default()));
         self.in_time(client.batch_execute(&statement)).await?;
-        self.up.send_replace(true);
         if let Some(shared) = self.shared.upgrade() {
+            shared.hub.listening.up.send_replace(true);
             shared.hub.nudge_all(); // what was missed
         }
         loop {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{mpsc, Semaphore};
+use tokio::time::sleep;
 
 fn queue(db: &Db, leased: bool, max_attempts: u32) -> PgQueue<u32> {
     let builder = db
@@ -313,6 +314,23 @@ async fn a_pool_runs_on_batches() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_outside_of_the_runtime_work_too() {
+    for leased in [false, true] {
+        let db = Db::new().await;
+        let queue = queue(&db, leased, 3);
+        queue.push_batch(0..10).await.unwrap();
+        let builder = queue.workers().threads(2);
+        let workers = builder.run(|number, _| match (*number, number.attempts()) {
+            (7, 1) => Err("again"),
+            _ => Ok(()),
+        });
+        let finished = tokio::task::spawn_blocking(|| workers.finish(LONG));
+        let report = finished.await.unwrap();
+        assert_eq!((report.done, report.failed, report.left), (10, 1, 0));
+    }
+}
+
 /// Written for any queue.
 async fn push_both<B: Backend<Item = u32>>(queue: B, commits: bool) -> Result<(), B::Error> {
     let mut tx = queue.begin(None);
@@ -377,12 +395,13 @@ async fn pops_that_are_dropped_have_taken_nothing() {
         let queue = queue(&db, leased, 99);
         queue.push_batch(0..20).await.unwrap();
         let mut taken = Vec::new();
-        while taken.len() < 20 {
-            let more = tokio::spawn(take_all(queue.clone()))
-                .await
-                .unwrap()
-                .unwrap();
-            taken.extend(more);
+        for _ in 0..100 {
+            let more = tokio::spawn(take_all(queue.clone())).await.unwrap();
+            taken.extend(more.unwrap());
+            if taken.len() == 20 {
+                break;
+            }
+            sleep(Duration::from_millis(10)).await; // leased items return in the background
         }
         taken.sort_unstable();
         assert_eq!(taken, (0..20).collect::<Vec<_>>());
