@@ -32,7 +32,7 @@ mod memory;
 
 #[doc(hidden)]
 pub use crate::policy::telemetry::RunSpan;
-pub use crate::raw::Holds;
+pub use crate::raw::{Holds, Share};
 
 use crate::{Backoff, Reason, Wait};
 use std::error::Error;

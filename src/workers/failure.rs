@@ -141,7 +141,8 @@ fn text_of(error: impl Debug) -> Arc<str> {
 }
 
 /// The text of a panic payload.
-pub(super) fn text_of_panic(payload: &(dyn Any + Send)) -> &str {
+#[doc(hidden)]
+pub fn text_of_panic(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref().map(String::as_str));
     text.unwrap_or("a panic without a text")

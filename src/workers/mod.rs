@@ -50,6 +50,8 @@ mod worker;
 
 pub use any_queue::AnyQueue;
 pub use builder::Builder;
+#[doc(hidden)]
+pub use failure::text_of_panic;
 pub use failure::Failure;
 pub use job::Job;
 pub use job_error::JobError;

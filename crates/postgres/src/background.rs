@@ -1,13 +1,13 @@
 //! What the process does besides its transactions: it makes due items ready, and forgets what dead processes have left.
 
-use crate::connect::{Postgres, Shared};
+use crate::connect::{Params, Shared};
 use crate::error::Error;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::AbortHandle;
 use tokio::time::{timeout, Instant};
 
 /// How long the promoter waits if nothing is due: other processes may have pushed delayed items.
@@ -19,70 +19,73 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// The interval at which a process forgets what dead processes have left.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// A task that ends with what it belongs to.
+/// A task of the process, which ends with what it belongs to.
 #[derive(Debug, Default)]
-pub(crate) struct Task(Mutex<Option<AbortHandle>>);
-
-impl Task {
-    /// Starts the task, unless it runs.
-    pub(crate) fn start<F>(&self, future: impl FnOnce() -> F)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let mut task = self.0.lock();
-        if task.as_ref().is_none_or(AbortHandle::is_finished) {
-            let started: JoinHandle<()> = tokio::spawn(future());
-            *task = Some(started.abort_handle());
-        }
-    }
-}
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        if let Some(task) = self.0.get_mut() {
-            task.abort();
-        }
-    }
-}
-
-/// Makes due items ready, and takes back what dead holders hold.
-#[derive(Debug, Default)]
-pub(crate) struct Promoter {
-    task: Task,
+pub(crate) struct Task {
+    started: Mutex<Option<AbortHandle>>,
     nudged: Arc<Notify>,
 }
 
-impl Promoter {
-    /// An item may have been scheduled for an earlier time.
+impl Task {
+    /// Starts the task, unless it runs. It works with what the process shares until that is dropped, and waits for the nudges.
+    pub(crate) fn start<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        shared: &Arc<Shared>,
+        work: impl FnOnce(Weak<Shared>, Arc<Notify>) -> F,
+    ) {
+        let mut started = self.started.lock();
+        if started.as_ref().is_none_or(AbortHandle::is_finished) {
+            let work = work(Arc::downgrade(shared), Arc::clone(&self.nudged));
+            *started = Some(tokio::spawn(work).abort_handle());
+        }
+    }
+
+    /// There may be something for the task to do.
     pub(crate) fn nudge(&self) {
         self.nudged.notify_one();
     }
 }
 
+impl Drop for Task {
+    fn drop(&mut self) {
+        if let Some(task) = self.started.get_mut() {
+            task.abort();
+        }
+    }
+}
+
 impl Shared {
+    /// Starts the task that makes due items ready, and takes back what dead holders hold.
+    pub(crate) fn start_promoter(self: &Arc<Self>) {
+        self.promoter.start(self, promote);
+    }
+
+    /// Runs a statement that makes items ready, and wakes waiters for them. Returns whether there were any.
+    pub(crate) async fn make_ready(
+        self: &Arc<Self>,
+        sql: &str,
+        params: Params<'_>,
+    ) -> Result<bool, Error> {
+        let rows = self.run(sql, params).await?;
+        self.wake_rows(&rows);
+        Ok(!rows.is_empty())
+    }
+
     /// Moves the items that are due. Returns whether any became ready.
     pub(crate) async fn promote_now(self: &Arc<Self>) -> Result<bool, Error> {
-        Ok(self.move_due().await? | self.lapse(true).await?)
+        self.move_due(true).await
     }
 
-    async fn move_due(self: &Arc<Self>) -> Result<bool, Error> {
-        let rows = self.run(&self.sql.promote, &[]).await?;
-        self.wake_rows(&rows);
-        Ok(!rows.is_empty())
-    }
-
-    /// Takes back what dead holders hold; unless `anyway`, only if no other process does.
-    async fn lapse(self: &Arc<Self>, anyway: bool) -> Result<bool, Error> {
-        let rows = self.run(&self.sql.lapse, &[&anyway]).await?;
-        self.wake_rows(&rows);
-        Ok(!rows.is_empty())
+    /// The same; what dead holders hold is taken back by one process at a time, or by each that does it `anyway`.
+    async fn move_due(self: &Arc<Self>, anyway: bool) -> Result<bool, Error> {
+        let promoted = self.make_ready(&self.sql.promote, &[]).await?;
+        Ok(promoted | self.make_ready(&self.sql.lapse, &[&anyway]).await?)
     }
 
     /// Forgets what dead processes have left.
     async fn sweep(self: &Arc<Self>) -> Result<(), Error> {
         self.run(&self.sql.forget_holders, &[]).await?;
-        let rows = self.run(&self.sql.lapse_forgotten, &[]).await?;
-        self.wake_rows(&rows);
+        self.make_ready(&self.sql.lapse_forgotten, &[]).await?;
         self.run(&self.sql.sweep_attempts, &[]).await?;
         Ok(())
     }
@@ -97,7 +100,7 @@ impl Shared {
 
     /// Moves the items that are due, and returns the time until the next one is.
     async fn promote(self: &Arc<Self>) -> Result<Duration, Error> {
-        if self.move_due().await? | self.lapse(false).await? {
+        if self.move_due(false).await? {
             return Ok(Duration::ZERO);
         }
         let next = self.run(&self.sql.next_due, &[]).await?;
@@ -105,15 +108,6 @@ impl Shared {
         // What is due already is locked: others move it, or commit it.
         let wait = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(AGAIN));
         Ok(wait.unwrap_or(LOOK).min(LOOK))
-    }
-}
-
-impl Postgres {
-    /// Starts the task that makes due items ready.
-    pub(crate) fn start_promoter(&self) {
-        let shared = Arc::downgrade(&self.shared);
-        let nudged = Arc::clone(&self.shared.promoter.nudged);
-        self.shared.promoter.task.start(|| promote(shared, nudged));
     }
 }
 

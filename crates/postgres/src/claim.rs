@@ -1,70 +1,74 @@
 //! Claims: which items a pop takes.
 
-use crate::connect::{Connection, Params, Shared};
+use crate::connect::{Param, Params, Shared};
 use crate::error::Error;
 use crate::item::Record;
-use crate::lease::Alive;
+use crate::lease::Holder;
 use crate::prefetch::take_ahead;
 use crate::queue::Core;
-use crate::sql::Order;
+use crate::sql::{Order, Statement};
 use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
+use tokio_postgres::Row;
 
 /// The pause before another attempt to undo a claim.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The order by keys, if the queue has one.
-fn order_of(core: &Core) -> Option<Order> {
-    match (core.rules.keyed, core.rules.serial) {
-        (false, _) => None,
-        (true, false) => Some(Order::Fair),
-        (true, true) => Some(Order::Serial),
-    }
-}
-
 /// The statements of one claim: one, or for an order by keys one for each round through the keys.
 pub(crate) struct Turn<'q> {
     core: &'q Core,
+    queue: i32,
+    /// Of leased items: the holder, and the number of the claim.
+    lease: Option<(i64, i64)>,
     wanted: i64,
     next: Option<Order>,
+    /// The key after which it takes items.
     key: String,
+    /// What the statements took.
+    pub(crate) records: Vec<Record>,
 }
 
 impl<'q> Turn<'q> {
-    pub(crate) fn new(core: &'q Core, wanted: i64) -> Self {
-        let next = match order_of(core) {
-            None => Order::Fifo,
-            Some(Order::Fair) if wanted == 1 => Order::FairOne,
-            Some(order) => order,
+    pub(crate) fn new(core: &'q Core, queue: i32, max: usize, lease: Option<(i64, i64)>) -> Self {
+        let next = match core.rules.order {
+            Order::Fair if max == 1 => Order::FairOne,
+            order => order,
         };
         Self {
             core,
-            wanted,
+            queue,
+            lease,
+            wanted: i64::try_from(max).unwrap_or(i64::MAX),
             next: Some(next),
             key: core.last_key.lock().clone(),
+            records: Vec::new(),
         }
     }
 
-    /// The next statement, and how many items it takes at most.
-    pub(crate) fn next(&self) -> Option<(Order, i64)> {
-        self.next.map(|order| (order, self.wanted))
-    }
-
-    /// The key after which it takes items.
-    pub(crate) fn key(&self) -> String {
-        self.key.clone()
+    /// The next statement, and its parameters.
+    pub(crate) fn next(&self) -> Option<(&'q str, Vec<&dyn Param>)> {
+        let order = self.next?;
+        let claims = &self.core.db.shared.sql.claims;
+        let mut params: Vec<&dyn Param> = vec![&self.queue, &self.wanted];
+        if let Some((holder, number)) = &self.lease {
+            params.extend([holder as &dyn Param, number]);
+        }
+        if order != Order::Fifo {
+            params.push(&self.key);
+        }
+        Some((claims.claim(order, self.lease.is_some()), params))
     }
 
     /// Keeps what the statement took.
-    pub(crate) fn took(&mut self, rows: impl Iterator<Item = Record>, records: &mut Vec<Record>) {
-        let mut taken: Vec<Record> = rows.collect();
+    pub(crate) fn took(&mut self, rows: &[Row]) {
+        let mut taken: Vec<_> = rows.iter().map(Record::read).collect();
         self.wanted -= i64::try_from(taken.len()).unwrap_or(i64::MAX);
         self.next = self.after(taken.is_empty()).filter(|_| self.wanted > 0);
-        if order_of(self.core).is_none() {
+        if self.core.rules.order == Order::Fifo {
             taken.sort_unstable_by_key(|record| (record.priority, record.id));
         } else {
             taken.sort_unstable_by(|a, b| a.key.cmp(&b.key));
@@ -73,7 +77,7 @@ impl<'q> Turn<'q> {
                 *self.core.last_key.lock() = last;
             }
         }
-        records.append(&mut taken);
+        self.records.append(&mut taken);
     }
 
     /// The statement after one, unless enough is taken.
@@ -82,12 +86,12 @@ impl<'q> Turn<'q> {
             (Order::Fifo, _) | (Order::FairOne, true) => None,
             (Order::Fair, true) => Some(Order::FairOne), // around the end
             (Order::Fair | Order::FairOne, false) => Some(Order::Fair),
-            (Order::Serial, false) => Some(Order::Serial),
             (Order::Serial, true) if self.key.is_empty() => None,
             (Order::Serial, true) => {
                 self.key.clear();
                 Some(Order::Serial)
             }
+            (Order::Serial, false) => Some(Order::Serial),
         }
     }
 }
@@ -95,45 +99,45 @@ impl<'q> Turn<'q> {
 /// The ids of leased items, and the numbers of their leases.
 pub(crate) type LeasedItems = (Vec<i64>, Vec<i64>);
 
-/// The number of a lease: of an item and the random number of its claim together, so that no item has the lease of another one.
+/// The leases of items, which are given with their claims.
+///
+/// The number of a lease is of an item and the random number of its claim together, so that no item has the lease of another one.
 /// A statement compares a set of such numbers by their hashes; the time for pairs would be quadratic.
-pub(crate) fn lease_number(id: i64, claim: i64) -> i64 {
-    id ^ claim
+pub(crate) fn leases(items: impl Iterator<Item = (i64, i64)>) -> LeasedItems {
+    items.map(|(id, claim)| (id, id ^ claim)).unzip()
+}
+
+/// A leased item, with the number of its claim and the period of its holder.
+pub(crate) struct Leased {
+    pub(crate) record: Record,
+    pub(crate) claim: i64,
+    pub(crate) period: u64,
 }
 
 /// Claimed items. Those that are dropped before a transaction takes them over are given back, as if they had not been claimed.
 pub(crate) struct Claimed {
     pub(crate) shared: Arc<Shared>,
-    /// With the number of the claim.
-    pub(crate) items: Vec<(Record, i64)>,
-    /// The period of the holder.
-    pub(crate) period: u64,
+    pub(crate) items: Vec<Leased>,
 }
 
 impl Claimed {
-    pub(crate) fn none(shared: &Arc<Shared>) -> Self {
-        Self {
-            shared: Arc::clone(shared),
-            items: Vec::new(),
-            period: 0,
-        }
+    pub(crate) fn new(shared: &Arc<Shared>, items: Vec<Leased>) -> Self {
+        let shared = Arc::clone(shared);
+        Self { shared, items }
     }
 
     pub(crate) fn held(&self) -> LeasedItems {
-        let items = self.items.iter();
-        items
-            .map(|(record, claim)| (record.id, lease_number(record.id, *claim)))
-            .unzip()
+        leases(self.items.iter().map(|item| (item.record.id, item.claim)))
     }
 
-    pub(crate) fn into_items(mut self) -> Vec<(Record, i64)> {
+    pub(crate) fn into_items(mut self) -> Vec<Leased> {
         mem::take(&mut self.items)
     }
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        release_later(&self.shared, self.held(), Delivered::No);
+        release_later(&self.shared, self.held(), |sql| &sql.unclaim);
     }
 }
 
@@ -142,7 +146,7 @@ pub(crate) async fn claim_leased(
     core: &Arc<Core>,
     id: i32,
     max: usize,
-    on: ClaimOn,
+    on_control: bool,
 ) -> Result<Claimed, Error> {
     if core.buffer.is_some() {
         return take_ahead(core, id, max).await;
@@ -150,76 +154,52 @@ pub(crate) async fn claim_leased(
     let (send, claimed) = oneshot::channel();
     let core = Arc::clone(core);
     tokio::spawn(async move {
-        let _ = send.send(claim(&core, id, max, on).await);
+        let _ = send.send(claim(&core, id, max, on_control).await);
     });
     claimed.await.unwrap_or(Err(Error::Ended))
 }
 
-/// The connection of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClaimOn {
-    Pool,
-    /// That for short statements: who has a connection of the pool must not wait for a second one.
-    Control,
-}
-
-/// A claim whose outcome is unknown, because its connection failed, is undone.
-pub(crate) async fn claim(core: &Core, id: i32, max: usize, on: ClaimOn) -> Result<Claimed, Error> {
-    let shared = &core.db.shared;
-    let Alive { holder, period } = core.db.holder(&core.rules).await?;
-    let number = shared.leases.next_claim();
-    let max = i64::try_from(max).unwrap_or(i64::MAX);
-    let (own, control);
-    let connection = match on {
-        ClaimOn::Pool => {
-            own = shared.connection().await?;
-            &own
-        }
-        ClaimOn::Control => {
-            control = shared.control().await?;
-            &*control
-        }
-    };
-    let mut records = Vec::new();
-    let taken = take(core, connection, (id, max, holder, number), &mut records).await;
-    if taken.is_err() {
-        let term = core.rules.term.unwrap_or_default();
-        tokio::spawn(undo(Arc::downgrade(shared), holder, number, term));
-    }
-    taken.map(|()| Claimed {
-        shared: Arc::clone(shared),
-        items: records.into_iter().map(|record| (record, number)).collect(),
-        period,
-    })
-}
-
-async fn take(
+/// Claims items, on a connection of the pool or on that for short statements: who has a connection of the pool must not wait for a
+/// second one. A claim whose outcome is unknown, because its connection failed, is undone.
+pub(crate) async fn claim(
     core: &Core,
-    connection: &Connection<'_>,
-    (id, max, holder, number): (i32, i64, i64, i64),
-    records: &mut Vec<Record>,
-) -> Result<(), Error> {
-    let mut turn = Turn::new(core, max);
-    while let Some((order, wanted)) = turn.next() {
-        let sql = core.db.shared.sql.claims.claim(order, true);
-        let key = turn.key();
-        let params: Params<'_> = &[&id, &wanted, &holder, &number, &key];
-        let used = params.len() - usize::from(order == Order::Fifo); // it has no key
-        let rows = connection.run_alone(sql, &params[..used]).await?;
-        turn.took(rows.iter().map(Record::read), records);
+    id: i32,
+    max: usize,
+    on_control: bool,
+) -> Result<Claimed, Error> {
+    let shared = &core.db.shared;
+    let Holder {
+        id: holder, period, ..
+    } = shared.holder(&core.rules).await?;
+    let number = shared.leases.next_claim();
+    let connection = if on_control {
+        shared.control().await?
+    } else {
+        Arc::new(shared.connection().await?)
+    };
+    let mut turn = Turn::new(core, id, max, Some((holder, number)));
+    while let Some((sql, params)) = turn.next() {
+        let rows = connection.run_alone(sql, &params).await;
+        turn.took(&rows.inspect_err(|_| {
+            let term = core.rules.term.unwrap_or_default();
+            tokio::spawn(undo(Arc::downgrade(shared), holder, number, term));
+        })?);
     }
-    Ok(())
+    let items = turn.records.into_iter().map(|record| Leased {
+        record,
+        claim: number,
+        period,
+    });
+    Ok(Claimed::new(shared, items.collect()))
 }
 
 /// Undoes a claim as soon as the server can be reached, and again after a term: it may have gone on without its connection.
 async fn undo(shared: Weak<Shared>, holder: i64, number: i64, term: Duration) {
     let mut undone = false;
-    loop {
-        let Some(shared) = shared.upgrade() else {
-            return;
-        };
+    while let Some(shared) = shared.upgrade() {
         let again = undone;
-        undone |= shared.undo_claim(holder, number).await.is_ok();
+        let sql = &shared.sql.undo_claim;
+        undone |= shared.make_ready(sql, &[&holder, &number]).await.is_ok();
         drop(shared);
         if again {
             return;
@@ -228,56 +208,28 @@ async fn undo(shared: Weak<Shared>, holder: i64, number: i64, term: Duration) {
     }
 }
 
-impl Shared {
-    async fn undo_claim(self: &Arc<Self>, holder: i64, number: i64) -> Result<(), Error> {
-        let params: Params<'_> = &[&holder, &number];
-        let rows = self.run(&self.sql.undo_claim, params).await?;
-        self.wake_rows(&rows);
-        Ok(())
-    }
-}
-
-/// Whether items were delivered. Otherwise their claim is not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delivered {
-    Yes,
-    No,
-}
-
-/// Gives leased items back, and wakes waiters for them.
+/// Gives leased items back, by this statement, and wakes waiters for them.
 pub(crate) async fn release(
     shared: &Arc<Shared>,
     (ids, leases): &LeasedItems,
-    delivered: Delivered,
+    statement: Statement,
 ) -> Result<(), Error> {
-    let sql = match delivered {
-        Delivered::Yes => &shared.sql.release,
-        Delivered::No => &shared.sql.unclaim,
-    };
+    // It may wait for commits of the same items.
     let params: Params<'_> = &[ids, leases];
-    // It may wait for commits of the same items, which would delay short statements on their connection. But whoever holds the
-    // last connection of the pool must not wait for another one.
-    let rows = match shared.idle_connection().await {
-        Some(connection) => connection.run_alone(sql, params).await?,
-        None => shared.run(sql, params).await?,
-    };
+    let rows = shared.run_aside(statement(&shared.sql), params).await?;
     shared.wake_rows(&rows);
     Ok(())
 }
 
 /// Gives leased items back in a task, as soon as the server can be reached. If the runtime has ended, they come back when the
 /// lease of this process expires.
-pub(crate) fn release_later(shared: &Arc<Shared>, held: LeasedItems, delivered: Delivered) {
-    if held.0.is_empty() {
-        return;
-    }
-    if let Some(runtime) = Handle::try_current()
-        .ok()
-        .or_else(|| shared.runtime.clone())
-    {
+pub(crate) fn release_later(shared: &Arc<Shared>, held: LeasedItems, statement: Statement) {
+    let runtime = || Handle::try_current().ok();
+    let runtime = || runtime().or_else(|| shared.runtime.clone());
+    if let Some(runtime) = (!held.0.is_empty()).then(runtime).flatten() {
         let shared = Arc::clone(shared);
         runtime.spawn(async move {
-            while release(&shared, &held, delivered).await.is_err() {
+            while release(&shared, &held, statement).await.is_err() {
                 sleep(PAUSE).await;
             }
         });

@@ -37,7 +37,7 @@ pub enum Error {
     /// A call failed, or was dropped before it was ready, so that it is unknown what the transaction holds: it can only be
     /// aborted.
     Broken,
-    /// The transaction of this run has ended.
+    /// The task of the call was stopped, since its runtime ends.
     Ended,
     /// The item belongs to another transaction.
     OtherTransaction,
@@ -95,56 +95,47 @@ impl Error {
 
 /// Whether the server has ended the session, or does not take new ones.
 fn was_terminated(error: &tokio_postgres::Error) -> bool {
-    let codes = [
-        &SqlState::ADMIN_SHUTDOWN,
-        &SqlState::CRASH_SHUTDOWN,
-        &SqlState::CANNOT_CONNECT_NOW,
-    ];
-    error.code().is_some_and(|code| codes.contains(&code))
+    error.code().is_some_and(|code| {
+        *code == SqlState::ADMIN_SHUTDOWN
+            || *code == SqlState::CRASH_SHUTDOWN
+            || *code == SqlState::CANNOT_CONNECT_NOW
+    })
 }
 
 /// Whether the server undid the transaction because of another one.
 pub(crate) fn has_conflict(error: &tokio_postgres::Error) -> bool {
-    let conflicts = [
-        &SqlState::T_R_SERIALIZATION_FAILURE,
-        &SqlState::T_R_DEADLOCK_DETECTED,
-    ];
-    error.code().is_some_and(|code| conflicts.contains(&code))
+    error.code().is_some_and(|code| {
+        *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
+    })
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Database(error) => write!(f, "the database failed: {}", text(error)),
-            Self::InDoubt(why) => write!(
-                f,
-                "the connection failed during the commit, which may have succeeded: {why}"
-            ),
+            Self::InDoubt(why) => write!(f, "it is unknown whether the commit succeeded: {why}"),
             Self::TimedOut(limit) => write!(f, "the server did not answer within {limit:?}"),
             Self::Pool(why) => write!(f, "the pool gave no connection: {why}"),
             Self::Codec(error) => write!(f, "an item cannot be encoded: {error}"),
-            Self::Name(name) => write!(
-                f,
-                "{name:?} cannot be the name of a schema, a queue or a limit"
-            ),
+            Self::Name(name) => write!(f, "{name:?} cannot name a schema, a queue or a limit"),
             Self::Key(key) => write!(f, "{key:?} cannot be the key of an item"),
             Self::OutOfRange => requeue::OutOfRange.fmt(f),
             Self::Expired => f.write_str("the lease of an item expired: it is delivered again"),
-            Self::Broken => f.write_str(
-                "a call on the transaction failed or was dropped: it can only be aborted",
-            ),
-            Self::Ended => f.write_str("the transaction of this run has ended"),
+            Self::Broken => f.write_str("after a failed or dropped call it can only be aborted"),
+            Self::Ended => f.write_str("the task of the call was stopped"),
             Self::OtherTransaction => f.write_str("the item belongs to another transaction"),
             Self::NotInstalled(schema) => {
                 write!(
                     f,
-                    "the schema {schema:?} has no tables of this crate: install() creates them"
+                    "the schema {schema:?} has no tables: install() creates them"
                 )
             }
-            Self::Version { found, supported } => write!(
-                f,
-                "the tables have version {found}; this program reads version {supported}"
-            ),
+            Self::Version { found, supported } => {
+                write!(
+                    f,
+                    "the tables have version {found}, this program reads {supported}"
+                )
+            }
         }
     }
 }
@@ -156,12 +147,10 @@ const POOLER: &str =
 
 /// Whether a pooler of transactions refused the settings of a session, or a statement was prepared in another session.
 fn is_of_pooler(error: &DbError) -> bool {
-    let names = [
-        &SqlState::DUPLICATE_PSTATEMENT,
-        &SqlState::INVALID_SQL_STATEMENT_NAME,
-    ];
-    let is_refusal = *error.code() == SqlState::PROTOCOL_VIOLATION;
-    names.contains(&error.code()) || is_refusal && error.message().contains("startup parameter")
+    let code = error.code();
+    *code == SqlState::DUPLICATE_PSTATEMENT
+        || *code == SqlState::INVALID_SQL_STATEMENT_NAME
+        || *code == SqlState::PROTOCOL_VIOLATION && error.message().contains("startup parameter")
 }
 
 /// The text of the server, if it sent one.

@@ -2,7 +2,7 @@
 
 use crate::codec::Payload;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::time::SystemTime;
 use tokio_postgres::Row;
 
@@ -68,6 +68,12 @@ impl<T> Deref for PgItem<T> {
 
     fn deref(&self) -> &T {
         &self.value
+    }
+}
+
+impl<T> DerefMut for PgItem<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
     }
 }
 

@@ -1,7 +1,7 @@
 //! The leases of a process: its holders, which it renews.
 
 use crate::background::Task;
-use crate::connect::{Params, Postgres, Shared};
+use crate::connect::{Params, Shared};
 use crate::error::Error;
 use crate::queue::{micros, Rules};
 use parking_lot::Mutex;
@@ -28,38 +28,23 @@ pub(crate) struct Leases {
     claims: AtomicU64,
     /// Random for each process.
     random: RandomState,
-    /// There is another holder.
-    added: Arc<Notify>,
 }
 
+/// A holder, whose leases have not expired in its period.
 #[derive(Clone, Debug)]
-struct Holder {
-    id: i64,
+pub(crate) struct Holder {
+    pub(crate) id: i64,
     name: Arc<str>,
     term: Duration,
     /// Until when it is alive, as this process knows.
     alive_until: Instant,
     /// Raised whenever its leases may have expired.
-    period: u64,
-}
-
-/// A holder that is alive, in a period in which its leases have not expired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Alive {
-    pub(crate) holder: i64,
     pub(crate) period: u64,
 }
 
 impl Holder {
     fn is_of(&self, rules: &Rules) -> bool {
         self.name == rules.holder && Some(self.term) == rules.term
-    }
-
-    fn alive(&self) -> Alive {
-        Alive {
-            holder: self.id,
-            period: self.period,
-        }
     }
 }
 
@@ -81,9 +66,9 @@ impl Leases {
     }
 
     /// The holder with the name and the term of a queue, if it is alive.
-    pub(crate) fn alive(&self, rules: &Rules) -> Option<Alive> {
-        let holder = self.find(rules)?;
-        (Instant::now() < holder.alive_until).then(|| holder.alive())
+    pub(crate) fn alive(&self, rules: &Rules) -> Option<Holder> {
+        let holder = self.find(rules);
+        holder.filter(|holder| Instant::now() < holder.alive_until)
     }
 
     /// The server knows, from when it was `sent`, that these holders are alive.
@@ -106,36 +91,28 @@ impl Leases {
     }
 }
 
-impl Postgres {
+impl Shared {
     /// The holder with the name and the term of a queue: alive, and renewed from now on.
-    pub(crate) async fn holder(&self, rules: &Rules) -> Result<Alive, Error> {
-        let shared = &self.shared;
-        let leases = &shared.leases;
+    pub(crate) async fn holder(self: &Arc<Self>, rules: &Rules) -> Result<Holder, Error> {
+        let leases = &self.leases;
         if let Some(alive) = leases.alive(rules) {
             return Ok(alive);
         }
-        let _reviving = shared.lock(&leases.reviving).await?;
+        let _reviving = self.lock(&leases.reviving).await?;
         if let Some(alive) = leases.alive(rules) {
             return Ok(alive);
         }
         let holder = match leases.find(rules) {
             Some(holder) => holder,
-            None => shared.new_holder(rules).await?,
+            None => self.new_holder(rules).await?,
         };
-        shared.beat(&[holder], shared.manner.limit).await?; // no lease is lost meanwhile
-        let weak = Arc::downgrade(shared);
-        let added = Arc::clone(&leases.added);
-        leases.task.start(|| renew(weak, added));
-        leases.added.notify_one();
+        self.beat(&[holder], self.manner.limit).await?; // no lease is lost meanwhile
+        leases.task.start(self, renew);
+        leases.task.nudge(); // its term may be shorter
         self.start_promoter();
-        leases
-            .find(rules)
-            .map(|holder| holder.alive())
-            .ok_or(Error::Ended)
+        leases.find(rules).ok_or(Error::Ended)
     }
-}
 
-impl Shared {
     async fn new_holder(&self, rules: &Rules) -> Result<Holder, Error> {
         let holder = Holder {
             id: self.next_id().await?,
@@ -150,8 +127,7 @@ impl Shared {
 
     /// Renews the leases of these holders, on another connection soon if this one hangs: before the leases expire.
     async fn renew(&self, holders: &[Holder]) -> Result<(), Error> {
-        let shortest = holders.iter().map(|holder| holder.term).min();
-        let limit = shortest.map_or(LONG, |term| (term / 3).max(LEAST));
+        let limit = (shortest(holders) / 3).max(LEAST);
         self.beat(holders, limit.min(self.manner.limit)).await
     }
 
@@ -172,11 +148,9 @@ impl Shared {
 async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
     let mut renewed = Instant::now();
     while let Some(term) = shortest_term(&shared) {
-        if timeout_at(renewed + term / 3, added.notified())
-            .await
-            .is_ok()
-        {
-            continue; // its term may be shorter
+        let next = timeout_at(renewed + term / 3, added.notified());
+        if next.await.is_ok() {
+            continue; // there is another holder
         }
         renewed = Instant::now();
         if let Some(shared) = shared.upgrade() {
@@ -186,12 +160,16 @@ async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
     }
 }
 
+fn shortest(holders: &[Holder]) -> Duration {
+    let terms = holders.iter().map(|holder| holder.term);
+    terms.min().unwrap_or(LONG)
+}
+
 /// The shortest term of a holder; `None` if the database is no longer used.
 fn shortest_term(shared: &Weak<Shared>) -> Option<Duration> {
     let shared = shared.upgrade()?;
     let holders = shared.leases.holders.lock();
-    let shortest = holders.iter().map(|holder| holder.term).min();
-    Some(shortest.unwrap_or(LONG))
+    Some(shortest(&holders))
 }
 
 #[cfg(test)]

@@ -73,6 +73,19 @@
 
 #![allow(private_bounds)]
 
+/// `Debug` of a type that shows these values, and not all it has.
+macro_rules! debug {
+    ([$($generic:tt)*] $type:ident $(<$($argument:tt),*>)?, |$this:ident| $($name:ident: $value:expr),+) => {
+        impl<$($generic)*> std::fmt::Debug for $type $(<$($argument),*>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let ($this, mut shown) = (self, f.debug_struct(stringify!($type)));
+                $(shown.field(stringify!($name), &$value);)+
+                shown.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 mod background;
 mod claim;
 mod codec;
@@ -89,19 +102,19 @@ mod schema;
 mod sql;
 mod transaction;
 mod wait;
-mod workers;
 
 pub use codec::{Codec, CodecError, Payload};
 pub use connect::{Options, Postgres};
 pub use error::Error;
 pub use item::{PgItem, Ticket};
 pub use pace::{Concurrency, Rate};
-pub use queue::{Builder, DeadLetter, DeadLetters, Held, PgQueue, PushTo, PushWith, Stats};
-pub use transaction::{Client, OwnedTransaction, PgTransaction};
-pub use workers::{Failure, Report, RunGuard, RunTransaction, Tasks, WorkersBuilder};
+pub use queue::{Builder, DeadLetter, DeadLetters, Held, PgQueue, Placed, PushTo, PushWith, Stats};
+pub use transaction::{
+    Client, OwnedTransaction, PgTransaction, RunGuard, RunTransaction, WorkersBuilder,
+};
 
 pub use deadpool_postgres;
-pub use requeue::Backoff;
+pub use requeue::{Backoff, Failure, Report, Tasks, WorkerState, WorkerStatus, Workers};
 pub use tokio_postgres;
 
 #[cfg(doctest)]

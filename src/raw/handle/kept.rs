@@ -32,8 +32,13 @@ pub trait Holds: Send {
     }
 }
 
-/// A transaction whose [`lend`](Holds::lend) lends the [cell](super::cell::LocalCell) that is all it has.
+/// A transaction that several threads can use at a time. Then they can use the transaction of a task's run so, too.
+pub trait Share: Holds + Sync {}
+
+/// A transaction that is shared, or whose [`lend`](Holds::lend) lends the [cell](super::cell::LocalCell) that is all it has.
 pub(crate) trait Lend: Holds {}
+
+impl<X: Share> Lend for X {}
 
 struct Inner<X>(X);
 
@@ -88,7 +93,7 @@ pub(crate) struct User<X> {
     used: PhantomData<X>,
 }
 
-// SAFETY: the value is lent as long as there is a user. So threads that use it at the same time by shared reference
+// SAFETY: the value is `Sync`, or it is lent as long as there is a user. So threads that use it at the same time by shared reference
 // borrow the cell one after the other: the borrow is begun by a read-modify-write, which one of them wins, with
 // Acquire, and ended with Release. What is borrowed is `Send`, as `X` is.
 unsafe impl<X: Send + Lend> Sync for User<X> {}

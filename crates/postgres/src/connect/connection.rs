@@ -4,10 +4,8 @@ use super::{Param, Params};
 use crate::error::{has_conflict, Error};
 use deadpool_postgres::{ClientWrapper, Object};
 use parking_lot::Mutex;
-use std::fmt;
 use std::future::{poll_fn, Future};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -37,10 +35,6 @@ pub(crate) struct Manner {
 pub(crate) struct Connection<'c> {
     owner: Owner<'c>,
     manner: Manner,
-    /// A statement has missed its time.
-    missed: AtomicBool,
-    /// It has missed the time of all statements: others may hang too.
-    hangs: AtomicBool,
     owed: Mutex<Owed>,
 }
 
@@ -51,6 +45,10 @@ struct Owed {
     answered: u64,
     /// When the last answer came, or the statement was sent that none was owed before.
     since: Option<Instant>,
+    /// A statement has missed its time.
+    missed: bool,
+    /// It has missed the time of all statements: others may hang too.
+    hangs: bool,
 }
 
 impl Owed {
@@ -78,7 +76,8 @@ impl Owed {
     }
 }
 
-enum Owner<'c> {
+/// Whose connection it is.
+pub(crate) enum Owner<'c> {
     /// `None` while it is dropped.
     Pool(Option<Object>),
     Process(ClientWrapper),
@@ -93,26 +92,16 @@ pub(crate) enum Prepared<'s> {
 }
 
 impl<'c> Connection<'c> {
-    pub(crate) fn of_pool(object: Object, manner: Manner) -> Self {
-        Self::new(Owner::Pool(Some(object)), manner)
-    }
-
-    pub(crate) fn of_process(client: ClientWrapper, manner: Manner) -> Self {
-        Self::new(Owner::Process(client), manner)
-    }
-
-    pub(crate) fn of_caller(transaction: &'c Transaction<'c>, manner: Manner) -> Self {
-        Self::new(Owner::Caller(transaction), manner)
-    }
-
-    fn new(owner: Owner<'c>, manner: Manner) -> Self {
+    pub(crate) fn new(owner: Owner<'c>, manner: Manner) -> Self {
         Self {
             owner,
             manner,
-            missed: AtomicBool::new(false),
-            hangs: AtomicBool::new(false),
             owed: Mutex::default(),
         }
+    }
+
+    pub(crate) fn is_of_caller(&self) -> bool {
+        matches!(self.owner, Owner::Caller(_))
     }
 
     pub(crate) fn limit(&self) -> Duration {
@@ -121,28 +110,22 @@ impl<'c> Connection<'c> {
 
     /// Whether it can be used.
     pub(crate) fn is_open(&self) -> bool {
-        !self.has_missed() && !self.is_closed() && !self.owed.lock().is_silent(self.manner.limit)
-    }
-
-    fn has_missed(&self) -> bool {
-        // ORDERING: Relaxed; a flag of its own.
-        self.missed.load(Ordering::Relaxed)
+        let owed = self.owed.lock();
+        !owed.missed && !owed.is_silent(self.manner.limit) && !self.is_closed()
     }
 
     /// A statement has missed its time.
     pub(crate) fn miss(&self, limit: Duration) {
-        // ORDERING: Relaxed; as above.
-        self.missed.store(true, Ordering::Relaxed);
-        if limit >= self.manner.limit {
-            self.hangs.store(true, Ordering::Relaxed);
-        }
+        let mut owed = self.owed.lock();
+        owed.missed = true;
+        owed.hangs |= limit >= self.manner.limit;
     }
 
     /// After a statement that missed its time a transaction sends no other one, which would miss it too. The connection for short
     /// statements has many users: what the others send has a time of its own.
     fn may_send(&self, limit: Duration) -> Result<(), Error> {
         let is_shared = matches!(self.owner, Owner::Process(_));
-        if self.has_missed() && !is_shared {
+        if self.owed.lock().missed && !is_shared {
             return Err(Error::TimedOut(limit));
         }
         Ok(())
@@ -154,11 +137,9 @@ impl<'c> Connection<'c> {
         if self.manner.unnamed {
             return Ok(Prepared::Unnamed(sql));
         }
-        let statement = match &self.owner {
-            Owner::Pool(_) | Owner::Process(_) => {
-                self.in_time(self.wrapper().prepare_cached(sql)).await
-            }
-            Owner::Caller(transaction) => self.in_time(transaction.prepare(sql)).await,
+        let statement = match self.wrapper() {
+            Ok(wrapper) => self.in_time(wrapper.prepare_cached(sql)).await,
+            Err(client) => self.in_time(client.prepare(sql)).await,
         };
         statement.map(Prepared::Named)
     }
@@ -245,11 +226,12 @@ impl<'c> Connection<'c> {
         self.in_time(self.batch_execute(statements)).await
     }
 
-    fn wrapper(&self) -> &ClientWrapper {
+    /// The client, with a cache of statements unless it is the caller's.
+    fn wrapper(&self) -> Result<&ClientWrapper, &Client> {
         match &self.owner {
-            Owner::Pool(object) => object.as_ref().expect("it is not dropped"),
-            Owner::Process(client) => client,
-            Owner::Caller(_) => unreachable!("it has no cache of statements"),
+            Owner::Pool(object) => Ok(object.as_ref().expect("it is not dropped")),
+            Owner::Process(client) => Ok(client),
+            Owner::Caller(transaction) => Err(transaction.client()),
         }
     }
 }
@@ -262,26 +244,26 @@ impl Deref for Connection<'_> {
     type Target = Client;
 
     fn deref(&self) -> &Client {
-        match &self.owner {
-            Owner::Caller(transaction) => transaction.client(),
-            Owner::Pool(_) | Owner::Process(_) => self.wrapper(),
+        match self.wrapper() {
+            Ok(wrapper) => wrapper,
+            Err(client) => client,
         }
     }
 }
 
 impl Drop for Connection<'_> {
     fn drop(&mut self) {
-        let (missed, owes) = (self.has_missed(), !self.owed.get_mut().is_empty());
+        let owed = self.owed.get_mut();
         let Owner::Pool(object) = &mut self.owner else {
             return;
         };
-        let Some(object) = object.take().filter(|_| missed || owes) else {
+        let is_used = owed.missed || !owed.is_empty();
+        let Some(object) = object.take().filter(|_| is_used) else {
             return;
         };
-        let all = *self.hangs.get_mut() && !self.manner.foreign;
         match Handle::try_current() {
-            Ok(runtime) if !missed => drop(runtime.spawn(reuse(object, self.manner))),
-            _ => close(object, all),
+            Ok(runtime) if !owed.missed => drop(runtime.spawn(reuse(object, self.manner))),
+            _ => close(object, owed.hangs && !self.manner.foreign),
         }
     }
 }
@@ -300,13 +282,4 @@ fn close(object: Object, all: bool) {
         pool.retain(|_, _| false);
     }
     drop(Object::take(object));
-}
-
-impl fmt::Debug for Connection<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("manner", &self.manner)
-            .field("missed", &self.missed)
-            .finish_non_exhaustive()
-    }
 }

@@ -1,12 +1,11 @@
 //! A database: its pool, and what the process shares.
 
 mod connection;
-mod control;
 mod options;
 mod params;
 mod postgres;
 
-pub(crate) use connection::{Connection, Manner};
+pub(crate) use connection::{Connection, Manner, Owner};
 pub use options::Options;
 pub(crate) use params::{Param, Params};
 pub use postgres::Postgres;

@@ -5,7 +5,6 @@ use super::{Manner, Postgres, Shared};
 use crate::error::Error;
 use crate::schema::Schema;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use std::fmt;
 use std::time::Duration;
 use tokio_postgres::{Config, NoTls};
 
@@ -175,12 +174,5 @@ fn pool(config: &Config, size: usize) -> Result<Pool, Error> {
         .map_err(|error| Error::Pool(error.to_string().into()))
 }
 
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options") // the URL may have a password in it
-            .field("schema", &self.schema)
-            .field("max_connections", &self.max_connections)
-            .field("manner", &self.manner)
-            .finish_non_exhaustive()
-    }
-}
+// The URL may have a password in it.
+debug!([] Options, |of| schema: of.schema, max_connections: of.max_connections, manner: of.manner);

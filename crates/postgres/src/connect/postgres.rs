@@ -1,8 +1,7 @@
 //! A database with queues.
 
-use super::control::Control;
-use super::{Connection, Manner, Options, Params};
-use crate::background::Promoter;
+use super::{Connection, Manner, Options, Owner, Params};
+use crate::background::Task;
 use crate::codec::Json;
 use crate::error::Error;
 use crate::lease::Leases;
@@ -14,7 +13,6 @@ use crate::wait::Hub;
 use deadpool_postgres::{Object, Pool, PoolError, Timeouts};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,9 +51,13 @@ pub(crate) struct Shared {
     pub(crate) manner: Manner,
     pub(crate) hub: Hub,
     pub(crate) leases: Leases,
-    pub(crate) promoter: Promoter,
+    pub(crate) promoter: Task,
     pub(crate) commits: Commits,
-    control: Control,
+    /// Opens the connection for short statements. Not the pool of the transactions, which may have all its connections.
+    opener: Pool,
+    /// The connection for short statements of their own, which all tasks of the process share: the statements are pipelined. So a
+    /// transaction that has a connection never waits for a second one.
+    control: Mutex<Option<Arc<Connection<'static>>>>,
     checked: OnceCell<()>,
     /// For what is to be done outside of a runtime.
     pub(crate) runtime: Option<Handle>,
@@ -118,10 +120,9 @@ impl Postgres {
     ///
     /// [`Error::Version`] if the tables belong to a later version of this crate, and [`Error::Database`].
     pub async fn install(&self) -> Result<(), Error> {
-        // Out of the pool, so that it is closed if this future is dropped.
-        let client = Object::take(object(&self.shared.pool, self.shared.manner).await?);
-        let connection = Connection::of_process(client, self.shared.manner);
-        self.shared.schema.install(&connection).await
+        let shared = &self.shared;
+        let connection = shared.take_out(&shared.pool).await?;
+        shared.schema.install(&connection).await
     }
 
     /// Returns what [`install`](Self::install) runs, for one's own migrations: one statement, a `do` block. Several programs can run
@@ -161,9 +162,8 @@ impl Postgres {
     ///
     /// [`Error::NotInstalled`] and [`Error::Version`] at the first call, and [`Error::Database`].
     pub async fn begin(&self) -> Result<PgTransaction<'static>, Error> {
-        self.shared.check().await?;
-        self.shared.process().await?; // not while the transaction has a session, which may be the last one of a pooler
-        Ok(PgTransaction::new(self.clone()))
+        self.shared.ready().await?;
+        Ok(PgTransaction::new(&self.shared))
     }
 
     /// Works inside a transaction of the caller: the commit of the returned transaction releases a savepoint, and takes effect
@@ -180,18 +180,11 @@ impl Postgres {
         transaction: &'c tokio_postgres::Transaction<'c>,
     ) -> Result<PgTransaction<'c>, Error> {
         self.shared.check().await?;
-        PgTransaction::within(self.clone(), transaction).await
+        PgTransaction::within(&self.shared, transaction).await
     }
 }
 
-impl fmt::Debug for Postgres {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Postgres")
-            .field("schema", &self.shared.schema)
-            .field("pool", &self.shared.pool.status())
-            .finish_non_exhaustive()
-    }
-}
+debug!([] Postgres, |db| schema: db.shared.schema, pool: db.shared.pool.status());
 
 impl Shared {
     /// What a process shares; `opener` opens the connection for short statements.
@@ -210,18 +203,30 @@ impl Shared {
             manner,
             hub: Hub::default(),
             leases: Leases::default(),
-            promoter: Promoter::default(),
+            promoter: Task::default(),
             commits: Commits::default(),
-            control: Control::new(opener),
+            opener,
+            control: Mutex::default(),
             checked: OnceCell::new(),
             process: OnceCell::new(),
             runtime: Handle::try_current().ok(),
         }
     }
 
-    /// The connection for short statements.
+    /// The connection for short statements; a new one if it was closed, or hangs. The wait for others that open it counts.
     pub(crate) async fn control(&self) -> Result<Arc<Connection<'static>>, Error> {
-        self.control.get(self.manner).await
+        let got = async {
+            let mut control = self.control.lock().await;
+            if let Some(open) = control.as_ref().filter(|control| control.is_open()) {
+                return Ok(Arc::clone(open));
+            }
+            let new = Arc::new(self.take_out(&self.opener).await?);
+            *control = Some(Arc::clone(&new));
+            Ok(new)
+        };
+        let limit = self.manner.limit;
+        let got = timeout(limit, got).await;
+        got.unwrap_or_else(|_| Err(none_within(limit)))
     }
 
     /// Runs a short statement of its own.
@@ -232,6 +237,19 @@ impl Shared {
     /// Runs a short statement of its own. Without an answer it is in doubt.
     pub(crate) async fn change(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
         self.control().await?.change(sql, params).await
+    }
+
+    /// Runs a statement of its own that may wait, which would delay the short ones on their connection. But whoever holds the last
+    /// connection of the pool must not wait for another one.
+    pub(crate) async fn run_aside(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        let timeouts = Timeouts {
+            wait: Some(Duration::ZERO),
+            ..self.pool.timeouts()
+        };
+        match self.connection_within(timeouts).await {
+            Ok(connection) => connection.run_alone(sql, params).await,
+            Err(_) => self.run(sql, params).await,
+        }
     }
 
     /// Runs a short statement of its own, and has the connection replaced if all of it takes longer than `limit`.
@@ -256,20 +274,37 @@ impl Shared {
     }
 
     pub(crate) async fn connection(&self) -> Result<Connection<'static>, Error> {
-        let object = object(&self.pool, self.manner).await?;
-        Ok(Connection::of_pool(object, self.manner))
+        self.connection_within(self.pool.timeouts()).await
     }
 
-    /// A connection, if the pool has one now.
-    pub(crate) async fn idle_connection(&self) -> Option<Connection<'static>> {
+    async fn connection_within(&self, timeouts: Timeouts) -> Result<Connection<'static>, Error> {
+        let object = self.object(&self.pool, timeouts).await?;
+        Ok(Connection::new(Owner::Pool(Some(object)), self.manner))
+    }
+
+    /// A connection out of a pool, which is closed when it is dropped.
+    async fn take_out(&self, pool: &Pool) -> Result<Connection<'static>, Error> {
+        let client = Object::take(self.object(pool, pool.timeouts()).await?);
+        Ok(Connection::new(Owner::Process(client), self.manner))
+    }
+
+    /// A connection of a pool. Each step has a time, also if the pool sets none, or has no timer.
+    async fn object(&self, pool: &Pool, own: Timeouts) -> Result<Object, Error> {
+        let limit = self.manner.limit;
+        let (wait, create) = (own.wait.unwrap_or(POOL_WAIT), own.create.unwrap_or(limit));
         let timeouts = Timeouts {
-            wait: Some(Duration::ZERO),
-            ..self.pool.timeouts()
+            wait: Some(wait),
+            create: Some(create),
+            recycle: own.recycle.or(Some(limit)),
         };
-        let object = object_within(&self.pool, timeouts, self.manner)
-            .await
-            .ok()?;
-        Some(Connection::of_pool(object, self.manner))
+        let got = async {
+            match pool.timeout_get(&timeouts).await {
+                Err(PoolError::NoRuntimeSpecified) => pool.timeout_get(&own).await,
+                got => got,
+            }
+        };
+        let all = wait.saturating_add(create);
+        Ok(timeout(all, got).await.map_err(|_| none_within(all))??)
     }
 
     /// Waits for others for as long as a statement may take, not for one statement of each of them.
@@ -291,6 +326,12 @@ impl Shared {
         let limit = self.manner.limit;
         let asked = timeout(limit.saturating_mul(2), known.get_or_try_init(ask)).await;
         asked.unwrap_or(Err(Error::TimedOut(limit))).copied()
+    }
+
+    /// Asks what transactions need to know; not while one has a session, which may be the last one of a pooler.
+    pub(crate) async fn ready(&self) -> Result<(), Error> {
+        self.check().await?;
+        self.process().await.map(drop)
     }
 
     /// Checks the version of the tables, once.
@@ -316,33 +357,6 @@ impl Shared {
     }
 }
 
-/// A connection of a pool.
-pub(super) async fn object(pool: &Pool, manner: Manner) -> Result<Object, Error> {
-    object_within(pool, pool.timeouts(), manner).await
-}
-
-/// A connection of a pool. Each step has a time, also if the pool sets none, or has no timer.
-async fn object_within(pool: &Pool, own: Timeouts, manner: Manner) -> Result<Object, Error> {
-    let (wait, create) = (
-        own.wait.unwrap_or(POOL_WAIT),
-        own.create.unwrap_or(manner.limit),
-    );
-    let timeouts = Timeouts {
-        wait: Some(wait),
-        create: Some(create),
-        recycle: own.recycle.or(Some(manner.limit)),
-    };
-    let got = async {
-        match pool.timeout_get(&timeouts).await {
-            Err(PoolError::NoRuntimeSpecified) => pool.timeout_get(&own).await,
-            got => got,
-        }
-    };
-    let all = wait.saturating_add(create);
-    let got = timeout(all, got).await.map_err(|_| none_within(all))?;
-    Ok(got?)
-}
-
-pub(super) fn none_within(limit: Duration) -> Error {
+fn none_within(limit: Duration) -> Error {
     Error::Pool(format!("none within {limit:?}").into())
 }

@@ -21,7 +21,6 @@
 //! those that were served least recently to one of the rest; a holder with more gives places back as its items finish.
 
 mod concurrency;
-mod holder;
 mod places;
 mod rate;
 mod slots;
@@ -32,15 +31,5 @@ pub use concurrency::Concurrency;
 pub use rate::Rate;
 pub(crate) use start::Start;
 
-use crate::error::Error;
-use crate::queue::is_valid;
-
 /// The time after which a start is to be tried again if nothing is known. The waiters are woken earlier.
 const AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
-
-fn check_name(name: &str) -> Result<(), Error> {
-    if is_valid(name) {
-        return Ok(());
-    }
-    Err(Error::Name(name.into()))
-}

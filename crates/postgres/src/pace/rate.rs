@@ -2,12 +2,11 @@
 
 use super::slots::{nanos, Plan, Refused, Slots};
 use super::source::Source;
-use super::{check_name, AGAIN};
+use super::AGAIN;
 use crate::connect::{Params, Postgres};
 use crate::error::Error;
 use parking_lot::Mutex;
 use requeue::{Limiter, Pace, RateSlot, WeakPace};
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -147,25 +146,13 @@ impl Rate {
     }
 
     async fn write(&self, call: &str) -> Result<(), Error> {
-        check_name(&self.source.name)?;
         let (name, tolerance) = (&*self.source.name, self.tolerance());
         let params: Params<'_> = &[&name, &self.spacing, &tolerance];
         self.source.set(call, params).await
     }
 }
 
-impl fmt::Debug for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rate")
-            .field("name", &self.source.name)
-            .field(
-                "interval",
-                &Duration::from_nanos(self.spacing.unsigned_abs()),
-            )
-            .field("burst", &self.burst)
-            .finish_non_exhaustive()
-    }
-}
+debug!([] Rate, |rate| name: rate.source.name, spacing: rate.spacing, burst: rate.burst);
 
 /// What the limiter and its task share.
 struct Shared {
@@ -238,10 +225,7 @@ async fn supply(shared: Arc<Shared>, source: Source, late: i64, pace: WeakPace) 
             continue;
         }
         let changed = shared.changed.notified();
-        match wait {
-            Some(wait) => drop(timeout(wait, changed).await),
-            None => changed.await,
-        }
+        let _ = timeout(wait.unwrap_or(Duration::MAX), changed).await;
     }
     let unused = shared.slots.lock().take_all();
     if !unused.is_empty() {

@@ -4,6 +4,7 @@ use super::places::{Answer, Question};
 use super::slots::{ServerClock, Span, AHEAD};
 use crate::connect::{Params, Postgres};
 use crate::error::Error;
+use crate::queue::{count, is_valid, micros};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_postgres::Row;
@@ -23,8 +24,11 @@ impl Source {
         shared.run(&sql, params).await
     }
 
-    /// Declares or changes the limit, after a check of the tables.
+    /// Declares or changes the limit, after a check of its name and of the tables.
     pub(super) async fn set(&self, call: &str, params: Params<'_>) -> Result<(), Error> {
+        if !is_valid(&self.name) {
+            return Err(Error::Name(Arc::clone(&self.name)));
+        }
         self.db.shared.check().await?;
         self.call(call, params).await.map(drop)
     }
@@ -49,7 +53,7 @@ impl Source {
             answered,
         };
         let span = Span {
-            left: u64::try_from(row.get::<_, i64>(1)).unwrap_or(0),
+            left: count(row, 1),
             first: row.get(2),
             spacing: row.get(3),
             tolerance: row.get(4),
@@ -78,7 +82,7 @@ impl Source {
     ) -> Result<Answer, Error> {
         let int = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
         let (kept, more) = (int(question.kept), int(question.more));
-        let term = crate::queue::micros(term);
+        let term = micros(term);
         let call = "take_places($1, $2, $3, $4, $5)";
         let params: Params<'_> = &[&&*self.name, &holder, &kept, &more, &term];
         let rows = self.call(call, params).await?;

@@ -1,7 +1,6 @@
 //! The start of an item of a queue in the database.
 
 use requeue::{Limiter, Pace, RateSlot};
-use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::Instant;
 
@@ -49,11 +48,5 @@ impl Start {
 impl Drop for Start {
     fn drop(&mut self) {
         self.end(|pace, slot| pace.give_back(slot, Instant::now()));
-    }
-}
-
-impl fmt::Debug for Start {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Start").field(&self.slot).finish()
     }
 }

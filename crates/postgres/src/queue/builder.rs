@@ -4,15 +4,12 @@ use super::{Core, Items, Key, PgQueue, Rules};
 use crate::codec::{Bytes, Codec, Encoding, Json};
 use crate::connect::Postgres;
 use crate::prefetch::Buffer;
+use crate::sql::Order;
 use parking_lot::Mutex;
 use requeue::{Backoff, Pace};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
-
-/// The delay of an item after a failed run, unless its queue has a backoff.
-const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1));
 
 /// Builds a queue with options, from [`Postgres::builder`].
 ///
@@ -28,12 +25,7 @@ const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(10), Duratio
 /// ```
 #[must_use = "a builder does nothing until the queue is built"]
 pub struct Builder<T, E = Json> {
-    db: Postgres,
-    name: Arc<str>,
-    rules: Rules,
-    /// How many items are claimed ahead.
-    prefetch: usize,
-    pace: Pace,
+    core: Core,
     key: Option<Key<T>>,
     encoding: E,
 }
@@ -45,16 +37,20 @@ impl<T, E> Builder<T, E> {
             holder: format!("process {}", std::process::id()).into(),
             max_attempts: None,
             count_attempts: true,
-            backoff: BACKOFF,
-            keyed: false,
-            serial: false,
+            backoff: None,
+            order: Order::Fifo,
         };
-        Self {
+        let core = Core {
             db,
             name: name.into(),
             rules,
-            prefetch: 0,
             pace: Pace::unlimited(),
+            buffer: None,
+            last_key: Mutex::default(),
+            id: OnceCell::new(),
+        };
+        Self {
+            core,
             key: None,
             encoding,
         }
@@ -71,7 +67,7 @@ impl<T, E> Builder<T, E> {
     #[track_caller]
     pub fn leased(mut self, term: Duration) -> Self {
         assert!(term >= Duration::from_millis(1), "a lease without a term");
-        self.rules.term = Some(term);
+        self.core.rules.term = Some(term);
         self
     }
 
@@ -91,17 +87,17 @@ impl<T, E> Builder<T, E> {
     #[track_caller]
     pub fn prefetch(mut self, count: usize) -> Self {
         assert!(
-            self.rules.term.is_some(),
+            self.core.rules.term.is_some(),
             "only a leased queue can prefetch"
         );
         assert!(count > 0, "a prefetch of nothing");
-        self.prefetch = count;
+        self.core.buffer = Some(Buffer::new(count));
         self
     }
 
     /// Sets the name under which this process [holds](PgQueue::held) leased items; that of the process by default.
     pub fn holder(mut self, name: &str) -> Self {
-        self.rules.holder = name.into();
+        self.core.rules.holder = name.into();
         self
     }
 
@@ -113,20 +109,20 @@ impl<T, E> Builder<T, E> {
     #[track_caller]
     pub fn max_attempts(mut self, count: u32) -> Self {
         assert!(count > 0, "an item is delivered at least once");
-        self.rules.max_attempts = Some(i32::try_from(count).unwrap_or(i32::MAX));
+        self.core.rules.max_attempts = Some(i32::try_from(count).unwrap_or(i32::MAX));
         self
     }
 
     /// Sets whether a delivery of a locked item is counted before it is handed out, by a statement of its own; yes by default.
     /// Otherwise a delivery whose process dies does not count. Without [`max_attempts`](Self::max_attempts) nothing is counted.
     pub fn count_attempts(mut self, count: bool) -> Self {
-        self.rules.count_attempts = count;
+        self.core.rules.count_attempts = count;
         self
     }
 
     /// Sets the delay after a failed run of [workers](PgQueue::workers); 10 milliseconds, doubled up to a second, by default.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.rules.backoff = backoff;
+        self.core.rules.backoff = Some(backoff);
         self
     }
 
@@ -136,7 +132,9 @@ impl<T, E> Builder<T, E> {
     /// one key. A key has 1 to 1,000 bytes.
     pub fn fair_by(mut self, key: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
         self.key = Some(Box::new(key));
-        self.rules.keyed = true;
+        if !self.core.rules.is_serial() {
+            self.core.rules.order = Order::Fair;
+        }
         self
     }
 
@@ -147,8 +145,8 @@ impl<T, E> Builder<T, E> {
     /// Unless the queue is [fair by key](Self::fair_by).
     #[track_caller]
     pub fn serial(mut self) -> Self {
-        assert!(self.rules.keyed, "a serial queue needs a key: fair_by");
-        self.rules.serial = true;
+        assert!(self.key.is_some(), "a serial queue needs a key: fair_by");
+        self.core.rules.order = Order::Serial;
         self
     }
 
@@ -169,18 +167,14 @@ impl<T, E> Builder<T, E> {
     /// # Ok(()) }
     /// ```
     pub fn pace(mut self, pace: Pace) -> Self {
-        self.pace = pace;
+        self.core.pace = pace;
         self
     }
 
     /// Stores items as the bytes of a codec, instead of `jsonb`.
     pub fn codec<C: Codec<T>>(self, codec: C) -> Builder<T, Bytes<C>> {
         Builder {
-            db: self.db,
-            name: self.name,
-            rules: self.rules,
-            prefetch: self.prefetch,
-            pace: self.pace,
+            core: self.core,
             key: self.key,
             encoding: Bytes(codec),
         }
@@ -191,31 +185,15 @@ impl<T, E> Builder<T, E> {
     where
         E: Encoding<T>,
     {
-        let core = Core {
-            db: self.db,
-            name: self.name,
-            rules: self.rules,
-            pace: self.pace,
-            buffer: (self.prefetch > 0).then(|| Buffer::new(self.prefetch)),
-            last_key: Mutex::default(),
-            id: OnceCell::new(),
-        };
         let items = Items {
             encoding: Box::new(self.encoding),
             key: self.key,
         };
         PgQueue {
-            core: Arc::new(core),
+            core: Arc::new(self.core),
             items: Arc::new(items),
         }
     }
 }
 
-impl<T, E> fmt::Debug for Builder<T, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("name", &self.name)
-            .field("rules", &self.rules)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T, E] Builder<T, E>, |builder| name: builder.core.name, rules: builder.core.rules);

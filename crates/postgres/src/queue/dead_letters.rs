@@ -1,10 +1,10 @@
 //! Dead letters: items that are not delivered any more.
 
-use super::PgQueue;
+use super::{count, PgQueue};
 use crate::codec::{CodecError, Payload};
+use crate::connect::Params;
 use crate::error::Error;
 use crate::item::{Record, Ticket};
-use std::fmt;
 use std::time::SystemTime;
 use tokio_postgres::Row;
 
@@ -60,10 +60,8 @@ impl<T: 'static> DeadLetters<'_, T> {
     /// [`Error::Database`] and [`Error::Pool`].
     #[allow(clippy::len_without_is_empty)] // a round trip each
     pub async fn len(&self) -> Result<u64, Error> {
-        let id = self.queue.core.id().await?;
-        let shared = &self.queue.core.db.shared;
-        let rows = shared.run(&shared.sql.count_dead, &[&id]).await?;
-        Ok(u64::try_from(rows[0].get::<_, i64>(0)).unwrap_or(0))
+        let rows = self.queue.core.run(|sql| &sql.count_dead, &[]).await?;
+        Ok(count(&rows[0], 0))
     }
 
     /// Returns up to `max` letters, in the order of their tickets. They stay.
@@ -81,12 +79,9 @@ impl<T: 'static> DeadLetters<'_, T> {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn list_after(&self, last: Ticket, max: usize) -> Result<Vec<DeadLetter<T>>, Error> {
-        let id = self.queue.core.id().await?;
-        let shared = &self.queue.core.db.shared;
         let max = i64::try_from(max).unwrap_or(i64::MAX);
-        let rows = shared
-            .run(&shared.sql.list_dead, &[&id, &last.0, &max])
-            .await?;
+        let params: Params<'_> = &[&last.0, &max];
+        let rows = self.queue.core.run(|sql| &sql.list_dead, params).await?;
         Ok(rows.iter().map(|row| self.read(row)).collect())
     }
 
@@ -99,10 +94,9 @@ impl<T: 'static> DeadLetters<'_, T> {
     ///
     /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn drain(&self, max: usize) -> Result<Vec<DeadLetter<T>>, Error> {
-        let id = self.queue.core.id().await?;
-        let shared = &self.queue.core.db.shared;
         let max = i64::try_from(max).unwrap_or(i64::MAX);
-        let rows = shared.change(&shared.sql.drain_dead, &[&id, &max]).await?;
+        let core = &self.queue.core;
+        let rows = core.change(|sql| &sql.drain_dead, &[&max]).await?;
         let mut letters: Vec<_> = rows.iter().map(|row| self.read(row)).collect();
         letters.sort_unstable_by_key(|letter| letter.ticket);
         Ok(letters)
@@ -128,16 +122,8 @@ impl<T: 'static> DeadLetters<'_, T> {
     }
 
     async fn requeue_some(&self, ids: Option<Vec<i64>>) -> Result<u64, Error> {
-        let id = self.queue.core.id().await?;
-        let shared = &self.queue.core.db.shared;
-        let rows = shared
-            .change(&shared.sql.requeue_dead, &[&id, &ids])
-            .await?;
-        shared.wake_rows(&rows);
-        Ok(rows
-            .iter()
-            .map(|row| u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))
-            .sum())
+        let core = &self.queue.core;
+        core.make_ready(|sql| &sql.requeue_dead, &[&ids]).await
     }
 
     fn read(&self, row: &Row) -> DeadLetter<T> {
@@ -155,10 +141,4 @@ impl<T: 'static> DeadLetters<'_, T> {
     }
 }
 
-impl<T: 'static> fmt::Debug for DeadLetters<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("DeadLetters")
-            .field(&self.queue.name())
-            .finish()
-    }
-}
+debug!([T] DeadLetters<'_, T>, |letters| queue: letters.queue.core.name);

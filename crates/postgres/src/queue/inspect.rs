@@ -1,6 +1,8 @@
 //! Looks at a queue, and changes to what is in it.
 
-use super::{micros, PgQueue};
+use super::push::checked;
+use super::{count, micros, PgQueue};
+use crate::connect::Params;
 use crate::error::Error;
 use crate::item::{Record, Ticket};
 use std::sync::Arc;
@@ -50,21 +52,18 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn stats(&self) -> Result<Stats, Error> {
-        let id = self.core.id().await?;
-        let shared = &self.core.db.shared;
-        let rows = shared.run(&shared.sql.stats, &[&id]).await?;
+        let rows = self.core.run(|sql| &sql.stats, &[]).await?;
         let Some(row) = rows.first() else {
             return Ok(Stats::default());
         };
-        let count = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or(0);
         let oldest = row.get::<_, Option<f64>>(5);
         Ok(Stats {
             paused: row.get(0),
-            ready: count(1),
-            delayed: count(2),
-            held: count(3),
-            dead: count(4),
-            waiting: shared.hub.len(id),
+            ready: count(row, 1),
+            delayed: count(row, 2),
+            held: count(row, 3),
+            dead: count(row, 4),
+            waiting: self.core.db.shared.hub.len(self.core.id().await?),
             oldest: oldest.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()),
         })
     }
@@ -76,9 +75,7 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn held(&self) -> Result<Vec<Held>, Error> {
-        let id = self.core.id().await?;
-        let shared = &self.core.db.shared;
-        let rows = shared.run(&shared.sql.held, &[&id]).await?;
+        let rows = self.core.run(|sql| &sql.held, &[]).await?;
         let held = rows.iter().map(|row| Held {
             ticket: Ticket(row.get(0)),
             holder: row.get::<_, &str>(1).into(),
@@ -96,17 +93,8 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn recover(&self, holder: &str, age: Duration) -> Result<u64, Error> {
-        let id = self.core.id().await?;
-        let shared = &self.core.db.shared;
-        let age = micros(age);
-        let rows = shared
-            .change(&shared.sql.recover, &[&id, &holder, &age])
-            .await?;
-        shared.wake_rows(&rows);
-        Ok(rows
-            .iter()
-            .map(|row| u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))
-            .sum())
+        let params: Params<'_> = &[&holder, &micros(age)];
+        self.core.make_ready(|sql| &sql.recover, params).await
     }
 
     /// Pauses the queue, for all processes: pops find nothing until it is resumed.
@@ -115,9 +103,7 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn pause(&self) -> Result<(), Error> {
-        let id = self.core.id().await?;
-        let shared = &self.core.db.shared;
-        shared.run(&shared.sql.pause, &[&id]).await.map(drop)
+        self.core.run(|sql| &sql.pause, &[]).await.map(drop)
     }
 
     /// Resumes the queue, and wakes waiters of all processes.
@@ -126,10 +112,9 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn resume(&self) -> Result<(), Error> {
-        let id = self.core.id().await?;
-        let shared = &self.core.db.shared;
-        shared.run(&shared.sql.resume, &[&id]).await?;
-        shared.hub.nudge(id);
+        self.core.run(|sql| &sql.resume, &[]).await?;
+        let (id, shared) = (self.core.id().await?, &self.core.db.shared);
+        shared.hub.wake(id, 0);
         shared.tell(vec![(id, 0)]);
         Ok(())
     }
@@ -140,9 +125,7 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::Codec`] if it cannot be decoded; it is removed all the same. [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn cancel(&self, ticket: Ticket) -> Result<Option<T>, Error> {
-        let id = self.core.id().await?;
-        let shared = &self.core.db.shared;
-        let rows = shared.change(&shared.sql.cancel, &[&id, &ticket.0]).await?;
+        let rows = self.core.change(|sql| &sql.cancel, &[&ticket.0]).await?;
         let record = rows.first().map(Record::read);
         let decoded = record.map(|record| self.items.decode(&record.payload));
         Ok(decoded.transpose()?)
@@ -154,14 +137,8 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::OutOfRange`] unless the priority is from 1 to 9,999; [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, Error> {
-        let in_range = (1..=9999).contains(&priority);
-        let priority = i16::try_from(priority).ok().filter(|_| in_range);
-        let priority = priority.ok_or(Error::OutOfRange)?;
-        let id = self.core.id().await?;
-        let shared = &self.core.db.shared;
-        let rows = shared
-            .change(&shared.sql.reprioritize, &[&id, &ticket.0, &priority])
-            .await?;
-        Ok(rows.first().is_some_and(|row| row.get::<_, i64>(0) > 0))
+        let params: Params<'_> = &[&ticket.0, &checked(priority)?];
+        let rows = self.core.change(|sql| &sql.reprioritize, params).await?;
+        Ok(rows.first().is_some_and(|row| count(row, 0) > 0))
     }
 }

@@ -8,22 +8,23 @@ mod push;
 pub use builder::Builder;
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use inspect::{Held, Stats};
-pub(crate) use push::{micros, Delay};
-pub use push::{PushTo, PushWith};
+pub(crate) use push::{micros, Due};
+pub use push::{Placed, PushTo, PushWith};
 
 use crate::codec::{CodecError, Encoding, Payload};
 use crate::connect::{Params, Postgres};
 use crate::error::Error;
 use crate::prefetch::Buffer;
-use crate::transaction::OwnedTransaction;
-use crate::workers::{text_of_panic, WorkersBuilder};
+use crate::sql::{Order, Statement};
+use crate::transaction::{OwnedTransaction, WorkersBuilder};
 use parking_lot::Mutex;
-use requeue::{Backoff, Pace};
-use std::fmt;
+use requeue::workers::text_of_panic;
+use requeue::{Backoff, Pace, Workers};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
+use tokio_postgres::Row;
 
 /// The longest name of a queue, and the longest key, in bytes: both are in an index.
 const LONGEST: usize = 1000;
@@ -57,9 +58,9 @@ impl<T: 'static> Items<T> {
     pub(crate) fn decode(&self, payload: &Payload) -> Result<T, CodecError> {
         let decoded = catch_unwind(AssertUnwindSafe(|| self.encoding.decode(payload)));
         decoded.unwrap_or_else(|panic| {
-            let text = text_of_panic(&*panic);
+            let text = format!("the codec panicked: {}", text_of_panic(&*panic));
             std::mem::forget(panic); // its destructor may panic
-            Err(CodecError::new(format!("the codec panicked: {text}")))
+            Err(CodecError::new(text))
         })
     }
 }
@@ -89,9 +90,14 @@ pub(crate) struct Rules {
     pub(crate) holder: Arc<str>,
     pub(crate) max_attempts: Option<i32>,
     pub(crate) count_attempts: bool,
-    pub(crate) backoff: Backoff,
-    pub(crate) keyed: bool,
-    pub(crate) serial: bool,
+    pub(crate) backoff: Option<Backoff>,
+    pub(crate) order: Order,
+}
+
+impl Rules {
+    pub(crate) fn is_serial(&self) -> bool {
+        self.order == Order::Serial
+    }
 }
 
 impl Core {
@@ -108,14 +114,38 @@ impl Core {
         let shared = &self.db.shared;
         shared.check().await?;
         let found = shared.run(&shared.sql.find_queue, &[&name]).await?;
-        if let Some(row) = found.first() {
-            if max_attempts.is_none() || row.get::<_, Option<i32>>(1) == max_attempts {
-                return Ok(row.get(0));
-            }
+        let is_so =
+            |row: &&Row| max_attempts.is_none() || row.get::<_, Option<i32>>(1) == max_attempts;
+        if let Some(row) = found.first().filter(is_so) {
+            return Ok(row.get(0));
         }
         let params: Params<'_> = &[&name, &max_attempts];
-        let made = shared.run(&shared.sql.make_queue, params).await?;
-        Ok(made[0].get(0))
+        Ok(shared.run(&shared.sql.make_queue, params).await?[0].get(0))
+    }
+
+    /// Runs a statement about this queue: its first parameter is the id, the others are these.
+    pub(crate) async fn run(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>, Error> {
+        let (id, shared) = (self.id().await?, &self.db.shared);
+        let first: Params<'_> = &[&id];
+        shared
+            .run(sql(&shared.sql), &[first, others].concat())
+            .await
+    }
+
+    /// The same. Without an answer it is in doubt.
+    async fn change(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>, Error> {
+        let (id, shared) = (self.id().await?, &self.db.shared);
+        let first: Params<'_> = &[&id];
+        shared
+            .change(sql(&shared.sql), &[first, others].concat())
+            .await
+    }
+
+    /// The same, for a statement that makes items ready. Wakes waiters for them, and returns how many.
+    async fn make_ready(&self, sql: Statement, others: Params<'_>) -> Result<u64, Error> {
+        let rows = self.change(sql, others).await?;
+        self.db.shared.wake_rows(&rows);
+        Ok(rows.iter().map(|row| count(row, 1)).sum())
     }
 
     /// Whether a delivery with this count is one too many.
@@ -124,9 +154,21 @@ impl Core {
     }
 }
 
+/// A count that a statement returns in this column.
+pub(crate) fn count(row: &Row, column: usize) -> u64 {
+    u64::try_from(row.get::<_, i64>(column)).unwrap_or(0)
+}
+
 /// Whether a text can be a name or a key.
 pub(crate) fn is_valid(text: &str) -> bool {
     (1..=LONGEST).contains(&text.len()) && !text.contains('\0')
+}
+
+impl<T: Send + 'static> PgQueue<T> {
+    /// Returns a builder of workers, which run a function on each item.
+    pub fn workers(&self) -> WorkersBuilder<T> {
+        Workers::builder(self)
+    }
 }
 
 impl<T: 'static> PgQueue<T> {
@@ -146,15 +188,8 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// As for [`Postgres::begin`].
     pub async fn begin(&self) -> Result<OwnedTransaction<T>, Error> {
-        Ok(OwnedTransaction::new(
-            self.core.db.begin().await?,
-            self.clone(),
-        ))
-    }
-
-    /// Returns a builder of workers, which run a function on each item.
-    pub fn workers(&self) -> WorkersBuilder<T> {
-        WorkersBuilder::new(self.clone())
+        let tx = self.core.db.begin().await?;
+        Ok(OwnedTransaction::new(self, tx))
     }
 }
 
@@ -167,11 +202,4 @@ impl<T> Clone for PgQueue<T> {
     }
 }
 
-impl<T> fmt::Debug for PgQueue<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PgQueue")
-            .field("name", &self.core.name)
-            .field("rules", &self.core.rules)
-            .finish_non_exhaustive()
-    }
-}
+debug!([T] PgQueue<T>, |queue| name: queue.core.name, rules: queue.core.rules);

@@ -9,55 +9,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The longest time, in microseconds: 5,000 years. The server knows times that are so far from now, before and after it.
 const FARTHEST: i64 = 5_000 * 366 * 86_400 * 1_000_000;
 
-/// Where an item goes in its queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    priority: u16,
-    due: Option<Delay>,
-}
-
 /// When an item is due, in microseconds, by the clock of the server.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Delay {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Now,
     /// After the commit.
     After(i64),
     /// After 1970.
     At(i64),
 }
 
-impl Delay {
-    pub(crate) fn after(self) -> Option<i64> {
+impl Due {
+    /// The columns `after` and `at`.
+    pub(crate) fn columns(self) -> (Option<i64>, Option<i64>) {
         match self {
-            Self::After(micros) => Some(micros),
-            Self::At(_) => None,
+            Self::Now => (None, None),
+            Self::After(micros) => (Some(micros), None),
+            Self::At(micros) => (None, Some(micros)),
         }
-    }
-
-    pub(crate) fn at(self) -> Option<i64> {
-        match self {
-            Self::At(micros) => Some(micros),
-            Self::After(_) => None,
-        }
-    }
-}
-
-impl Default for Place {
-    fn default() -> Self {
-        Self {
-            priority: 5000,
-            due: None,
-        }
-    }
-}
-
-impl Place {
-    fn after(&mut self, delay: Duration) {
-        self.due = Some(Delay::After(micros(delay)));
-    }
-
-    fn at(&mut self, time: SystemTime) {
-        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.due = Some(Delay::At(micros(since)));
     }
 }
 
@@ -67,124 +36,89 @@ pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(micros).map_or(FARTHEST, |micros| micros.min(FARTHEST))
 }
 
-impl<T: 'static> PgQueue<T> {
-    /// Encodes an item for the queue of this id.
-    fn stage(&self, queue: i32, place: Place, item: &T) -> Result<Staged, Error> {
-        let Some(priority) = (1..=9999)
-            .contains(&place.priority)
-            .then_some(place.priority)
-        else {
-            return Err(Error::OutOfRange);
-        };
-        let key = self.items.key.as_ref().map(|key| key(item));
-        if let Some(key) = key.as_deref().filter(|key| !is_valid(key)) {
-            return Err(Error::Key(key.into()));
-        }
-        Ok(Staged {
-            payload: self.items.encoding.encode(item)?,
-            queue,
-            priority: i16::try_from(priority).map_err(|_| Error::OutOfRange)?,
-            key,
-            due: place.due,
-            serial: self.core.rules.serial,
-        })
-    }
+/// A priority, if it is from 1 to 9,999.
+pub(super) fn checked(priority: u16) -> Result<i16, Error> {
+    let priority = i16::try_from(priority).ok();
+    let in_range = priority.filter(|priority| (1..=9999).contains(priority));
+    in_range.ok_or(Error::OutOfRange)
+}
 
-    async fn stage_all(
-        &self,
-        place: Place,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<Vec<Staged>, Error> {
-        let id = self.core.id().await?;
-        let items = items.into_iter();
-        items.map(|item| self.stage(id, place, &item)).collect()
-    }
-
-    /// Pushes an item, in a transaction of its own: it is in the database when this returns.
-    ///
-    /// Not cancel safe: if the future is dropped before it is ready, the item may have been pushed.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Codec`] and [`Error::Key`] for the item, and those of [a commit](PgTransaction::commit).
-    pub async fn push(&self, item: T) -> Result<Ticket, Error> {
-        self.with_default().push(item).await
-    }
-
-    /// Pushes items, all or none, as [`push`](Self::push) does.
-    ///
-    /// # Errors
-    ///
-    /// As for [`push`](Self::push).
-    pub async fn push_batch(
-        &self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<Vec<Ticket>, Error> {
-        self.with_default().push_batch(items).await
-    }
-
-    /// Returns a view that pushes with a priority, from 1 to 9,999; lower ones are delivered first, and 5,000 is the default.
-    pub fn priority(&self, priority: u16) -> PushTo<'_, T> {
-        self.with_default().priority(priority)
-    }
-
-    /// Returns a view that pushes items that become ready after a delay.
-    pub fn after(&self, delay: Duration) -> PushTo<'_, T> {
-        self.with_default().after(delay)
-    }
-
-    /// Returns a view that pushes items that become ready at a time, by the clock of the server.
-    pub fn at(&self, time: SystemTime) -> PushTo<'_, T> {
-        self.with_default().at(time)
-    }
-
-    fn with_default(&self) -> PushTo<'_, T> {
-        PushTo {
-            queue: self,
-            place: Place::default(),
-        }
-    }
+/// A view that pushes with a priority or a time; [to a queue](PushTo), or [in a transaction](PushWith).
+#[derive(Debug)]
+#[must_use = "a view does nothing until it pushes"]
+pub struct Placed<S> {
+    to: S,
+    priority: u16,
+    due: Due,
 }
 
 /// Pushes to a queue with a priority or a time: `queue.priority(1).after(delay).push(item)`.
-#[derive(Debug)]
-#[must_use = "a view does nothing until it pushes"]
-pub struct PushTo<'q, T> {
-    queue: &'q PgQueue<T>,
-    place: Place,
-}
+pub type PushTo<'q, T> = Placed<&'q PgQueue<T>>;
 
-impl<T: 'static> PushTo<'_, T> {
+/// Pushes in a transaction with a priority or a time: `tx.priority(1).after(delay).push(&queue, item)`.
+pub type PushWith<'t, 'c> = Placed<&'t mut PgTransaction<'c>>;
+
+impl<S> Placed<S> {
+    fn new(to: S) -> Self {
+        Self {
+            to,
+            priority: 5000,
+            due: Due::Now,
+        }
+    }
+
     /// Sets the priority, from 1 to 9,999.
     pub fn priority(mut self, priority: u16) -> Self {
-        self.place.priority = priority;
+        self.priority = priority;
         self
     }
 
-    /// Sets the delay, by the clock of the server.
+    /// Sets the delay, which begins with the commit, by the clock of the server.
     pub fn after(mut self, delay: Duration) -> Self {
-        self.place.after(delay);
+        self.due = Due::After(micros(delay));
         self
     }
 
     /// Sets the time, by the clock of the server.
     pub fn at(mut self, time: SystemTime) -> Self {
-        self.place.at(time);
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.due = Due::At(micros(since));
         self
     }
 
+    /// Encodes items for a queue.
+    async fn stage<T: 'static>(
+        &self,
+        PgQueue { core, items: of }: &PgQueue<T>,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<Staged>, Error> {
+        let (queue, priority) = (core.id().await?, checked(self.priority)?);
+        let stage = |item| {
+            let key = of.key.as_ref().map(|key| key(&item));
+            if let Some(key) = key.as_deref().filter(|key| !is_valid(key)) {
+                return Err(Error::Key(key.into()));
+            }
+            Ok(Staged {
+                payload: of.encoding.encode(&item)?,
+                queue,
+                priority,
+                key,
+                due: self.due,
+                serial: core.rules.is_serial(),
+            })
+        };
+        items.into_iter().map(stage).collect()
+    }
+}
+
+impl<T: 'static> PushTo<'_, T> {
     /// Pushes an item: see [`PgQueue::push`].
     ///
     /// # Errors
     ///
     /// [`Error::OutOfRange`] for the priority, and those of [`PgQueue::push`].
     pub async fn push(self, item: T) -> Result<Ticket, Error> {
-        let id = self.queue.core.id().await?;
-        let staged = self.queue.stage(id, self.place, &item)?;
-        let tickets = PgTransaction::of_pushes(self.queue.database(), vec![staged])
-            .commit()
-            .await?;
-        Ok(tickets[0])
+        Ok(self.push_batch([item]).await?[0])
     }
 
     /// Pushes items, all or none.
@@ -196,10 +130,75 @@ impl<T: 'static> PushTo<'_, T> {
         self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<Vec<Ticket>, Error> {
-        let staged = self.queue.stage_all(self.place, items).await?;
-        PgTransaction::of_pushes(self.queue.database(), staged)
-            .commit()
-            .await
+        let mut tx = PgTransaction::new(&self.to.core.db.shared);
+        tx.staged = self.stage(self.to, items).await?;
+        tx.commit().await
+    }
+}
+
+impl PushWith<'_, '_> {
+    /// Stages a push: see [`PgTransaction::push`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for the priority, and those of [`PgTransaction::push`].
+    pub async fn push<T: 'static>(self, queue: &PgQueue<T>, item: T) -> Result<(), Error> {
+        self.push_batch(queue, [item]).await
+    }
+
+    /// Stages pushes, all or none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`push`](Self::push).
+    pub async fn push_batch<T: 'static>(
+        self,
+        queue: &PgQueue<T>,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<(), Error> {
+        let mut staged = self.stage(queue, items).await?;
+        self.to.staged.append(&mut staged);
+        Ok(())
+    }
+}
+
+impl<T: 'static> PgQueue<T> {
+    /// Pushes an item, in a transaction of its own: it is in the database when this returns.
+    ///
+    /// Not cancel safe: if the future is dropped before it is ready, the item may have been pushed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Codec`] and [`Error::Key`] for the item, and those of [a commit](PgTransaction::commit).
+    pub async fn push(&self, item: T) -> Result<Ticket, Error> {
+        Placed::new(self).push(item).await
+    }
+
+    /// Pushes items, all or none, as [`push`](Self::push) does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`push`](Self::push).
+    pub async fn push_batch(
+        &self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<Ticket>, Error> {
+        Placed::new(self).push_batch(items).await
+    }
+
+    /// Returns a view that pushes with a priority, from 1 to 9,999; lower ones are delivered first, and 5,000 is the default.
+    pub fn priority(&self, priority: u16) -> PushTo<'_, T> {
+        Placed::new(self).priority(priority)
+    }
+
+    /// Returns a view that pushes items that become ready after a delay.
+    pub fn after(&self, delay: Duration) -> PushTo<'_, T> {
+        Placed::new(self).after(delay)
+    }
+
+    /// Returns a view that pushes items that become ready at a time, by the clock of the server.
+    pub fn at(&self, time: SystemTime) -> PushTo<'_, T> {
+        Placed::new(self).at(time)
     }
 }
 
@@ -213,7 +212,7 @@ impl<'c> PgTransaction<'c> {
     /// [`Error::Codec`] and [`Error::Key`] for the item, and [`Error::Database`] when the queue is used for the first time. The
     /// transaction stays open.
     pub async fn push<T: 'static>(&mut self, queue: &PgQueue<T>, item: T) -> Result<(), Error> {
-        self.with_default().push(queue, item).await
+        Placed::new(self).push(queue, item).await
     }
 
     /// Stages pushes, all or none.
@@ -226,84 +225,22 @@ impl<'c> PgTransaction<'c> {
         queue: &PgQueue<T>,
         items: impl IntoIterator<Item = T>,
     ) -> Result<(), Error> {
-        self.with_default().push_batch(queue, items).await
+        Placed::new(self).push_batch(queue, items).await
     }
 
     /// Returns a view that pushes with a priority, from 1 to 9,999; lower ones are delivered first, and 5,000 is the default.
     pub fn priority(&mut self, priority: u16) -> PushWith<'_, 'c> {
-        self.with_default().priority(priority)
+        Placed::new(self).priority(priority)
     }
 
     /// Returns a view that pushes items that become ready after a delay, which begins with the commit.
     pub fn after(&mut self, delay: Duration) -> PushWith<'_, 'c> {
-        self.with_default().after(delay)
+        Placed::new(self).after(delay)
     }
 
     /// Returns a view that pushes items that become ready at a time, by the clock of the server.
     pub fn at(&mut self, time: SystemTime) -> PushWith<'_, 'c> {
-        self.with_default().at(time)
-    }
-
-    fn with_default(&mut self) -> PushWith<'_, 'c> {
-        PushWith {
-            tx: self,
-            place: Place::default(),
-        }
-    }
-}
-
-/// Pushes in a transaction with a priority or a time: `tx.priority(1).after(delay).push(&queue, item)`.
-#[derive(Debug)]
-#[must_use = "a view does nothing until it pushes"]
-pub struct PushWith<'t, 'c> {
-    tx: &'t mut PgTransaction<'c>,
-    place: Place,
-}
-
-impl PushWith<'_, '_> {
-    /// Sets the priority, from 1 to 9,999.
-    pub fn priority(mut self, priority: u16) -> Self {
-        self.place.priority = priority;
-        self
-    }
-
-    /// Sets the delay, which begins with the commit.
-    pub fn after(mut self, delay: Duration) -> Self {
-        self.place.after(delay);
-        self
-    }
-
-    /// Sets the time, by the clock of the server.
-    pub fn at(mut self, time: SystemTime) -> Self {
-        self.place.at(time);
-        self
-    }
-
-    /// Stages a push: see [`PgTransaction::push`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfRange`] for the priority, and those of [`PgTransaction::push`].
-    pub async fn push<T: 'static>(self, queue: &PgQueue<T>, item: T) -> Result<(), Error> {
-        let id = queue.core.id().await?;
-        let staged = queue.stage(id, self.place, &item)?;
-        self.tx.staged.push(staged);
-        Ok(())
-    }
-
-    /// Stages pushes, all or none.
-    ///
-    /// # Errors
-    ///
-    /// As for [`push`](Self::push).
-    pub async fn push_batch<T: 'static>(
-        self,
-        queue: &PgQueue<T>,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<(), Error> {
-        let mut staged = queue.stage_all(self.place, items).await?;
-        self.tx.staged.append(&mut staged);
-        Ok(())
+        Placed::new(self).at(time)
     }
 }
 

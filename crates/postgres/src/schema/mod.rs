@@ -35,12 +35,19 @@ impl Schema {
         })
     }
 
-    /// The text of a statement: `@` stands for the schema, `:ids` for the sequence of ids, `:channel` for the channel.
+    /// The text of a statement: `@` stands for the schema, `:ids` for the sequence of ids, `:version` for the table of the version,
+    /// `:channel` for the channel.
     pub(crate) fn sql(&self, text: &str) -> String {
-        let ids = escape_literal(&format!("{}.ids", self.identifier));
-        let channel = escape_literal(&self.channel());
-        let places = [(":ids", &*ids), (":channel", &channel)];
-        fill(text, &[&places[..], &[("@", &self.identifier)]].concat())
+        let literal = |of: &str| escape_literal(&format!("{}.{of}", self.identifier));
+        let places = [
+            ("$install$", &*self.quote("install")),
+            ("$$", &self.quote("")),
+            (":ids", &literal("ids")),
+            (":version", &literal("version")),
+            (":channel", &escape_literal(&self.channel())),
+            ("@", &self.identifier),
+        ];
+        fill(text, &places)
     }
 
     /// The channel of notifications.
@@ -49,18 +56,7 @@ impl Schema {
     }
 
     pub(crate) fn install_sql(&self) -> String {
-        let version = escape_literal(&format!("{}.version", self.identifier));
-        let channel = escape_literal(&self.channel());
-        fill(
-            INSTALL,
-            &[
-                ("$install$", &self.quote("install")),
-                ("$$", &self.quote("")),
-                (":version", &version),
-                (":channel", &channel),
-                ("@", &self.identifier),
-            ],
-        )
+        self.sql(INSTALL)
     }
 
     /// A quote that is not in the name, which is in the quoted text.
@@ -80,21 +76,23 @@ impl Schema {
 
     /// Checks that the tables are there, in the version of this crate.
     pub(crate) async fn check(&self, connection: &Connection<'_>) -> Result<(), Error> {
-        let found = self.version(connection).await?;
-        supported(found.ok_or_else(|| Error::NotInstalled(self.name.as_str().into()))?)
-    }
-
-    async fn version(&self, connection: &Connection<'_>) -> Result<Option<i32>, Error> {
         let there = "select to_regclass($1) is not null";
         let table = format!("{}.version", self.identifier);
-        let there: bool = connection.run(there, &[&table]).await?[0].get(0);
-        if !there {
-            return Ok(None);
+        let mut rows = connection.run(there, &[&table]).await?;
+        if rows[0].get(0) {
+            let version = self.sql("select version from @.version");
+            rows = connection.run(&version, &[]).await?;
+        } else {
+            rows.clear();
         }
-        let rows = connection
-            .run(&self.sql("select version from @.version"), &[])
-            .await?;
-        Ok(rows.first().map(|row| row.get(0)))
+        match rows.first().map(|row| row.get(0)) {
+            Some(VERSION) => Ok(()),
+            Some(found) => Err(Error::Version {
+                found,
+                supported: VERSION,
+            }),
+            None => Err(Error::NotInstalled(self.name.as_str().into())),
+        }
     }
 }
 
@@ -105,14 +103,4 @@ fn fill(text: &str, places: &[(&str, &str)]) -> String {
     };
     let parts: Vec<String> = text.split(place).map(|part| fill(part, others)).collect();
     parts.join(with)
-}
-
-fn supported(found: i32) -> Result<(), Error> {
-    if found == VERSION {
-        return Ok(());
-    }
-    Err(Error::Version {
-        found,
-        supported: VERSION,
-    })
 }

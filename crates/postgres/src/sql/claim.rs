@@ -21,75 +21,68 @@ pub(crate) enum Order {
     Serial,
 }
 
-/// Takes up to `$2` items of the queue `$1`. With leases `$3` is the holder and `$4` the number of the claim; the last parameter of keyed orders is the last key.
-pub(super) fn claim(order: Order, leased: bool) -> String {
-    let after = if leased { "$5" } else { "$3" };
-    let open = if leased {
-        format!("{OPEN} and {NO_SYNC}")
-    } else {
-        OPEN.into()
-    };
-    let next = "order by priority, id limit 1 for update skip locked";
-    let (turn, chosen) = match order {
+/// The items of a claim: what chooses them, and how. `:after` is the last key, `:open` whether the queue is.
+fn chosen(order: Order) -> (&'static str, &'static str) {
+    match order {
         Order::Fifo => (
-            String::new(),
-            format!(
-                "any(array(select ctid from @.ready where queue = $1 and {open}
-                    order by priority, id limit $2::bigint for update skip locked))"
-            ),
+            "",
+            "any(array(select ctid from @.ready where queue = $1 and :open
+                order by priority, id limit $2::bigint for update skip locked))",
         ),
-        Order::FairOne => {
-            let of_keys = |keys: &str| {
-                format!(
-                    "(select ctid from @.ready where queue = $1 and {keys} and {open}
-                        order by key, priority, id limit least($2::bigint, 1) for update skip locked)"
-                )
-            };
-            let later = of_keys(&format!("key > {after}::text"));
-            let earlier = of_keys(&format!("key <= {after}::text"));
-            (String::new(), format!("coalesce({later}, {earlier})"))
-        }
+        Order::FairOne => (
+            "",
+            "coalesce(
+                (select ctid from @.ready where queue = $1 and key > :after and :open
+                    order by key, priority, id limit least($2::bigint, 1) for update skip locked),
+                (select ctid from @.ready where queue = $1 and key <= :after and :open
+                    order by key, priority, id limit least($2::bigint, 1) for update skip locked))",
+        ),
         Order::Fair => (
-            String::new(),
-            format!(
-                "any(array(with recursive turn as (
+            "",
+            "any(array(with recursive turn as (
                     (select key, 1 as n from @.ready
-                        where queue = $1 and key > {after}::text and {open} order by key limit 1)
+                        where queue = $1 and key > :after and :open order by key limit 1)
                     union all
                     select (select r.key from @.ready r where r.queue = $1 and r.key > t.key
                         order by r.key limit 1), n + 1
                     from turn t where t.key is not null and n < $2::bigint)
                 select i.ctid from turn t cross join lateral
-                    (select ctid from @.ready where queue = $1 and key = t.key {next}) i))"
-            ),
+                    (select ctid from @.ready where queue = $1 and key = t.key
+                        order by priority, id limit 1 for update skip locked) i))",
         ),
         Order::Serial => (
-            format!(
-                "turn as materialized (select k.key from @.keys k
-                    where k.queue = $1 and k.key > {after}::text and k.holder is null and {open}
-                        and exists (select from @.ready r where r.queue = $1 and r.key = k.key)
-                    order by k.key limit $2::bigint for update of k skip locked),"
-            ),
-            format!(
-                "any(array(select i.ctid from turn t cross join lateral
-                    (select ctid from @.ready where queue = $1 and key = t.key {next}) i))"
-            ),
+            "turn as materialized (select k.key from @.keys k
+                where k.queue = $1 and k.key > :after and k.holder is null and :open
+                    and exists (select from @.ready r where r.queue = $1 and r.key = k.key)
+                order by k.key limit $2::bigint for update of k skip locked),",
+            "any(array(select i.ctid from turn t cross join lateral
+                (select ctid from @.ready where queue = $1 and key = t.key
+                    order by priority, id limit 1 for update skip locked) i))",
         ),
-    };
-    let busy = if leased && order == Order::Serial {
-        "busy as (update @.keys k set holder = $3 from taken t where k.queue = $1 and k.key = t.key),"
+    }
+}
+
+/// Takes up to `$2` items of the queue `$1`. With leases `$3` is the holder and `$4` the number of the claim; the last parameter of keyed orders is the last key.
+pub(super) fn claim(order: Order, leased: bool) -> String {
+    let (turn, chosen) = chosen(order);
+    let taken =
+        format!("with {turn} taken as (delete from @.ready where ctid = {chosen} returning *)");
+    if !leased {
+        let all = format!("{taken} select {RECORD} from taken");
+        return all.replace(":after", "$3::text").replace(":open", OPEN);
+    }
+    let busy = if order == Order::Serial {
+        ", busy as (update @.keys k set holder = $3 from taken t where k.queue = $1 and k.key = t.key)"
     } else {
         ""
     };
-    let taken = format!("taken as (delete from @.ready where ctid = {chosen} returning *)");
-    if !leased {
-        return format!("with {turn} {taken} select {RECORD} from taken");
-    }
-    format!(
-        "with {turn} {taken}, {busy}
+    let all = format!(
+        "{taken}{busy},
         held as (insert into @.leased ({COLUMNS}, holder, claim, since)
             select id, queue, priority, key, attempts + 1, json, bytes, pushed, $3, $4, now()
             from taken returning *)
         select {RECORD} from held"
-    )
+    );
+    let open = format!("{OPEN} and {NO_SYNC}");
+    all.replace(":after", "$5::text").replace(":open", &open)
 }

@@ -100,6 +100,9 @@ impl Claims {
     }
 }
 
+/// Names one of the statements.
+pub(crate) type Statement = fn(&Statements) -> &String;
+
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident: $text:expr;)*) => {
         /// The statements of a schema.

@@ -44,76 +44,12 @@ impl<'t, 'c> Client<'t, 'c> {
     /// The connection, and the time for a statement.
     async fn begun(self) -> Result<(&'t Connection<'c>, Duration), Error> {
         let Self { tx, limit } = self;
-        tx.link.connect(&tx.db).await?;
+        tx.link.connect().await?;
         tx.enter()?;
-        tx.link.open(&tx.db).await?;
+        tx.link.open().await?;
         tx.leave();
         let connection = tx.link.connection()?;
         Ok((connection, limit.unwrap_or(connection.limit())))
-    }
-
-    /// Runs a statement, and returns how many rows it changed.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Database`] and [`Error::TimedOut`].
-    pub async fn execute<S: ?Sized + ToStatement + Sync>(
-        self,
-        statement: &S,
-        params: &[&(dyn ToSql + Sync)],
-    ) -> Result<u64, Error> {
-        let (connection, limit) = self.begun().await?;
-        connection
-            .within(limit, connection.execute(statement, params))
-            .await
-    }
-
-    /// Runs a statement, and returns its rows.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Database`] and [`Error::TimedOut`].
-    pub async fn query<S: ?Sized + ToStatement + Sync>(
-        self,
-        statement: &S,
-        params: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Error> {
-        let (connection, limit) = self.begun().await?;
-        connection
-            .within(limit, connection.query(statement, params))
-            .await
-    }
-
-    /// Runs a statement that returns one row.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::TimedOut`], and [`Error::Database`], also if it returns another number of rows.
-    pub async fn query_one<S: ?Sized + ToStatement + Sync>(
-        self,
-        statement: &S,
-        params: &[&(dyn ToSql + Sync)],
-    ) -> Result<Row, Error> {
-        let (connection, limit) = self.begun().await?;
-        connection
-            .within(limit, connection.query_one(statement, params))
-            .await
-    }
-
-    /// Runs a statement that returns at most one row.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::TimedOut`], and [`Error::Database`], also if it returns more rows.
-    pub async fn query_opt<S: ?Sized + ToStatement + Sync>(
-        self,
-        statement: &S,
-        params: &[&(dyn ToSql + Sync)],
-    ) -> Result<Option<Row>, Error> {
-        let (connection, limit) = self.begun().await?;
-        connection
-            .within(limit, connection.query_opt(statement, params))
-            .await
     }
 
     /// Runs statements without parameters.
@@ -123,8 +59,51 @@ impl<'t, 'c> Client<'t, 'c> {
     /// [`Error::Database`] and [`Error::TimedOut`].
     pub async fn batch_execute(self, statements: &str) -> Result<(), Error> {
         let (connection, limit) = self.begun().await?;
-        connection
-            .within(limit, connection.batch_execute(statements))
-            .await
+        let answer = connection.batch_execute(statements);
+        connection.within(limit, answer).await
     }
+}
+
+macro_rules! with_parameters {
+    ($($(#[$doc:meta])* $verb:ident -> $output:ty;)*) => {
+        impl Client<'_, '_> { $(
+            $(#[$doc])*
+            pub async fn $verb<S: ?Sized + ToStatement + Sync>(
+                self,
+                statement: &S,
+                params: &[&(dyn ToSql + Sync)],
+            ) -> Result<$output, Error> {
+                let (connection, limit) = self.begun().await?;
+                let answer = connection.$verb(statement, params);
+                connection.within(limit, answer).await
+            }
+        )* }
+    };
+}
+
+with_parameters! {
+    /// Runs a statement, and returns how many rows it changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] and [`Error::TimedOut`].
+    execute -> u64;
+    /// Runs a statement, and returns its rows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] and [`Error::TimedOut`].
+    query -> Vec<Row>;
+    /// Runs a statement that returns one row.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TimedOut`], and [`Error::Database`], also if it returns another number of rows.
+    query_one -> Row;
+    /// Runs a statement that returns at most one row.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TimedOut`], and [`Error::Database`], also if it returns more rows.
+    query_opt -> Option<Row>;
 }

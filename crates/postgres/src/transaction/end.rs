@@ -1,8 +1,9 @@
 //! The end of a transaction.
 
+use super::link::Link;
 use super::write::{Part, Writing};
 use super::{Ending, Hold, PgTransaction, Taken};
-use crate::claim::{lease_number, release, release_later, Delivered, LeasedItems};
+use crate::claim::{leases, release, release_later, LeasedItems};
 use crate::connect::Params;
 use crate::error::Error;
 use crate::item::Ticket;
@@ -23,10 +24,16 @@ impl PgTransaction<'_> {
     /// The transaction was aborted, except that [`Error::InDoubt`] leaves open whether it has committed. [`Error::Expired`] if
     /// the lease of an item expired, [`Error::Broken`] if an earlier call failed.
     pub async fn commit(mut self) -> Result<Vec<Ticket>, Error> {
+        self.commit_in_place().await
+    }
+
+    /// The same. If it fails, the transaction still has its items.
+    pub(super) async fn commit_in_place(&mut self) -> Result<Vec<Ticket>, Error> {
         self.enter()?;
         let written = self.write().await;
+        self.link.send_roll_back(); // nothing, after a commit
         if matches!(written, Err(Error::Expired)) {
-            self.db.shared.leases.expired();
+            self.link.shared.leases.expired();
         }
         let tickets = written?;
         self.taken.drain(..).for_each(Taken::committed);
@@ -45,9 +52,9 @@ impl PgTransaction<'_> {
     pub(super) async fn roll_back(&mut self) -> Result<(), Error> {
         self.staged.clear();
         self.link.roll_back().await?;
-        let leased = leases(&self.taken);
+        let leased = leased(&self.taken);
         if !leased.0.is_empty() {
-            release(&self.db.shared, &leased, Delivered::Yes).await?;
+            release(&self.link.shared, &leased, |sql| &sql.release).await?;
         }
         self.taken.clear();
         Ok(())
@@ -55,56 +62,66 @@ impl PgTransaction<'_> {
 
     /// Writes how the items end and what is pushed, and commits.
     pub(super) async fn write(&mut self) -> Result<Vec<Ticket>, Error> {
-        let part = self.part();
-        let shared = Arc::clone(&self.db.shared);
-        let ends = |taken: &Taken| !matches!(taken.ending, Ending::Done);
-        if !self.link.is_begun() && !self.taken.iter().any(ends) {
+        let (part, shared) = (self.part(), self.shared());
+        if !self.link.is_begun() && self.taken.iter().all(Taken::is_done) {
             return shared.write_in_group(part).await;
         }
-        self.write_endings().await?;
+        self.link.open().await?;
+        for taken in &self.taken {
+            taken.write_ending(&mut self.link).await?;
+        }
         let is_within = self.link.is_within();
         let process = if is_within {
             0 // so that this process is notified too, when the outer transaction commits
         } else {
             shared.process().await?
         };
-        let parts = [part];
+        let parts = [&part];
         let writing = Writing::of(&parts, process);
         let rows = self
             .link
             .run_and_commit(writing.sql(&shared.sql), &writing.params())
             .await?;
-        let tickets = writing.tickets(&rows);
+        let tickets = writing.tickets(&rows).pop();
         if !is_within {
             // Not before the commit, whose snapshot may be older than the counts.
             shared.forget_attempts(self.taken.iter().filter_map(Taken::forgotten).collect());
             shared.tell(writing.listened(&rows));
         }
-        let [part] = &parts;
-        shared.wake_for(part);
-        Ok(tickets)
+        shared.wake_for(&part);
+        Ok(tickets.unwrap_or_default())
     }
 
-    /// Writes the retries and the dead letters.
-    async fn write_endings(&mut self) -> Result<(), Error> {
-        let db = self.db.clone();
-        self.link.open(&db).await?;
-        let taken = mem::take(&mut self.taken);
-        let mut written = Ok(());
-        for taken in &taken {
-            if written.is_ok() {
-                written = self.write_ending(taken).await;
-            }
+    /// What the transaction finishes and pushes.
+    fn part(&mut self) -> Part {
+        Part {
+            finished: leased(self.taken.iter().filter(|taken| taken.is_done())),
+            serial: self.taken.iter().any(|taken| taken.core.rules.is_serial()),
+            staged: mem::take(&mut self.staged),
         }
-        self.taken = taken;
-        written
+    }
+}
+
+/// The leased items among these.
+fn leased<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> LeasedItems {
+    leases(taken.into_iter().filter_map(|taken| match taken.hold {
+        Hold::Leased(claim) => Some((taken.record.id, claim)),
+        Hold::Locked | Hold::Counted => None,
+    }))
+}
+
+impl Taken {
+    /// The id, if the count of its deliveries is to be forgotten with the commit.
+    fn forgotten(&self) -> Option<i64> {
+        let leaves = self.hold == Hold::Counted && !matches!(self.ending, Ending::Retry(_));
+        leaves.then_some(self.record.id)
     }
 
-    async fn write_ending(&mut self, taken: &Taken) -> Result<(), Error> {
-        let db = self.db.clone();
-        let (sql, record) = (&db.shared.sql, &taken.record);
+    /// Writes that the item is tried again, or a dead letter.
+    async fn write_ending(&self, link: &mut Link<'_>) -> Result<(), Error> {
+        let (shared, record) = (Arc::clone(&link.shared), &self.record);
         let (json, bytes) = record.payload.columns();
-        let queue = taken.core.id().await?;
+        let queue = self.core.id().await?;
         let item: Params<'_> = &[
             &record.id,
             &queue,
@@ -115,69 +132,24 @@ impl PgTransaction<'_> {
             &bytes,
             &record.pushed,
         ];
-        match (&taken.ending, taken.hold) {
-            (Ending::Done, _) => return Ok(()),
-            (Ending::Retry(delay), Hold::Leased(claim)) => {
-                let params: Params<'_> = &[&record.id, &claim, delay];
-                self.link.run(&db, &sql.retry_leased, params).await?
-            }
-            (Ending::Dead(error, reason), Hold::Leased(claim)) => {
-                let params: Params<'_> = &[&record.id, &claim, &&**error, reason];
-                self.link.run(&db, &sql.dead_leased, params).await?
-            }
-            (Ending::Retry(delay), Hold::Locked | Hold::Counted) => {
-                self.link
-                    .run(&db, &sql.retry_locked, &[item, &[delay]].concat())
-                    .await?
-            }
-            (Ending::Dead(error, reason), Hold::Locked | Hold::Counted) => {
-                self.link
-                    .run(
-                        &db,
-                        &sql.dead_locked,
-                        &[item, &[&&**error, reason]].concat(),
-                    )
-                    .await?
-            }
+        let sql = &shared.sql;
+        let (start, retry, dead): (Params<'_>, _, _) = match &self.hold {
+            Hold::Leased(claim) => (&[&record.id, claim], &sql.retry_leased, &sql.dead_leased),
+            Hold::Locked | Hold::Counted => (item, &sql.retry_locked, &sql.dead_locked),
         };
-        Ok(())
-    }
-
-    /// What the transaction finishes and pushes.
-    fn part(&mut self) -> Part {
-        let done = |taken: &&Taken| matches!(taken.ending, Ending::Done);
-        let serial = |taken: &Taken| taken.core.rules.serial;
-        Part {
-            finished: leases(self.taken.iter().filter(done)),
-            serial: self.taken.iter().any(serial),
-            staged: mem::take(&mut self.staged),
-        }
-    }
-}
-
-/// The ids and the leases of the leased items.
-fn leases<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> LeasedItems {
-    let leased = taken.into_iter().filter_map(|taken| match taken.hold {
-        Hold::Leased(claim) => {
-            let id = taken.record.id;
-            Some((id, lease_number(id, claim)))
-        }
-        Hold::Locked | Hold::Counted => None,
-    });
-    leased.unzip()
-}
-
-impl Taken {
-    /// The id, if the count of its deliveries is to be forgotten with the commit.
-    fn forgotten(&self) -> Option<i64> {
-        let leaves = self.hold == Hold::Counted && !matches!(self.ending, Ending::Retry(_));
-        leaves.then_some(self.record.id)
+        let (statement, end): (_, Params<'_>) = match &self.ending {
+            Ending::Done => return Ok(()),
+            Ending::Retry(delay) => (retry, &[delay]),
+            Ending::Dead(error, reason) => (dead, &[&&**error, reason]),
+        };
+        link.run(statement, &[start, end].concat()).await.map(drop)
     }
 }
 
 impl Drop for PgTransaction<'_> {
     fn drop(&mut self) {
         self.link.send_roll_back();
-        release_later(&self.db.shared, leases(&self.taken), Delivered::Yes);
+        let leased = leased(&self.taken);
+        release_later(&self.link.shared, leased, |sql| &sql.release);
     }
 }

@@ -5,19 +5,19 @@
 //! written in halves, until it is known which commit is to blame.
 
 use super::write::{Part, Writing};
+use crate::background::Task;
 use crate::connect::Shared;
 use crate::error::Error;
 use crate::item::Ticket;
+use crate::queue::Due;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, Notify};
 use tokio::time::timeout;
 
-/// While one writer waits for the disk, the statement of another one runs.
-const WRITERS: usize = 2;
-/// How long a commit waits before it starts another writer: those that there are may wait for locks.
+/// How long a commit waits before it starts another writer: the two that there are may wait for locks.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The items and the bytes of a group, if it has more than one commit.
 const ITEMS: usize = 5_000;
@@ -25,12 +25,10 @@ const BYTES: usize = 4 << 20;
 
 /// The commits that wait for a writer.
 #[derive(Debug, Default)]
-pub(crate) struct Commits(Mutex<Waiting>);
-
-#[derive(Debug, Default)]
-struct Waiting {
-    commits: VecDeque<Commit>,
-    writers: usize,
+pub(crate) struct Commits {
+    waiting: Mutex<VecDeque<Commit>>,
+    /// While one waits for the disk, the statement of the other one runs.
+    writers: [Task; 2],
 }
 
 #[derive(Debug)]
@@ -39,19 +37,31 @@ struct Commit {
     written: oneshot::Sender<Result<Vec<Ticket>, Error>>,
 }
 
-impl Waiting {
+impl Commits {
     /// The commits for one statement, in their order. Those of serial queues are alone, since they may wait for locks of keys.
-    fn group(&mut self) -> Vec<Commit> {
-        self.commits.retain(|commit| !commit.written.is_closed()); // their callers are gone
+    fn group(&self) -> Vec<Commit> {
+        let mut waiting = self.waiting.lock();
+        waiting.retain(|commit| !commit.written.is_closed()); // their callers are gone
         let (mut items, mut bytes) = (0, 0);
         let fits = |commit: &&Commit| {
             items += commit.part.len();
             bytes += commit.part.bytes();
             items <= ITEMS && bytes <= BYTES && !commit.part.is_serial()
         };
-        let count = self.commits.iter().take_while(fits).count();
-        let count = count.max(1).min(self.commits.len());
-        self.commits.drain(..count).collect()
+        let count = waiting.iter().take_while(fits).count();
+        let count = count.max(1).min(waiting.len());
+        waiting.drain(..count).collect()
+    }
+}
+
+/// A writer.
+async fn write(shared: Weak<Shared>, nudged: Arc<Notify>) {
+    loop {
+        nudged.notified().await;
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        shared.write_waiting().await;
     }
 }
 
@@ -61,131 +71,81 @@ impl Shared {
         if part.is_empty() {
             return Ok(Vec::new());
         }
-        let (send, mut written) = oneshot::channel();
-        self.commits.0.lock().commits.push_back(Commit {
-            part,
-            written: send,
-        });
-        self.start_writer(WRITERS);
+        let (written, mut ended) = oneshot::channel();
+        let commit = Commit { part, written };
+        self.commits.waiting.lock().push_back(commit);
+        for writer in &self.commits.writers {
+            writer.start(self, write);
+            writer.nudge();
+        }
         loop {
-            match timeout(PATIENCE, &mut written).await {
-                // Its writer has ended with its runtime while it wrote.
-                Ok(ended) => {
-                    return ended.unwrap_or(Err(Error::InDoubt("its writer was stopped".into())))
-                }
-                Err(_) => self.start_writer(usize::MAX),
+            if let Ok(ended) = timeout(PATIENCE, &mut ended).await {
+                // Otherwise its writer has ended with its runtime while it wrote.
+                return ended.unwrap_or(Err(Error::InDoubt("its writer was stopped".into())));
             }
+            let shared = Arc::clone(self);
+            tokio::spawn(async move { shared.write_waiting().await });
         }
     }
 
-    /// Starts a writer, if commits wait and fewer than `limit` work.
-    fn start_writer(self: &Arc<Self>, limit: usize) {
-        let mut waiting = self.commits.0.lock();
-        if waiting.commits.is_empty() || waiting.writers >= limit {
-            return;
+    /// Writes groups until no commit waits.
+    async fn write_waiting(self: &Arc<Self>) {
+        loop {
+            let group = self.commits.group();
+            if group.is_empty() {
+                return;
+            }
+            self.write_group(group).await;
         }
-        waiting.writers += 1;
-        let writer = Writer {
-            shared: Arc::clone(self),
-            works: true,
-        };
-        drop(waiting);
-        tokio::spawn(writer.work());
     }
 
     /// Wakes the waiters of this process for what was pushed.
     pub(super) fn wake_for(&self, part: &Part) {
         for staged in &part.staged {
-            if staged.due.is_some() {
+            let is_ready = staged.due == Due::Now;
+            if !is_ready {
                 self.promoter.nudge();
-                self.hub.nudge(staged.queue); // it may be due already
-            } else {
-                self.hub.wake(staged.queue, 1);
             }
+            self.hub.wake(staged.queue, usize::from(is_ready)); // or it may be due already
         }
-    }
-}
-
-/// A task that writes groups until no commit waits.
-struct Writer {
-    shared: Arc<Shared>,
-    /// It is counted as a writer.
-    works: bool,
-}
-
-impl Writer {
-    async fn work(mut self) {
-        while let Some(group) = self.next() {
-            self.write(group).await;
-        }
-    }
-
-    fn next(&mut self) -> Option<Vec<Commit>> {
-        let mut waiting = self.shared.commits.0.lock();
-        let group = waiting.group();
-        if group.is_empty() {
-            waiting.writers -= 1;
-            self.works = false;
-            return None;
-        }
-        Some(group)
     }
 
     /// Writes a group, in halves if the server refuses it.
-    async fn write(&self, group: Vec<Commit>) {
+    async fn write_group(self: &Arc<Self>, group: Vec<Commit>) {
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
-            let (parts, senders): (Vec<_>, Vec<_>) = group
-                .drain(..)
-                .map(|commit| (commit.part, commit.written))
-                .unzip();
+            let parts: Vec<_> = group.iter().map(|commit| &commit.part).collect();
             match self.write_parts(&parts).await {
                 Ok(tickets) => {
-                    for (sender, tickets) in senders.into_iter().zip(tickets) {
-                        let _ = sender.send(Ok(tickets));
+                    for (commit, tickets) in group.into_iter().zip(tickets) {
+                        let _ = commit.written.send(Ok(tickets));
                     }
                 }
-                Err(error) if parts.len() == 1 || !was_refused(&error) => {
-                    for sender in senders {
-                        let _ = sender.send(Err(error.clone()));
+                Err(error) if group.len() == 1 || !was_refused(&error) => {
+                    for commit in group {
+                        let _ = commit.written.send(Err(error.clone()));
                     }
                 }
                 Err(_) => {
-                    let commits = parts.into_iter().zip(senders);
-                    let mut first: Vec<_> = commits
-                        .map(|(part, written)| Commit { part, written })
-                        .collect();
-                    let second = first.split_off(first.len() / 2);
-                    groups.extend([second, first]);
+                    let second = group.split_off(group.len() / 2);
+                    groups.extend([second, group]);
                 }
             }
         }
     }
 
     /// Writes some parts by one statement.
-    async fn write_parts(&self, parts: &[Part]) -> Result<Vec<Vec<Ticket>>, Error> {
-        let shared = &self.shared;
-        let writing = Writing::of(parts, shared.process().await?);
-        let connection = shared.connection().await?;
-        let sql = writing.sql(&shared.sql);
+    async fn write_parts(self: &Arc<Self>, parts: &[&Part]) -> Result<Vec<Vec<Ticket>>, Error> {
+        let writing = Writing::of(parts, self.process().await?);
+        let connection = self.connection().await?;
+        let sql = writing.sql(&self.sql);
         let rows = connection.change(sql, &writing.params()).await?;
         drop(connection); // it may be the last one
         for part in parts {
-            shared.wake_for(part);
+            self.wake_for(part);
         }
-        shared.tell(writing.listened(&rows));
-        let tickets = writing.tickets_of_parts(&rows);
-        Ok(tickets)
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        if !self.works {
-            return;
-        }
-        // Its runtime has ended. The commits that wait start a writer in theirs.
-        self.shared.commits.0.lock().writers -= 1;
+        self.tell(writing.listened(&rows));
+        Ok(writing.tickets(&rows))
     }
 }
 

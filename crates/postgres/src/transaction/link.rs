@@ -1,12 +1,13 @@
 //! The connection of a transaction.
 
-use crate::connect::{Connection, Manner, Params, Postgres};
+use crate::connect::{Connection, Owner, Params, Shared};
 use crate::error::Error;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use tokio::join;
-use tokio_postgres::Row;
+use tokio_postgres::{Row, Transaction};
 
 /// The savepoint of a transaction within another one.
 const SAVEPOINT: &str = "savepoint requeue";
@@ -14,81 +15,77 @@ const RELEASE: &str = "release savepoint requeue";
 const ROLL_BACK_TO: &str = "rollback to savepoint requeue; release savepoint requeue";
 
 /// The connection of a transaction, and the database transaction on it.
-pub(super) enum Link<'c> {
-    None,
-    /// A connection without a database transaction.
-    Idle(Connection<'c>),
-    Begun(Connection<'c>),
-    /// The transaction of the caller.
-    Within(Connection<'c>),
+pub(super) struct Link<'c> {
+    pub(super) shared: Arc<Shared>,
+    connection: Option<Connection<'c>>,
+    /// A database transaction is open.
+    begun: bool,
 }
 
 impl<'c> Link<'c> {
-    pub(super) async fn within(
-        transaction: &'c tokio_postgres::Transaction<'c>,
-        manner: Manner,
-    ) -> Result<Self, Error> {
-        let connection = Connection::of_caller(transaction, manner);
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            connection: None,
+            begun: false,
+        }
+    }
+
+    /// Works in the transaction of the caller.
+    pub(super) async fn enter(&mut self, transaction: &'c Transaction<'c>) -> Result<(), Error> {
+        let connection = Connection::new(Owner::Caller(transaction), self.shared.manner);
         connection.run_all(SAVEPOINT).await?;
-        Ok(Self::Within(connection))
+        self.begun = true;
+        self.connection = Some(connection);
+        Ok(())
     }
 
     /// Whether a database transaction is open.
     pub(super) fn is_begun(&self) -> bool {
-        matches!(self, Self::Begun(_) | Self::Within(_))
+        self.begun
     }
 
     pub(super) fn is_within(&self) -> bool {
-        matches!(self, Self::Within(_))
+        let connection = self.connection.as_ref();
+        connection.is_some_and(Connection::is_of_caller)
     }
 
     pub(super) fn has_connection(&self) -> bool {
-        !matches!(self, Self::None)
+        self.connection.is_some()
     }
 
     /// Takes a connection of the pool, unless there is one.
-    pub(super) async fn connect(&mut self, db: &Postgres) -> Result<(), Error> {
-        if matches!(self, Self::None) {
-            *self = Self::Idle(db.shared.connection().await?);
+    pub(super) async fn connect(&mut self) -> Result<(), Error> {
+        if self.connection.is_none() {
+            self.connection = Some(self.shared.connection().await?);
         }
         Ok(())
     }
 
     pub(super) fn connection(&self) -> Result<&Connection<'c>, Error> {
-        match self {
-            Self::None => Err(Error::Ended),
-            Self::Idle(connection) | Self::Begun(connection) | Self::Within(connection) => {
-                Ok(connection)
-            }
-        }
+        self.connection.as_ref().ok_or(Error::Ended)
     }
 
     /// The connection, with a database transaction.
-    pub(super) async fn open(&mut self, db: &Postgres) -> Result<&Connection<'c>, Error> {
-        self.connect(db).await?;
-        let begins = matches!(self, Self::Idle(_));
-        self.begun(); // now, so that a dropped future leaves no transaction open
+    pub(super) async fn open(&mut self) -> Result<&Connection<'c>, Error> {
+        self.connect().await?;
+        // Now, so that a dropped future leaves no transaction open.
+        let begun = std::mem::replace(&mut self.begun, true);
         let connection = self.connection()?;
-        if begins {
+        if !begun {
             connection.run_all("begin").await?;
         }
         Ok(connection)
     }
 
     /// Runs a statement in the database transaction, which it begins in the same round trip if there is none.
-    pub(super) async fn run(
-        &mut self,
-        db: &Postgres,
-        sql: &str,
-        params: Params<'_>,
-    ) -> Result<Vec<Row>, Error> {
-        self.connect(db).await?;
+    pub(super) async fn run(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        self.connect().await?;
         let statement = self.connection()?.prepare(sql).await?;
-        let begins = matches!(self, Self::Idle(_));
-        self.begun();
+        let begun = std::mem::replace(&mut self.begun, true);
         let connection = self.connection()?;
         let query = connection.send(&statement, params);
-        if !begins {
+        if begun {
             return connection.in_time(query).await;
         }
         let both = async {
@@ -120,8 +117,8 @@ impl<'c> Link<'c> {
 
     /// Rolls back, and gives the connection back to the pool.
     pub(super) async fn roll_back(&mut self) -> Result<(), Error> {
-        if let (Some(statement), Ok(connection)) = (self.undo(), self.connection()) {
-            connection.run_all(statement).await?;
+        if self.begun {
+            self.connection()?.run_all(self.undo()).await?;
         }
         self.close();
         Ok(())
@@ -129,8 +126,8 @@ impl<'c> Link<'c> {
 
     /// Sends the rollback without a wait for its answer, and gives the connection back to the pool.
     pub(super) fn send_roll_back(&mut self) {
-        if let Some(statement) = self.undo() {
-            self.send(statement);
+        if self.begun {
+            self.send(self.undo());
         }
         self.close();
     }
@@ -144,23 +141,16 @@ impl<'c> Link<'c> {
         }
     }
 
-    fn undo(&self) -> Option<&'static str> {
-        match self {
-            Self::None | Self::Idle(_) => None,
-            Self::Begun(_) => Some("rollback"),
-            Self::Within(_) => Some(ROLL_BACK_TO),
+    fn undo(&self) -> &'static str {
+        if self.is_within() {
+            ROLL_BACK_TO
+        } else {
+            "rollback"
         }
     }
 
-    fn begun(&mut self) {
-        *self = match std::mem::replace(self, Self::None) {
-            Self::Idle(connection) => Self::Begun(connection),
-            other => other,
-        };
-    }
-
     /// The transaction has ended.
-    pub(super) fn close(&mut self) {
-        *self = Self::None;
+    fn close(&mut self) {
+        (self.connection, self.begun) = (None, false);
     }
 }

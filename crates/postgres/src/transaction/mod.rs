@@ -5,22 +5,19 @@ mod end;
 mod group;
 mod link;
 mod owned;
-mod paced;
 mod pop;
-mod run;
 mod write;
 
 pub use client::Client;
 pub(crate) use group::Commits;
-pub use owned::OwnedTransaction;
-pub(crate) use run::{Failed, Run};
+pub use owned::{OwnedTransaction, RunGuard, RunTransaction, WorkersBuilder};
 
 use crate::codec::Payload;
-use crate::connect::Postgres;
+use crate::connect::Shared;
 use crate::error::Error;
 use crate::item::{PgItem, Record, Ticket};
 use crate::pace::Start;
-use crate::queue::{Core, Delay};
+use crate::queue::{micros, Core, Due};
 use link::Link;
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +51,6 @@ use std::time::Duration;
 /// aborted: all later calls return [`Error::Broken`]. Dropping [`pop_wait`](Self::pop_wait) while it waits is harmless.
 #[must_use = "a transaction that is dropped is aborted"]
 pub struct PgTransaction<'c> {
-    pub(crate) db: Postgres,
     link: Link<'c>,
     pub(crate) staged: Vec<Staged>,
     taken: Vec<Taken>,
@@ -69,7 +65,7 @@ pub(crate) struct Staged {
     pub(crate) queue: i32,
     pub(crate) priority: i16,
     pub(crate) key: Option<String>,
-    pub(crate) due: Option<Delay>,
+    pub(crate) due: Due,
     pub(crate) serial: bool,
 }
 
@@ -106,40 +102,38 @@ enum Ending {
 }
 
 impl<'c> PgTransaction<'c> {
-    pub(crate) fn new(db: Postgres) -> Self {
-        Self::with(db, Link::None)
-    }
-
-    /// A transaction that only pushes.
-    pub(crate) fn of_pushes(db: &Postgres, staged: Vec<Staged>) -> Self {
-        let mut tx = Self::new(db.clone());
-        tx.staged = staged;
-        tx
-    }
-
-    pub(crate) async fn within(
-        db: Postgres,
-        transaction: &'c tokio_postgres::Transaction<'c>,
-    ) -> Result<Self, Error> {
-        let link = Link::within(transaction, db.shared.manner).await?;
-        Ok(Self::with(db, link))
-    }
-
-    fn with(db: Postgres, link: Link<'c>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         Self {
-            db,
-            link,
+            link: Link::new(shared),
             staged: Vec::new(),
             taken: Vec::new(),
             broken: false,
         }
     }
 
+    pub(crate) async fn within(
+        shared: &Arc<Shared>,
+        transaction: &'c tokio_postgres::Transaction<'c>,
+    ) -> Result<Self, Error> {
+        let mut tx = Self::new(shared);
+        tx.link.enter(transaction).await?;
+        Ok(tx)
+    }
+
+    /// The database. A clone, so that the transaction can be changed.
+    fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.link.shared)
+    }
+
     /// Returns how many items the transaction holds.
     pub fn held(&self) -> usize {
-        let held = self.taken.iter();
-        held.filter(|taken| matches!(taken.ending, Ending::Done))
-            .count()
+        self.taken.iter().filter(|taken| taken.is_done()).count()
+    }
+
+    /// Returns the tickets of these items, in the order in which they were taken.
+    pub fn tickets(&self) -> Vec<Ticket> {
+        let held = self.taken.iter().filter(|taken| taken.is_done());
+        held.map(|taken| Ticket(taken.record.id)).collect()
     }
 
     /// Returns how many pushes are staged.
@@ -187,20 +181,22 @@ impl<'c> PgTransaction<'c> {
     }
 
     fn find(&mut self, Ticket(id): Ticket) -> Result<&mut Taken, Error> {
-        let held =
-            |taken: &&mut Taken| taken.record.id == id && matches!(taken.ending, Ending::Done);
-        self.taken
-            .iter_mut()
-            .find(held)
-            .ok_or(Error::OtherTransaction)
+        let mut held = self.taken.iter_mut().filter(|taken| taken.is_done());
+        let found = held.find(|taken| taken.record.id == id);
+        found.ok_or(Error::OtherTransaction)
     }
 
     /// Begins a call that may change what is held.
     fn enter(&mut self) -> Result<(), Error> {
+        self.check()?;
+        self.broken = true;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Error> {
         if self.broken {
             return Err(Error::Broken);
         }
-        self.broken = true;
         Ok(())
     }
 
@@ -211,15 +207,17 @@ impl<'c> PgTransaction<'c> {
 }
 
 impl Taken {
+    fn is_done(&self) -> bool {
+        matches!(self.ending, Ending::Done)
+    }
+
     /// The item is tried again, if it has an attempt left.
     fn retry(&mut self, delay: Duration, error: &str, reason: &'static str) {
-        self.ending = if self
-            .core
-            .is_exhausted(self.record.attempts.saturating_add(1))
-        {
+        let next = self.record.attempts.saturating_add(1);
+        self.ending = if self.core.is_exhausted(next) {
             Ending::dead(error, reason)
         } else {
-            Ending::Retry(crate::queue::micros(delay))
+            Ending::Retry(micros(delay))
         };
     }
 }
@@ -230,11 +228,4 @@ impl Ending {
     }
 }
 
-impl fmt::Debug for PgTransaction<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PgTransaction")
-            .field("held", &self.held())
-            .field("staged", &self.staged())
-            .finish_non_exhaustive()
-    }
-}
+debug!([] PgTransaction<'_>, |tx| held: tx.held(), staged: tx.staged());

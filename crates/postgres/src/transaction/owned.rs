@@ -1,46 +1,200 @@
-//! Transactions bound to a queue.
+//! Transactions bound to a queue: those of the traits [`Backend`] and [`Tx`], and of worker pools.
 
-use super::PgTransaction;
+use super::{Hold, PgTransaction};
 use crate::error::Error;
 use crate::item::PgItem;
-use crate::queue::PgQueue;
-use requeue::workers::AsyncTransaction;
-use std::fmt;
-use std::future::Future;
+use crate::queue::{Core, PgQueue};
+use requeue::backend::{Backend, Cause, Committed, Holds, Settlement, Share, Tx};
+use requeue::workers::{Builder, KeptTransaction};
+use requeue::{Reason, Wait};
+use std::future::{poll_fn, ready, Future};
+use std::mem;
 use std::ops::{Deref, DerefMut};
+use std::pin::pin;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::timeout;
 
-/// A transaction bound to one queue, from [`PgQueue::begin`]: an [`AsyncTransaction`], as those of the queues in memory.
+/// The place to which a failed run is undone, and a pop that was dropped.
+const MARK: &str = "savepoint requeue_run";
+const ROLL_BACK: &str = "rollback to savepoint requeue_run";
+/// How long the end of a pool waits until items are given back.
+const RELEASE: Duration = Duration::from_secs(5);
+const LOCKED: &str = "the transaction is locked";
+/// The timestamps of transactions are microseconds since then.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Builds a pool of workers, from [`PgQueue::workers`].
+pub type WorkersBuilder<T> = Builder<PgQueue<T>>;
+
+/// The transaction of a run of [`run_async`](WorkersBuilder::run_async), which its pool ends.
+pub type RunTransaction<T> = KeptTransaction<OwnedTransaction<T>>;
+
+/// The locked transaction of a run, from [`OwnedTransaction::lock`].
+pub struct RunGuard(OwnedMutexGuard<Bound>);
+
+impl Deref for RunGuard {
+    type Target = PgTransaction<'static>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0.tx
+    }
+}
+
+impl DerefMut for RunGuard {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0.tx
+    }
+}
+
+debug!([] RunGuard, |guard| tx: guard.0.tx);
+
+/// A transaction bound to one queue, from [`PgQueue::begin`]: a [`Tx`], as those of the queues in memory and on disk.
 ///
-/// It derefs to its [`PgTransaction`], for all other verbs.
+/// All other verbs are those of its [`PgTransaction`], from [`lock`](Self::lock).
 ///
 /// ```no_run
 /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
-/// use requeue::workers::AsyncTransaction;
+/// use requeue::backend::{Backend, Tx};
+/// use requeue::Wait;
 /// use requeue_postgres::{PgQueue, Postgres};
 ///
-/// /// Pushes all or nothing, to a queue in memory or in a database.
-/// async fn push_all<X: AsyncTransaction>(mut tx: X, items: Vec<X::Item>) -> Result<(), X::Error> {
+/// /// Pushes all or nothing, to a queue in memory, on disk or in a database.
+/// async fn push_all<B: Backend>(queue: &B, items: Vec<B::Item>) -> Result<(), B::Error> {
+///     let mut tx = Backend::begin(queue, None);
 ///     for item in items {
-///         tx.push(item).await?;
+///         tx.push(item, Wait::Forever).await?;
 ///     }
-///     tx.commit().await
+///     tx.commit().await.map(drop)
 /// }
 ///
 /// let db = Postgres::connect("postgres://app@localhost/app").await?;
 /// let numbers: PgQueue<u32> = db.queue("numbers");
-/// push_all(numbers.begin().await?, vec![1, 2]).await?;
+/// push_all(&numbers, vec![1, 2]).await?;
 /// # Ok(()) }
 /// ```
 #[must_use = "a transaction that is dropped is aborted"]
 pub struct OwnedTransaction<T> {
-    tx: PgTransaction<'static>,
     queue: PgQueue<T>,
+    bound: Arc<Mutex<Bound>>,
+}
+
+/// A transaction, and what an abort undoes of it.
+struct Bound {
+    tx: PgTransaction<'static>,
+    marks: Marks,
+}
+
+#[derive(Default)]
+struct Marks {
+    /// The first items, which the pops of this queue have taken, and after which there is a mark.
+    marked: usize,
+    /// It was locked by the user: what was done after the mark is unknown.
+    used: bool,
+    /// When the first item was taken.
+    since: u64,
+    /// An item was settled.
+    given_up: bool,
+}
+
+impl Bound {
+    fn new(tx: PgTransaction<'static>) -> Self {
+        let marks = Marks::default();
+        Self { tx, marks }
+    }
+
+    /// The transaction, which a new one replaces.
+    fn take(&mut self) -> Self {
+        let new = PgTransaction::new(&self.tx.link.shared);
+        mem::replace(self, Self::new(new))
+    }
+
+    /// Gives back what was taken after the mark.
+    fn release_others(&mut self) {
+        let mut others = PgTransaction::new(&self.tx.link.shared);
+        others.taken = self.tx.taken.split_off(self.marks.marked); // released when it is dropped
+    }
+
+    /// Keeps what was taken, and marks the place.
+    fn mark(&mut self) {
+        if self.tx.taken.len() > self.marks.marked && !self.marks.used {
+            if self.marks.marked == 0 {
+                let since = START.elapsed().as_micros();
+                self.marks.since = u64::try_from(since).unwrap_or(u64::MAX);
+            }
+            self.marks.marked = self.tx.taken.len();
+            if self.tx.link.is_begun() {
+                self.tx.link.send(MARK);
+            }
+        }
+    }
+
+    /// Has the items of the queue tried again, after the backoff of the queue, or makes them dead letters; undoes all else.
+    async fn fail(mut self, cause: &Cause) -> Result<(), Error> {
+        self.release_others();
+        let tx = &mut self.tx;
+        tx.staged.clear();
+        match tx.taken.first().map(|taken| taken.hold) {
+            Some(Hold::Leased(_)) => tx.link.send_roll_back(), // its connection may be dead
+            Some(_) if tx.link.is_begun() => tx.link.open().await?.run_all(ROLL_BACK).await?,
+            _ => return Ok(()), // nothing is locked after the drop
+        }
+        let reason = match cause.reason {
+            Reason::Panicked => "panicked",
+            _ => "aborted",
+        };
+        for taken in tx.taken.iter_mut().filter(|taken| taken.is_done()) {
+            let backoff = taken.core.rules.backoff.unwrap_or(cause.backoff);
+            let delay = backoff.delay(taken.record.deliveries());
+            taken.retry(delay, &cause.error, reason);
+        }
+        tx.leave(); // all that is unknown was undone
+        tx.commit_in_place().await.map(drop)
+    }
+}
+
+/// A pop that is under way. What it has done is undone if it is dropped, unless the user has locked the transaction before.
+struct Popping<'t>(&'t mut Bound);
+
+impl Drop for Popping<'_> {
+    fn drop(&mut self) {
+        if self.0.marks.used {
+            return;
+        }
+        self.0.release_others();
+        let tx = &mut self.0.tx;
+        if self.0.marks.marked == 0 {
+            tx.link.send_roll_back();
+        } else if tx.link.is_begun() {
+            tx.link.send(ROLL_BACK);
+        }
+        tx.leave();
+    }
 }
 
 impl<T: 'static> OwnedTransaction<T> {
-    pub(crate) fn new(tx: PgTransaction<'static>, queue: PgQueue<T>) -> Self {
-        Self { tx, queue }
+    pub(crate) fn new(queue: &PgQueue<T>, tx: PgTransaction<'static>) -> Self {
+        Self {
+            queue: queue.clone(),
+            bound: Arc::new(Mutex::new(Bound::new(tx))),
+        }
+    }
+
+    async fn bound(&self) -> Result<OwnedMutexGuard<Bound>, Error> {
+        self.queue.core.db.shared.ready().await?;
+        Ok(Arc::clone(&self.bound).lock_owned().await)
+    }
+
+    async fn take(&self, max: usize, wait: Wait) -> Result<Vec<PgItem<T>>, Error> {
+        let mut bound = self.bound().await?;
+        bound.tx.check()?;
+        let popping = Popping(&mut bound);
+        let items = popping.0.tx.take(&self.queue, max, wait).await?;
+        popping.0.mark();
+        mem::forget(popping);
+        Ok(items)
     }
 
     /// Takes the next item of the queue: see [`PgTransaction::pop`].
@@ -48,8 +202,8 @@ impl<T: 'static> OwnedTransaction<T> {
     /// # Errors
     ///
     /// As for [`PgTransaction::pop`].
-    pub async fn pop(&mut self) -> Result<Option<PgItem<T>>, Error> {
-        self.tx.pop(&self.queue).await
+    pub async fn pop(&self) -> Result<Option<PgItem<T>>, Error> {
+        Ok(self.take(1, Wait::Never).await?.pop())
     }
 
     /// Takes the next item of the queue, or waits for one: see [`PgTransaction::pop_wait`].
@@ -57,8 +211,8 @@ impl<T: 'static> OwnedTransaction<T> {
     /// # Errors
     ///
     /// As for [`PgTransaction::pop`].
-    pub async fn pop_wait(&mut self, timeout: Duration) -> Result<Option<PgItem<T>>, Error> {
-        self.tx.pop_wait(&self.queue, timeout).await
+    pub async fn pop_wait(&self, timeout: Duration) -> Result<Option<PgItem<T>>, Error> {
+        Ok(self.take(1, Wait::For(timeout)).await?.pop())
     }
 
     /// Takes the next item of the queue, or waits for one until `deadline`: see [`PgTransaction::pop_deadline`].
@@ -66,52 +220,167 @@ impl<T: 'static> OwnedTransaction<T> {
     /// # Errors
     ///
     /// As for [`PgTransaction::pop`].
-    pub async fn pop_deadline(&mut self, deadline: Instant) -> Result<Option<PgItem<T>>, Error> {
-        self.tx.pop_deadline(&self.queue, deadline).await
+    pub async fn pop_deadline(&self, deadline: Instant) -> Result<Option<PgItem<T>>, Error> {
+        Ok(self.take(1, Wait::Until(deadline)).await?.pop())
+    }
+
+    /// Stages a push to the queue: see [`PgTransaction::push`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`PgTransaction::push`].
+    pub async fn push(&self, item: T) -> Result<(), Error> {
+        self.push_to(&self.queue, item).await
+    }
+
+    /// Stages a push to another queue of the database.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PgTransaction::push`].
+    pub async fn push_to<U: 'static>(&self, queue: &PgQueue<U>, item: U) -> Result<(), Error> {
+        self.bound().await?.tx.push(queue, item).await
+    }
+
+    /// Locks the transaction, for all its verbs and its [client](PgTransaction::client).
+    ///
+    /// # Errors
+    ///
+    /// As for [`Postgres::begin`](crate::Postgres::begin).
+    pub async fn lock(&self) -> Result<RunGuard, Error> {
+        let mut bound = self.bound().await?;
+        bound.marks.used = true;
+        Ok(RunGuard(bound))
     }
 
     /// Returns the transaction.
+    ///
+    /// # Panics
+    ///
+    /// If it is [locked](Self::lock).
+    #[track_caller]
     pub fn into_inner(self) -> PgTransaction<'static> {
-        self.tx
+        self.bound.try_lock().expect(LOCKED).take().tx
     }
 }
 
-impl<T> Deref for OwnedTransaction<T> {
-    type Target = PgTransaction<'static>;
-
-    fn deref(&self) -> &PgTransaction<'static> {
-        &self.tx
-    }
+/// Polls the future in the runtime of the database, if the thread has none.
+async fn inside<F: Future>(core: &Core, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let runtime = core.db.shared.runtime.as_ref();
+        let runtime = runtime.filter(|_| Handle::try_current().is_err());
+        let _entered = runtime.map(Handle::enter);
+        future.as_mut().poll(context)
+    })
+    .await
 }
 
-impl<T> DerefMut for OwnedTransaction<T> {
-    fn deref_mut(&mut self) -> &mut PgTransaction<'static> {
-        &mut self.tx
-    }
-}
-
-impl<T: Send + 'static> AsyncTransaction for OwnedTransaction<T> {
+impl<T: Send + 'static> Backend for PgQueue<T> {
     type Item = T;
     type Error = Error;
+    type Tx = OwnedTransaction<T>;
 
-    fn push(&mut self, item: T) -> impl Future<Output = Result<(), Error>> + Send {
-        self.tx.push(&self.queue, item)
+    fn begin(&self, _: Option<Arc<str>>) -> OwnedTransaction<T> {
+        OwnedTransaction::new(self, PgTransaction::new(&self.core.db.shared))
     }
 
-    async fn commit(self) -> Result<(), Error> {
-        self.tx.commit().await.map(drop)
+    /// Other processes may push at any time.
+    fn close(&self) -> impl Future<Output = Result<bool, Error>> + Send {
+        ready(Ok(false))
     }
 
-    fn abort(self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.tx.abort()
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    async fn left(&self) -> Result<u64, Error> {
+        let stats = inside(&self.core, self.stats()).await?;
+        Ok(stats.ready + stats.delayed + stats.held)
+    }
+
+    fn instant(&self, since: u64) -> Instant {
+        *START + Duration::from_micros(since)
+    }
+
+    fn pool_ended(&self) -> impl Future<Output = ()> + Send {
+        let released = self.core.release_prefetched();
+        let released = async { drop(timeout(RELEASE, released).await) }; // or in the background
+        inside(&self.core, released)
     }
 }
 
-impl<T> fmt::Debug for OwnedTransaction<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedTransaction")
-            .field("tx", &self.tx)
-            .field("queue", &self.queue)
-            .finish()
+impl<T: Send + 'static> Holds for OwnedTransaction<T> {
+    type Item = T;
+    type Held<'t> = PgItem<T>;
+    type View = Self;
+
+    fn attempts(item: &PgItem<T>) -> u32 {
+        item.attempts()
+    }
+
+    fn view(&self) -> &Self {
+        self
     }
 }
+
+impl<T: Send + 'static> Share for OwnedTransaction<T> {}
+
+impl<T: Send + 'static> Tx for OwnedTransaction<T> {
+    type Error = Error;
+    type Refused = Error;
+
+    async fn pop(&self, wait: Wait) -> Result<Option<PgItem<T>>, Error> {
+        let taken = inside(&self.queue.core, self.take(1, wait)).await;
+        Ok(taken?.pop())
+    }
+
+    async fn pop_batch(&self, max: usize, wait: Wait) -> Result<Vec<PgItem<T>>, Error> {
+        inside(&self.queue.core, self.take(max, wait)).await
+    }
+
+    async fn push(&self, item: T, _: Wait) -> Result<(), Error> {
+        inside(&self.queue.core, self.push_to(&self.queue, item)).await
+    }
+
+    /// # Panics
+    ///
+    /// If the transaction is [locked](Self::lock).
+    #[track_caller]
+    fn settle(&self, item: PgItem<T>, settlement: Settlement) -> Result<(), Error> {
+        let mut bound = self.bound.try_lock().expect(LOCKED);
+        match settlement {
+            Settlement::RetryAfter(delay) => bound.tx.retry_after(item, delay)?,
+            Settlement::Fail(error) => bound.tx.fail(item, error)?,
+            _ => bound.tx.retry(item)?,
+        }
+        bound.marks.given_up = true;
+        Ok(())
+    }
+
+    async fn commit(&mut self) -> Result<Committed, Error> {
+        let mut bound = self.bound.lock().await;
+        inside(&self.queue.core, bound.tx.commit_in_place()).await?;
+        Ok(Committed::new(bound.take().marks.given_up))
+    }
+
+    async fn abort(&mut self, cause: Cause) -> Result<(), Error> {
+        let failed = self.bound.lock().await.take();
+        inside(&self.queue.core, failed.fail(&cause)).await
+    }
+
+    fn deliveries(&mut self) -> (usize, u32) {
+        let Ok(bound) = self.bound.try_lock() else {
+            return (0, 0);
+        };
+        let taken = bound.tx.taken.iter().filter(|taken| taken.is_done());
+        let attempts = taken.map(|taken| taken.record.deliveries());
+        (bound.tx.held(), attempts.max().unwrap_or(0))
+    }
+
+    fn since(&self) -> u64 {
+        self.bound.try_lock().map_or(0, |bound| bound.marks.since)
+    }
+}
+
+debug!([T] OwnedTransaction<T>, |owned| queue: owned.queue);

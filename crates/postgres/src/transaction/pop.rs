@@ -1,12 +1,11 @@
 //! Pops.
 
 use super::{Ending, Hold, PgTransaction, Taken};
-use crate::claim::{claim_leased, ClaimOn, Turn};
-use crate::connect::Params;
+use crate::claim::{claim_leased, Leased, Turn};
 use crate::error::Error;
 use crate::item::{PgItem, Record};
+use crate::pace::Start;
 use crate::queue::{Core, PgQueue};
-use crate::sql::Order;
 use requeue::Wait;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +15,11 @@ use tokio::time::{sleep_until, Instant};
 /// How long a waiter waits for a notification before it looks again: the commit of an item may have missed it.
 const FIRST_LOOKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(100)];
 const POLL: Duration = Duration::from_secs(1);
+/// Longer than any wait.
+const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
+
+/// What a pop has taken, and when to try again, if the pace has refused a start.
+type Popped<T> = (Vec<PgItem<T>>, Option<Instant>);
 
 impl PgTransaction<'_> {
     /// Takes the next item, if one is ready. The transaction holds it.
@@ -42,7 +46,7 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         max: usize,
     ) -> Result<Vec<PgItem<T>>, Error> {
-        Ok(self.pop_at_pace(queue, max).await?.items)
+        Ok(self.pop_at_pace(queue, max).await?.0)
     }
 
     /// Takes up to `max` items that are ready.
@@ -68,7 +72,7 @@ impl PgTransaction<'_> {
                 if !was_open && self.taken.is_empty() {
                     self.link.send_roll_back(); // the next statement may need its session, behind a pooler
                 }
-                if self.db.shared.promote_now().await? {
+                if self.link.shared.promote_now().await? {
                     continue;
                 }
             }
@@ -94,7 +98,8 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         timeout: Duration,
     ) -> Result<Option<PgItem<T>>, Error> {
-        self.pop_waiting(queue, Wait::For(timeout)).await
+        let mut items = self.take(queue, 1, Wait::For(timeout)).await?;
+        Ok(items.pop())
     }
 
     /// Takes the next item; waits for one until `deadline`. Otherwise as [`pop_wait`](Self::pop_wait).
@@ -107,48 +112,52 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         deadline: std::time::Instant,
     ) -> Result<Option<PgItem<T>>, Error> {
-        self.pop_waiting(queue, Wait::Until(deadline)).await
+        let mut items = self.take(queue, 1, Wait::Until(deadline)).await?;
+        Ok(items.pop())
     }
 
-    pub(super) async fn pop_waiting<T: 'static>(
+    /// Takes up to `max` items that are ready, or waits for the first one.
+    pub(super) async fn take<T: 'static>(
         &mut self,
         queue: &PgQueue<T>,
+        max: usize,
         wait: Wait,
-    ) -> Result<Option<PgItem<T>>, Error> {
-        if let Some(item) = self.pop(queue).await? {
-            return Ok(Some(item));
+    ) -> Result<Vec<PgItem<T>>, Error> {
+        let now = Instant::now();
+        let deadline = match wait {
+            Wait::Never => Some(now),
+            Wait::For(timeout) => now.checked_add(timeout),
+            Wait::Until(deadline) => Some(deadline.into()),
+            Wait::Forever => None,
+        };
+        let deadline = deadline.unwrap_or(now + FAR);
+        let items = self.pop_batch(queue, max).await?;
+        if !items.is_empty() || wait == Wait::Never {
+            return Ok(items);
         }
-        let deadline = wait.deadline(std::time::Instant::now()).map(Instant::from);
-        let shared = Arc::clone(&self.db.shared);
-        let id = queue.core.id().await?;
+        let (shared, id) = (self.shared(), queue.core.id().await?);
         let mut waiter = shared.hub.enter(id);
-        self.db.wait_for(id).await?;
+        shared.wait_for(id).await?;
         // What came before it was registered is for the waiters before it.
         let mut looks = waiter.is_first();
         let mut pauses = FIRST_LOOKS.into_iter();
         loop {
             let mut again = None;
             if looks {
-                let mut popped = self.pop_at_pace(queue, 1).await?;
-                if let Some(item) = popped.items.pop() {
-                    waiter.served();
-                    return Ok(Some(item));
+                let items;
+                (items, again) = self.pop_at_pace(queue, max).await?;
+                if !items.is_empty() {
+                    waiter.served(items.len());
+                    return Ok(items);
                 }
-                again = popped.again;
             }
             let pause = Instant::now() + pauses.next().unwrap_or(POLL);
-            let next = again.map_or(pause, |again| pause.min(again.into()));
-            let timed_out = async {
-                match deadline {
-                    Some(deadline) => sleep_until(deadline).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let next = again.map_or(pause, |again| pause.min(again));
             select! {
                 () = waiter.woken(next) => looks = true,
-                () = timed_out => return Ok(None),
+                () = sleep_until(deadline) => return Ok(Vec::new()),
             }
-            self.db.wait_for(id).await?;
+            shared.wait_for(id).await?;
         }
     }
 
@@ -158,9 +167,7 @@ impl PgTransaction<'_> {
     ///
     /// [`Error::Codec`] if it cannot be decoded, [`Error::Database`] and [`Error::Pool`].
     pub async fn peek<T: 'static>(&self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>, Error> {
-        let shared = &self.db.shared;
-        let id = queue.core.id().await?;
-        let rows = shared.run(&shared.sql.peek, &[&id]).await?;
+        let rows = queue.core.run(|sql| &sql.peek, &[]).await?;
         let Some(record) = rows.first().map(Record::read) else {
             return Ok(None);
         };
@@ -220,26 +227,24 @@ impl PgTransaction<'_> {
         id: i32,
         max: usize,
     ) -> Result<Vec<(Record, Hold)>, Error> {
-        if self.broken {
-            return Err(Error::Broken);
-        }
+        self.check()?;
         if core.rules.term.is_some() && !self.link.is_within() {
-            let on = if self.link.has_connection() {
-                ClaimOn::Control
-            } else {
-                ClaimOn::Pool
-            };
-            let claimed = claim_leased(core, id, max, on).await?;
-            let items = claimed.into_items().into_iter();
-            return Ok(items
-                .map(|(record, claim)| (record, Hold::Leased(claim)))
-                .collect());
+            let claimed = claim_leased(core, id, max, self.link.has_connection()).await?;
+            let held = |item: Leased| (item.record, Hold::Leased(item.claim));
+            return Ok(claimed.into_items().into_iter().map(held).collect());
         }
-        let max = i64::try_from(max).unwrap_or(i64::MAX);
-        self.db.shared.control().await?;
-        self.link.connect(&self.db).await?;
+        self.link.shared.control().await?;
+        self.link.connect().await?;
         self.enter()?;
-        let mut records = self.claim_locked(core, id, max).await?;
+        let mut turn = Turn::new(core, id, max, None);
+        while let Some((sql, params)) = turn.next() {
+            let rows = self.link.run(sql, &params).await?;
+            turn.took(&rows);
+        }
+        let mut records = turn.records;
+        for record in &mut records {
+            record.attempts = record.attempts.saturating_add(1);
+        }
         let counted = core.rules.count_attempts && core.rules.max_attempts.is_some();
         if counted && !records.is_empty() {
             self.count(&mut records).await?;
@@ -249,28 +254,10 @@ impl PgTransaction<'_> {
         Ok(records.into_iter().map(|record| (record, hold)).collect())
     }
 
-    async fn claim_locked(&mut self, core: &Core, id: i32, max: i64) -> Result<Vec<Record>, Error> {
-        let shared = Arc::clone(&self.db.shared);
-        let mut records = Vec::new();
-        let mut turn = Turn::new(core, max);
-        while let Some((order, wanted)) = turn.next() {
-            let sql = shared.sql.claims.claim(order, false);
-            let key = turn.key();
-            let params: Params<'_> = &[&id, &wanted, &key];
-            let used = params.len() - usize::from(order == Order::Fifo); // it has no key
-            let rows = self.link.run(&self.db, sql, &params[..used]).await?;
-            turn.took(rows.iter().map(Record::read), &mut records);
-        }
-        for record in &mut records {
-            record.attempts = record.attempts.saturating_add(1);
-        }
-        Ok(records)
-    }
-
     /// Counts the deliveries, so that they count even if this process dies.
     async fn count(&self, records: &mut [Record]) -> Result<(), Error> {
-        let shared = &self.db.shared;
-        self.db.start_promoter(); // it forgets the counts that a dead process leaves
+        let shared = &self.link.shared;
+        shared.start_promoter(); // it forgets the counts that a dead process leaves
         let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
         let before: Vec<i32> = records.iter().map(|record| record.attempts - 1).collect();
         for row in shared.run(&shared.sql.count, &[&ids, &before]).await? {
@@ -280,5 +267,60 @@ impl PgTransaction<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl PgTransaction<'_> {
+    /// Takes up to `max` items that are ready, as many as the pace of the queue permits.
+    pub(super) async fn pop_at_pace<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        max: usize,
+    ) -> Result<Popped<T>, Error> {
+        let pace = &queue.core.pace;
+        if pace.is_unlimited() {
+            return Ok((self.pop_ready(queue, max).await?, None));
+        }
+        if !has_ready(&queue.core).await? {
+            return Ok((Vec::new(), None));
+        }
+        let (starts, again) = Start::take(pace, max);
+        let before = self.taken.len();
+        let items = self.pop_ready(queue, starts.len()).await?;
+        self.keep(starts, before);
+        Ok((items, again.map(Instant::from)))
+    }
+
+    /// Keeps the slots of the items taken after the first `before`, and cancels the others.
+    fn keep(&mut self, starts: Vec<Start>, before: usize) {
+        let mut starts = starts.into_iter();
+        let taken = self.taken.iter_mut().skip(before);
+        for taken in taken.filter(|taken| taken.is_done()) {
+            taken.start = starts.next();
+        }
+        starts.for_each(Start::cancel);
+    }
+}
+
+/// Whether a pop may find an item. A slot is taken only then.
+async fn has_ready(core: &Core) -> Result<bool, Error> {
+    let mut buffer = core.buffer.iter();
+    if buffer.any(|buffer| !buffer.is_empty()) {
+        return Ok(true);
+    }
+    loop {
+        let rows = core.run(|sql| &sql.has_ready, &[]).await?;
+        if rows[0].get(0) || !core.db.shared.promote_now().await? {
+            return Ok(rows[0].get(0));
+        }
+    }
+}
+
+impl Taken {
+    /// The transaction was committed.
+    pub(super) fn committed(self) {
+        if let (Ending::Done | Ending::Dead(..), Some(start)) = (self.ending, self.start) {
+            start.spend();
+        }
     }
 }

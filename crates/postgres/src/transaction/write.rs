@@ -4,7 +4,7 @@ use super::Staged;
 use crate::claim::LeasedItems;
 use crate::connect::Param;
 use crate::item::Ticket;
-use crate::queue::Delay;
+use crate::queue::Due;
 use crate::sql::{Statements, Written};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
@@ -44,30 +44,49 @@ impl Part {
 
 /// The statement that writes some parts.
 pub(super) struct Writing<'p> {
-    parts: &'p [Part],
+    parts: &'p [&'p Part],
     written: Written,
     finished: LeasedItems,
-    columns: Columns<'p>,
+    /// The columns of the pushed items.
+    queues: Vec<i32>,
+    priorities: Vec<i16>,
+    keys: Vec<Option<&'p str>>,
+    json: Vec<Option<&'p str>>,
+    bytes: Vec<Option<&'p [u8]>>,
+    after: Vec<Option<i64>>,
+    at: Vec<Option<i64>>,
+    /// The serial queues among them.
+    serial: Vec<i32>,
     process: i64,
 }
 
 impl<'p> Writing<'p> {
-    pub(super) fn of(parts: &'p [Part], process: i64) -> Self {
+    pub(super) fn of(parts: &'p [&'p Part], process: i64) -> Self {
         let finished = || parts.iter().map(|part| &part.finished);
         let staged = || parts.iter().flat_map(|part| &part.staged);
+        let (json, bytes) = staged().map(|item| item.payload.columns()).unzip();
+        let (after, at) = staged().map(|item| item.due.columns()).unzip();
+        let serial = staged().filter(|item| item.serial);
         Self {
             parts,
             written: Written {
                 finish: finished().any(|held| !held.0.is_empty()),
                 push: staged().next().is_some(),
-                delayed: staged().any(|item| item.due.is_some()),
-                serial: parts.iter().any(Part::is_serial),
+                delayed: staged().any(|item| item.due != Due::Now),
+                serial: parts.iter().any(|part| part.is_serial()),
             },
             finished: (
                 finished().flat_map(|held| &held.0).copied().collect(),
                 finished().flat_map(|held| &held.1).copied().collect(),
             ),
-            columns: Columns::of(staged),
+            queues: staged().map(|item| item.queue).collect(),
+            priorities: staged().map(|item| item.priority).collect(),
+            keys: staged().map(|item| item.key.as_deref()).collect(),
+            json,
+            bytes,
+            after,
+            at,
+            serial: serial.map(|item| item.queue).collect(),
             process,
         }
     }
@@ -83,23 +102,24 @@ impl<'p> Writing<'p> {
     pub(super) fn params(&self) -> Vec<&dyn Param> {
         let mut params: Vec<&dyn Param> = Vec::new();
         if self.written.finish {
-            params.push(&self.finished.0);
-            params.push(&self.finished.1);
+            params.extend([&self.finished.0 as &dyn Param, &self.finished.1]);
         }
         if self.written.push {
-            self.columns.add_to(&mut params);
-            params.push(&self.process);
+            params.extend([&self.queues as &dyn Param, &self.priorities, &self.keys]);
+            params.extend([&self.json as &dyn Param, &self.bytes]);
+            params.extend([&self.after as &dyn Param, &self.at, &self.process]);
             if self.written.serial {
-                params.push(&self.columns.serial);
+                params.push(&self.serial);
             }
         }
         params
     }
 
-    /// The tickets of the pushed items, of all parts.
-    pub(super) fn tickets(&self, rows: &[Row]) -> Vec<Ticket> {
-        let new = rows.iter().filter(|_| self.written.push);
-        new.map(|row| Ticket(row.get(0))).collect()
+    /// The tickets of the pushed items of each part.
+    pub(super) fn tickets(&self, rows: &[Row]) -> Vec<Vec<Ticket>> {
+        let mut tickets = rows.iter().map(|row| Ticket(row.get(0)));
+        let of = |part: &&Part| tickets.by_ref().take(part.staged.len()).collect();
+        self.parts.iter().map(of).collect()
     }
 
     /// The queues to whose new items other processes listen, with the numbers of those that are ready; 0 if that is unknown.
@@ -108,60 +128,9 @@ impl<'p> Writing<'p> {
         let staged = self.parts.iter().flat_map(|part| &part.staged);
         for (row, item) in rows.iter().zip(staged) {
             if row.get(2) {
-                *counts.entry(item.queue).or_default() += i64::from(item.due.is_none());
+                *counts.entry(item.queue).or_default() += i64::from(item.due == Due::Now);
             }
         }
         counts.into_iter().collect()
-    }
-
-    /// The tickets of each part.
-    pub(super) fn tickets_of_parts(&self, rows: &[Row]) -> Vec<Vec<Ticket>> {
-        let mut tickets = self.tickets(rows).into_iter();
-        let of = |part: &Part| tickets.by_ref().take(part.staged.len()).collect();
-        self.parts.iter().map(of).collect()
-    }
-}
-
-/// The columns of the pushed items.
-struct Columns<'s> {
-    queues: Vec<i32>,
-    priorities: Vec<i16>,
-    keys: Vec<Option<&'s str>>,
-    json: Vec<Option<&'s str>>,
-    bytes: Vec<Option<&'s [u8]>>,
-    after: Vec<Option<i64>>,
-    at: Vec<Option<i64>>,
-    /// The serial queues among them.
-    serial: Vec<i32>,
-}
-
-impl<'s> Columns<'s> {
-    fn of<I: Iterator<Item = &'s Staged>>(staged: impl Fn() -> I) -> Self {
-        let payloads = || staged().map(|item| item.payload.columns());
-        let serial = staged().filter(|item| item.serial);
-        Self {
-            queues: staged().map(|item| item.queue).collect(),
-            priorities: staged().map(|item| item.priority).collect(),
-            keys: staged().map(|item| item.key.as_deref()).collect(),
-            json: payloads().map(|(json, _)| json).collect(),
-            bytes: payloads().map(|(_, bytes)| bytes).collect(),
-            after: staged()
-                .map(|item| item.due.and_then(Delay::after))
-                .collect(),
-            at: staged().map(|item| item.due.and_then(Delay::at)).collect(),
-            serial: serial.map(|item| item.queue).collect(),
-        }
-    }
-
-    fn add_to<'p>(&'p self, params: &mut Vec<&'p dyn Param>) {
-        params.extend([
-            &self.queues as &dyn Param,
-            &self.priorities,
-            &self.keys,
-            &self.json,
-            &self.bytes,
-            &self.after,
-            &self.at,
-        ]);
     }
 }

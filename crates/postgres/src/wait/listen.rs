@@ -1,9 +1,10 @@
 //! The connection that listens for notifications: one per process.
 
 use crate::background::Task;
-use crate::connect::{Postgres, Shared};
+use crate::connect::Shared;
 use crate::error::Error;
 use parking_lot::Mutex;
+use postgres_protocol::escape::escape_identifier;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::{poll_fn, Future};
@@ -19,78 +20,58 @@ const REGISTERED: Duration = Duration::from_secs(30);
 /// The pause before another connection, and how long waiters wait for one.
 const PAUSE: Duration = Duration::from_secs(1);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Listening {
     task: Task,
     /// Whether the connection listens.
-    up: Arc<watch::Sender<bool>>,
+    up: watch::Sender<bool>,
     /// When this process registered as listener of each queue.
     registered: Mutex<HashMap<i32, Instant>>,
 }
 
-impl Default for Listening {
-    fn default() -> Self {
-        Self {
-            task: Task::default(),
-            up: Arc::new(watch::Sender::new(false)),
-            registered: Mutex::default(),
-        }
-    }
-}
-
-impl Postgres {
+impl Shared {
     /// Sees to it that this process is notified of items of a queue, from now on.
-    pub(crate) async fn wait_for(&self, queue: i32) -> Result<(), Error> {
+    pub(crate) async fn wait_for(self: &Arc<Self>, queue: i32) -> Result<(), Error> {
         self.start_promoter();
-        let shared = &self.shared;
-        let Some(config) = shared.config.clone() else {
+        let Some(config) = self.config.clone() else {
             return Ok(());
         };
-        let listening = &shared.hub.listening;
-        let listener = Listener {
-            config,
-            channel: shared.schema.channel(),
-            limit: shared.manner.limit,
-            shared: Arc::downgrade(shared),
-            up: Arc::clone(&listening.up),
-        };
-        listening.task.start(|| listener.listen());
+        let listening = &self.hub.listening;
+        let limit = self.manner.limit;
+        listening.task.start(self, |weak, _| async move {
+            let (shared, limit) = (&weak, limit);
+            while shared.strong_count() > 0 {
+                let _ = Listener { shared, limit }.listen(&config).await;
+                if let Some(shared) = shared.upgrade() {
+                    shared.hub.listening.up.send_replace(false);
+                }
+                sleep(PAUSE).await;
+            }
+        });
         let mut up = listening.up.subscribe();
         let _ = timeout(PAUSE, up.wait_for(|up| *up)).await;
         let registered = listening.registered.lock().get(&queue).copied();
         if registered.is_none_or(|since| since.elapsed() > REGISTERED) {
-            let process = shared.process().await?;
+            let process = self.process().await?;
             let now = Instant::now();
-            shared.run(&shared.sql.forget_listeners, &[]).await?;
-            shared.run(&shared.sql.listen, &[&queue, &process]).await?;
+            self.run(&self.sql.forget_listeners, &[]).await?;
+            self.run(&self.sql.listen, &[&queue, &process]).await?;
             listening.registered.lock().insert(queue, now);
         }
         Ok(())
     }
 }
 
-/// What the task that listens uses.
-struct Listener {
-    config: Config,
-    channel: String,
-    /// How long the answer to a statement may take.
+/// What the task that listens uses, until the process no longer uses the database, and how long the answer to a statement may take.
+struct Listener<'s> {
+    shared: &'s Weak<Shared>,
     limit: Duration,
-    shared: Weak<Shared>,
-    up: Arc<watch::Sender<bool>>,
 }
 
-impl Listener {
-    /// Listens, again after a failure, until the process no longer uses the database.
-    async fn listen(self) {
-        while self.shared.strong_count() > 0 {
-            let _ = self.listen_once().await;
-            self.up.send_replace(false);
-            sleep(PAUSE).await;
-        }
-    }
-
-    async fn listen_once(&self) -> Result<(), Error> {
-        let (client, mut connection) = self.in_time(self.config.connect(NoTls)).await?;
+impl Listener<'_> {
+    /// Listens until a failure.
+    async fn listen(&self, config: &Config) -> Result<(), Error> {
+        let (client, mut connection) = self.in_time(config.connect(NoTls)).await?;
         let notified = async {
             while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
                 let AsyncMessage::Notification(notification) = message? else {
@@ -112,11 +93,11 @@ impl Listener {
     /// Has the server notify this session, and asks it now and then: nothing else tells a connection that hangs from one without
     /// notifications.
     async fn keep(&self, client: &Client) -> Result<Infallible, Error> {
-        let name = postgres_protocol::escape::escape_identifier(&self.channel);
-        let statement = format!("listen {name}");
+        let channel = self.shared.upgrade().map(|shared| shared.schema.channel());
+        let statement = format!("listen {}", escape_identifier(&channel.unwrap_or_default()));
         self.in_time(client.batch_execute(&statement)).await?;
-        self.up.send_replace(true);
         if let Some(shared) = self.shared.upgrade() {
+            shared.hub.listening.up.send_replace(true);
             shared.hub.nudge_all(); // what was missed
         }
         loop {
@@ -148,10 +129,7 @@ impl Shared {
             return; // they are woken already
         }
         if let (Ok(queue), Ok(items)) = (i32::try_from(queue), usize::try_from(items)) {
-            match items {
-                0 => self.hub.nudge(queue),
-                items => self.hub.wake(queue, items),
-            }
+            self.hub.wake(queue, items);
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Waiters for items: a list for each queue, in the order of their registration.
 
 mod listen;
-mod tell;
 
-use crate::connect::Shared;
+use crate::background::Task;
+use crate::connect::{Params, Shared};
+use crate::error::Error;
 use listen::Listening;
 use parking_lot::Mutex;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tell::Teller;
 use tokio::select;
 use tokio::sync::Notify;
 use tokio::time::{sleep_until, Instant};
@@ -33,6 +33,17 @@ struct List {
     items: usize,
 }
 
+/// Queues, and how many items others are to be told of; 0 if that is unknown.
+type News = BTreeMap<i32, i64>;
+
+/// Notifications of other processes, which a task sends: the server has one transaction with notifications commit at a time, and no
+/// call waits for that.
+#[derive(Debug, Default)]
+struct Teller {
+    task: Task,
+    news: Mutex<News>,
+}
+
 impl Hub {
     /// Registers a waiter, as the last one.
     pub(crate) fn enter(&self, queue: i32) -> Waiter<'_> {
@@ -48,17 +59,11 @@ impl Hub {
         }
     }
 
-    /// Waiters look for so many new items.
+    /// Waiters look for so many new items; if it is 0, the number is unknown: the first one looks, and then the next one if it
+    /// found an item.
     pub(crate) fn wake(&self, queue: i32, items: usize) {
         if let Some(list) = self.waiting.lock().get_mut(&queue) {
             list.items = list.items.saturating_add(items);
-            list.nudge();
-        }
-    }
-
-    /// The first waiter of a queue looks, and then the next one if it found an item: it is unknown how many items there are.
-    pub(crate) fn nudge(&self, queue: i32) {
-        if let Some(list) = self.waiting.lock().get(&queue) {
             list.nudge();
         }
     }
@@ -91,9 +96,51 @@ impl Shared {
         }
         self.tell(listened);
     }
+
+    /// Tells the other processes that listen of items of these queues, or of 0 if it is unknown how many. If that fails, their
+    /// waiters see them at the next poll.
+    pub(crate) fn tell(self: &Arc<Self>, counts: Vec<(i32, i64)>) {
+        if counts.is_empty() {
+            return;
+        }
+        let teller = &self.hub.teller;
+        let mut news = teller.news.lock();
+        for (queue, items) in counts {
+            let is_unknown = items == 0 || news.get(&queue) == Some(&0);
+            let sum = news.entry(queue).or_insert(0);
+            *sum = if is_unknown { 0 } else { *sum + items };
+        }
+        drop(news);
+        teller.task.nudge();
+        teller.task.start(self, tell);
+    }
+
+    async fn send_news(&self, news: News) -> Result<(), Error> {
+        let process = self.process().await?;
+        let (queues, items): (Vec<i32>, Vec<i64>) = news.into_iter().unzip();
+        // It may wait for a lock.
+        let params: Params<'_> = &[&queues, &items, &process];
+        self.run_aside(&self.sql.tell, params).await.map(drop)
+    }
+}
+
+async fn tell(shared: Weak<Shared>, added: Arc<Notify>) {
+    loop {
+        added.notified().await;
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let news = mem::take(&mut *shared.hub.teller.news.lock());
+        let _ = shared.send_news(news).await; // they look again after a second
+    }
 }
 
 impl List {
+    fn is_first(&self, entry: &Arc<Notify>) -> bool {
+        let first = self.entries.front();
+        first.is_some_and(|first| Arc::ptr_eq(first, entry))
+    }
+
     /// The first waiter looks.
     fn nudge(&self) {
         if let Some(first) = self.entries.front() {
@@ -135,27 +182,22 @@ impl Waiter<'_> {
     fn begin_look(&mut self) -> bool {
         let mut waiting = self.hub.waiting.lock();
         let list = waiting.get_mut(&self.queue);
-        let own = list.filter(|list| {
-            let first = list.entries.front();
-            first.is_some_and(|first| Arc::ptr_eq(first, &self.entry))
-        });
+        let own = list.filter(|list| list.is_first(&self.entry));
         self.look = own.map(|list| mem::take(&mut list.items));
         self.look.is_some()
     }
 
     pub(crate) fn is_first(&self) -> bool {
         let waiting = self.hub.waiting.lock();
-        let first = waiting
-            .get(&self.queue)
-            .and_then(|list| list.entries.front());
-        first.is_some_and(|first| Arc::ptr_eq(first, &self.entry))
+        let list = waiting.get(&self.queue);
+        list.is_some_and(|list| list.is_first(&self.entry))
     }
 
-    /// It has an item. If it was not woken for that, or for others too, the next waiter looks.
-    pub(crate) fn served(mut self) {
+    /// It has some items. If it was not woken for them, or for others too, the next waiter looks.
+    pub(crate) fn served(mut self, items: usize) {
         self.look = match self.look {
-            Some(1) => None,
-            look => Some(look.unwrap_or(0).saturating_sub(1)),
+            Some(look) if look == items => None,
+            look => Some(look.unwrap_or(0).saturating_sub(items)),
         };
     }
 }
@@ -196,9 +238,9 @@ mod tests {
         let mut other = hub.enter(2);
         hub.wake(1, 2);
         assert!(!looks(&mut second).await && looks(&mut first).await);
-        first.served();
+        first.served(1);
         assert!(looks(&mut second).await && !looks(&mut third).await);
-        second.served();
+        second.served(1);
         assert!(!looks(&mut third).await && !looks(&mut other).await);
         assert_eq!(hub.len(1), 1);
     }
@@ -240,7 +282,7 @@ mod tests {
         assert!(looks(&mut first).await);
         hub.wake(1, 1);
         let mut second = hub.enter(1);
-        first.served();
+        first.served(1);
         assert!(looks(&mut second).await);
     }
 
@@ -248,9 +290,9 @@ mod tests {
     async fn who_found_an_item_without_a_wake_up_has_the_next_one_look() {
         let hub = Hub::default();
         let (mut first, mut second) = (hub.enter(1), hub.enter(1));
-        hub.nudge(1);
+        hub.wake(1, 0);
         assert!(looks(&mut first).await);
-        first.served();
+        first.served(1);
         assert!(looks(&mut second).await);
         assert!(!looks(&mut second).await);
         hub.nudge_all();

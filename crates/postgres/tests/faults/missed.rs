@@ -166,7 +166,7 @@ async fn workers_report_what_they_missed_and_go_on() {
         let (done, mut ran) = mpsc::unbounded_channel();
         let (failed, mut failures) = mpsc::unbounded_channel();
         let workers = jobs.workers().tasks(2).on_error(move |failure| {
-            let _ = failed.send(failure.database.clone());
+            let _ = failed.send(failure.error.clone());
         });
         let workers = workers.run_async(move |job, _| {
             let _ = done.send(*job);
@@ -177,8 +177,8 @@ async fn workers_report_what_they_missed_and_go_on() {
         proxy.hang(Direction::ToClient);
         loop {
             let failure = timeout(LONG, failures.recv()).await.expect("a failure");
-            let error = failure.unwrap().expect("of the database");
-            if matches!(error, Error::TimedOut(_)) || is_in_doubt(&error) {
+            let error = failure.unwrap();
+            if error.contains("did not answer within") {
                 break;
             }
         }

@@ -100,7 +100,7 @@ async fn a_process_that_listens_alone_notifies_nobody() {
     let (queue, others): (PgQueue<i64>, PgQueue<i64>) = (db.queue("q"), other.queue("q"));
     let waiting = queue.clone();
     let waits = tokio::spawn(async move {
-        let mut tx = waiting.begin().await.unwrap();
+        let tx = waiting.begin().await.unwrap();
         for expected in [1, 2, 3] {
             let item = tx.pop_wait(LONG).await.unwrap().unwrap();
             assert_eq!(*item, expected);
