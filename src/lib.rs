@@ -219,7 +219,7 @@ pub use handle::Handle;
 pub use item::Item;
 pub use order::fair::{ByKey, Keyed};
 pub use order::priority::{ByPriority, Prioritized, Ticket};
-pub use order::{Fifo, Leased, Order, Unleased};
+pub use order::{Fifo, Leased, Lifo, Order, Unleased};
 pub use policy::dead::DeadLetter;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};

@@ -5,7 +5,7 @@
 //! [empty](Shards::is_empty) at one instant knows that nothing was ready at that instant.
 
 use super::partition::Partition;
-use super::{Dequeued, Next, Registry, Sequence, Shown, Source, Visit};
+use super::{Dequeued, Next, Registry, Sequence, Shown, Source};
 use crate::raw::{Entry, Intake, Shards, Stored};
 use crate::sync::{lock, planted, Mutex, MutexGuard};
 use crate::wait::DueTimer;
@@ -93,6 +93,8 @@ where
 {
     const SORTS: bool = true;
     type Registry = R;
+    type Visit = S::Visit;
+    type Place = S::Place;
 
     fn registry(&self) -> &R {
         &self.registry
@@ -143,16 +145,25 @@ where
         least
     }
 
-    fn begin_visit(&self) -> Visit {
+    fn begin_visit(&self) -> S::Visit {
         self.lock().sequence.begin_visit()
     }
 
-    fn show(&self, visit: &mut Visit, into: &mut Vec<Shown<T, M>>) -> bool {
-        self.lock().sequence.show(visit, into)
+    fn show(
+        &self,
+        visit: &mut S::Visit,
+        into: &mut Vec<Shown<T, M, S::Place>>,
+        applies: impl FnOnce() -> bool,
+    ) -> bool {
+        let mut partition = self.lock();
+        let more = applies() && partition.sequence.show(visit, into);
+        partition.shown += into.len();
+        more
     }
 
-    fn put_back(&self, visit: &mut Visit, shown: &mut Vec<Shown<T, M>>) {
+    fn put_back(&self, visit: &mut S::Visit, shown: &mut Vec<Shown<T, M, S::Place>>) {
         let mut partition = self.lock();
+        partition.shown -= shown.len();
         while let Some(shown) = shown.pop() {
             partition.sequence.put_back(visit, shown);
         }
@@ -169,7 +180,7 @@ where
 
     fn has_none(&self) -> bool {
         let partition = self.lock();
-        partition.sequence.ready() + partition.sequence.waiting() + partition.sequence.shown() == 0
+        partition.sequence.ready() + partition.sequence.waiting() + partition.shown == 0
     }
 
     fn arrange(&self, now: u64) -> usize {

@@ -13,10 +13,10 @@
 //! the ring until then. In a serial queue shown items are not skipped: while the first item of a key is shown, the
 //! key is *blocked*, and leaves the ring when its turn comes.
 
-use super::lists::{KeyItems, Lists};
+use super::lists::{KeyItems, Lists, Mark};
 use super::meta::KeyMeta;
 use super::pages::Pages;
-use crate::order::{Dequeued, Mark, Sequence, Shown, Visit, PART, SCAN_STEP};
+use crate::order::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
 
@@ -128,6 +128,26 @@ fn with_key<T>(Entry { item, delivery }: Entry<T>, meta: KeyMeta) -> Entry<Store
     Entry { item, delivery }
 }
 
+/// The progress of a visit, by the numbers of the keys and the positions of their items: the current and the end number,
+/// the current and the end position there, and the place that was visited last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Visit {
+    number: u32,
+    numbers: u32,
+    from: i64,
+    to: i64,
+    mark: Mark,
+}
+
+/// The place of an item that is being shown, unless it was skipped: then the item of another name, or none, is there.
+#[derive(Debug)]
+pub(crate) struct Place {
+    number: u32,
+    position: i64,
+    place: u32,
+    name: u64,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RingEnd {
     Front,
@@ -218,7 +238,7 @@ impl<T> Rounds<T> {
             numbers: number + 1,
             from,
             to,
-            mark: Mark::default(),
+            ..Visit::default()
         }
     }
 
@@ -294,6 +314,9 @@ impl<T> Rounds<T> {
 }
 
 impl<T> Sequence<T, KeyMeta> for Rounds<T> {
+    type Visit = Visit;
+    type Place = Place;
+
     #[inline(always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
         let (meta, entry) = without_key(entry);
@@ -404,20 +427,17 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.items.len() - self.ready()
     }
 
-    /// Visits by the numbers of the keys, and the positions of their items.
     fn begin_visit(&mut self) -> Visit {
         let (from, to) = self.span(0);
-        let (number, numbers) = (0, self.keys.end());
         Visit {
-            number,
-            numbers,
+            numbers: self.keys.end(),
             from,
             to,
-            mark: Mark::default(),
+            ..Visit::default()
         }
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, Place>>) -> bool {
         for _ in 0..PART {
             let Some(number) = self.next_place(visit) else {
                 break;
@@ -437,21 +457,28 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.blocked += usize::from(self.serial && is_first && !key.is_out());
             into.push(Shown {
                 entry: with_key(entry, KeyMeta::new(number, key.weight)),
-                number,
-                position,
-                place,
-                name,
+                place: Place {
+                    number,
+                    position,
+                    place,
+                    name,
+                },
             });
         }
         visit.number < visit.numbers
     }
 
-    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta>) {
-        let number = shown.number;
+    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta, Place>) {
+        let Place {
+            number,
+            position,
+            place,
+            name,
+        } = shown.place;
         let (_, entry) = without_key(shown.entry);
         let key = &mut self.keys[number];
-        let is_first = shown.position == key.base;
-        let put = self.items.put_back(shown.place, shown.name, entry);
+        let is_first = position == key.base;
+        let put = self.items.put_back(place, name, entry);
         if let Err(entry) = put {
             if visit.number == number {
                 // It has been visited; its new position must not be visited again.
@@ -467,21 +494,6 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         } else if !self.serial || is_first && !key.held {
             self.join_ring(number, RingEnd::Front);
         }
-    }
-
-    fn shown(&self) -> usize {
-        self.shown
-    }
-
-    fn scan_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
-        for _ in 0..SCAN_STEP {
-            if self.next_place(visit).is_none() {
-                break;
-            }
-            let since = self.items.since(visit.mark.place);
-            *least = least.iter().copied().chain(since).min();
-        }
-        visit.number < visit.numbers
     }
 }
 

@@ -13,6 +13,7 @@ mod slab;
 mod ticket;
 mod times;
 
+pub(crate) use by_priority::TicketSource;
 pub use by_priority::{ByPriority, Prioritized};
 pub use ticket::Ticket;
 

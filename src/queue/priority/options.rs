@@ -1,8 +1,7 @@
 //! The requested priority and time of a push.
 
 use crate::core::shared::Shared;
-use crate::order::priority::{Prioritized, Priority, PriorityMeta, Ticket};
-use crate::order::Source;
+use crate::order::priority::{Prioritized, Priority, Ticket, TicketSource};
 
 /// The requested priority and time of a push.
 #[derive(Clone, Copy)]
@@ -15,18 +14,8 @@ pub(crate) struct PushOptions {
 impl PushOptions {
     /// The metadata of an item to be pushed with this ticket.
     #[inline]
-    fn meta<T: Send, O: Prioritized<T>>(
-        self,
-        ticket: Ticket,
-        shared: &Shared<T, O>,
-    ) -> PriorityMeta {
-        match self.due {
-            None => PriorityMeta::ticketed(self.priority, ticket),
-            Some(due) => {
-                shared.source.registry().note(ticket, due);
-                PriorityMeta::scheduled(self.priority, ticket)
-            }
-        }
+    fn meta<T: Send, O: Prioritized<T>>(self, ticket: Ticket, shared: &Shared<T, O>) -> O::Meta {
+        shared.source.meta_of(ticket, self.priority, self.due)
     }
 
     /// Registers an item to be pushed with this ticket.
@@ -34,7 +23,7 @@ impl PushOptions {
     pub(super) fn register<T: Send, O: Prioritized<T>>(
         self,
         ticket: Ticket,
-    ) -> impl Fn(&Shared<T, O>, usize, &T) -> Option<PriorityMeta> + Copy {
+    ) -> impl Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta> + Copy {
         move |shared, _, _| Some(self.meta(ticket, shared))
     }
 
@@ -42,7 +31,7 @@ impl PushOptions {
     pub(super) fn register_nth<T: Send, O: Prioritized<T>>(
         self,
         tickets: &[Ticket],
-    ) -> impl Fn(&Shared<T, O>, usize, &T) -> Option<PriorityMeta> + '_ {
+    ) -> impl Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta> + '_ {
         move |shared, nth, _| Some(self.meta(tickets[nth], shared))
     }
 }
