@@ -63,37 +63,14 @@ impl WeakHasher {
 }
 
 impl Hasher for WeakHasher {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         for part in bytes.chunks(8) {
             let mut word = [0; 8];
             word[..part.len()].copy_from_slice(part);
-            self.write_u64(u64::from_le_bytes(word));
+            let number = u64::from_ne_bytes(word);
+            self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(GOLDEN);
         }
-    }
-
-    #[inline]
-    fn write_u8(&mut self, number: u8) {
-        self.write_u64(number.into());
-    }
-
-    #[inline]
-    fn write_u16(&mut self, number: u16) {
-        self.write_u64(number.into());
-    }
-
-    #[inline]
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(GOLDEN);
-    }
-
-    #[inline]
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
     }
 
     fn finish(&self) -> u64 {

@@ -170,7 +170,7 @@ impl<T> Rounds<T> {
     pub(crate) fn new(serial: bool, batch: u32) -> Self {
         Self {
             items: Lists::new(),
-            keys: Pages::new(),
+            keys: Pages::default(),
             front: NO_KEY,
             ring: 0,
             round: FIRST_ROUND,
