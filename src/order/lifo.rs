@@ -46,7 +46,7 @@ type StackEntry<T> = Entry<Stored<T, ()>>;
 
 /// Returned items, and pushed ones; those that come next are last.
 pub(crate) struct Stacks<T> {
-    stacks: [Vec<Slot<T>>; 2],
+    slots: [Vec<Slot<T>>; 2],
     /// The number of items that are not being shown.
     ready: usize,
     /// The name of the item that was shown last.
@@ -64,7 +64,7 @@ enum Slot<T> {
 
 /// The gap of an item that is being shown.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     stack: usize,
     index: usize,
     name: u64,
@@ -73,14 +73,14 @@ pub(crate) struct Place {
 impl<T> Stacks<T> {
     pub(super) fn new() -> Self {
         Self {
-            stacks: [Vec::new(), Vec::new()],
+            slots: [Vec::new(), Vec::new()],
             ready: 0,
             names: 0,
         }
     }
 
     fn push(&mut self, stack: usize, entry: StackEntry<T>) {
-        self.stacks[stack].push(Slot::Item(entry));
+        self.slots[stack].push(Slot::Item(entry));
         self.ready += 1;
     }
 }
@@ -96,7 +96,7 @@ fn tidy<T>(stack: &mut Vec<Slot<T>>) {
 impl<T> Sequence<T, ()> for Stacks<T> {
     /// How many slots of each stack are still to be visited, from the last one on.
     type Visit = [usize; 2];
-    type Place = Place;
+    type Position = Position;
 
     #[inline]
     fn arrive(&mut self, entry: StackEntry<T>) {
@@ -109,7 +109,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
 
     #[inline]
     fn next(&mut self, _for_good: bool) -> Option<Dequeued<T, ()>> {
-        for stack in &mut self.stacks {
+        for stack in &mut self.slots {
             while let Some(slot) = stack.pop() {
                 tidy(stack);
                 if let Slot::Item(entry) = slot {
@@ -126,13 +126,13 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     }
 
     fn begin_visit(&mut self) -> [usize; 2] {
-        [RETURNED, PUSHED].map(|stack| self.stacks[stack].len())
+        [RETURNED, PUSHED].map(|stack| self.slots[stack].len())
     }
 
     /// Shows the items in the order in which they would be dequeued.
-    fn show(&mut self, visit: &mut [usize; 2], into: &mut Vec<Shown<T, (), Place>>) -> bool {
+    fn show(&mut self, visit: &mut [usize; 2], into: &mut Vec<Shown<T, (), Position>>) -> bool {
         for (stack, left) in visit.iter_mut().enumerate() {
-            let slots = &mut self.stacks[stack];
+            let slots = &mut self.slots[stack];
             *left = slots.len().min(*left);
             while *left > 0 && into.len() < PART {
                 *left -= 1;
@@ -141,19 +141,19 @@ impl<T> Sequence<T, ()> for Stacks<T> {
                     Slot::Item(entry) => {
                         self.names = name;
                         self.ready -= 1;
-                        let place = Place { stack, index, name };
-                        into.push(Shown { entry, place });
+                        let position = Position { stack, index, name };
+                        into.push(Shown { entry, position });
                     }
-                    gap => slots[index] = gap,
+                    gap @ Slot::Gap(_) => slots[index] = gap,
                 }
             }
         }
         *visit != [0, 0]
     }
 
-    fn put_back(&mut self, visit: &mut [usize; 2], shown: Shown<T, (), Place>) {
-        let Place { stack, index, name } = shown.place;
-        let slots = &mut self.stacks[stack];
+    fn put_back(&mut self, visit: &mut [usize; 2], shown: Shown<T, (), Position>) {
+        let Position { stack, index, name } = shown.position;
+        let slots = &mut self.slots[stack];
         self.ready += 1;
         match slots.get_mut(index) {
             Some(Slot::Gap(its)) if *its == name => slots[index] = Slot::Item(shown.entry),
@@ -163,5 +163,50 @@ impl<T> Sequence<T, ()> for Stacks<T> {
                 slots.push(Slot::Item(shown.entry));
             }
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::raw::DeliveryMeta;
+
+    fn entry(item: usize) -> StackEntry<usize> {
+        let delivery = DeliveryMeta {
+            attempts: 1,
+            since: 0,
+        };
+        let item = Stored { item, meta: () };
+        Entry { item, delivery }
+    }
+
+    #[test]
+    fn stacks_release_their_memory() {
+        const ITEMS: usize = 100_000;
+        let mut stacks = Stacks::new();
+        (0..ITEMS).for_each(|item| stacks.arrive(entry(item)));
+        (0..ITEMS).for_each(|item| stacks.come_back(entry(item)));
+        for left in (0..2 * ITEMS).rev() {
+            let next = stacks.next(true).unwrap().entry.item.item;
+            assert_eq!((next, stacks.ready()), (left % ITEMS, left));
+            for slots in &stacks.slots {
+                assert!(slots.capacity() <= KEPT_CAPACITY.max(4 * slots.len() + 4));
+            }
+        }
+    }
+
+    #[test]
+    fn an_item_whose_gap_is_gone_is_put_on_top() {
+        let mut stacks = Stacks::new();
+        (0..4).for_each(|item| stacks.arrive(entry(item)));
+        let (mut visit, mut shown) = (stacks.begin_visit(), Vec::new());
+        assert!(!stacks.show(&mut visit, &mut shown));
+        assert!(stacks.next(false).is_none());
+        stacks.arrive(entry(4));
+        while let Some(item) = shown.pop() {
+            stacks.put_back(&mut visit, item);
+        }
+        let next = || Some(stacks.next(true)?.entry.item.item);
+        assert!(std::iter::from_fn(next).eq([3, 2, 1, 0, 4]));
     }
 }

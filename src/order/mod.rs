@@ -26,7 +26,7 @@ pub(crate) mod tests;
 pub use leased::{Leased, Unleased};
 pub use lifo::Lifo;
 
-pub(crate) use registry::Registry;
+pub(crate) use registry::{Place, Registry};
 pub(crate) use sequence::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
 pub(crate) use sorted::Sorted;
 pub(crate) use source::{Next, Source, Unsorted};
@@ -102,3 +102,9 @@ pub(crate) struct PushMeta<M> {
 
 /// The metadata of an item that is being pushed to a queue of this order.
 pub(crate) type PushMetaOf<T, O> = PushMeta<<O as Engine<T>>::Meta>;
+
+/// What a push to a queue of this order says beside the item.
+pub(crate) type PlaceOf<T, O> = <RegistryOf<T, O> as Registry<T, <O as Engine<T>>::Meta>>::Place;
+/// The registry of a queue of this order.
+pub(crate) type RegistryOf<T, O> =
+    <<O as Engine<T>>::Source as Source<T, <O as Engine<T>>::Meta>>::Registry;

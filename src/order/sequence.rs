@@ -8,8 +8,8 @@ use crate::time::NEVER;
 pub(crate) trait Sequence<T, M> {
     /// The progress of a visit.
     type Visit;
-    /// The place of an item that is being shown.
-    type Place;
+    /// The former position of an item that is being shown.
+    type Position;
 
     /// Adds an item that was pushed.
     fn arrive(&mut self, entry: Entry<Stored<T, M>>);
@@ -62,11 +62,15 @@ pub(crate) trait Sequence<T, M> {
 
     /// Continues a visit: takes out up to [`PART`] items to be shown, and returns whether there may be more. Like held
     /// items they are not available until they are put back.
-    fn show(&mut self, visit: &mut Self::Visit, into: &mut Vec<Shown<T, M, Self::Place>>) -> bool;
+    fn show(
+        &mut self,
+        visit: &mut Self::Visit,
+        into: &mut Vec<Shown<T, M, Self::Position>>,
+    ) -> bool;
 
     /// Puts back an item that was shown by a visit, at its former position. Items that were shown together are
     /// passed last one first.
-    fn put_back(&mut self, visit: &mut Self::Visit, shown: Shown<T, M, Self::Place>);
+    fn put_back(&mut self, visit: &mut Self::Visit, shown: Shown<T, M, Self::Position>);
 
     /// Continues a visit without showing anything: lowers `least` to the least known timestamp of some items, and
     /// returns whether there may be more.
@@ -90,11 +94,11 @@ pub(crate) const PART: usize = 32;
 /// The most places scanned at once.
 pub(crate) const SCAN_STEP: usize = 1024;
 
-/// An item that is being shown, and its former place.
+/// An item that is being shown, and its former position.
 #[derive(Debug)]
 pub(crate) struct Shown<T, M, P> {
     pub(crate) entry: Entry<Stored<T, M>>,
-    pub(crate) place: P,
+    pub(crate) position: P,
 }
 
 /// An item dequeued from a sequence.

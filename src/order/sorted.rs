@@ -94,7 +94,7 @@ where
     const SORTS: bool = true;
     type Registry = R;
     type Visit = S::Visit;
-    type Place = S::Place;
+    type Position = S::Position;
 
     fn registry(&self) -> &R {
         &self.registry
@@ -152,7 +152,7 @@ where
     fn show(
         &self,
         visit: &mut S::Visit,
-        into: &mut Vec<Shown<T, M, S::Place>>,
+        into: &mut Vec<Shown<T, M, S::Position>>,
         applies: impl FnOnce() -> bool,
     ) -> bool {
         let mut partition = self.lock();
@@ -161,7 +161,7 @@ where
         more
     }
 
-    fn put_back(&self, visit: &mut S::Visit, shown: &mut Vec<Shown<T, M, S::Place>>) {
+    fn put_back(&self, visit: &mut S::Visit, shown: &mut Vec<Shown<T, M, S::Position>>) {
         let mut partition = self.lock();
         partition.shown -= shown.len();
         while let Some(shown) = shown.pop() {

@@ -11,8 +11,8 @@ pub(crate) trait Source<T, M> {
     type Registry: Registry<T, M>;
     /// The progress of a visit.
     type Visit;
-    /// The place of an item that is being shown.
-    type Place;
+    /// The former position of an item that is being shown.
+    type Position;
 
     /// The registry of all items.
     fn registry(&self) -> &Self::Registry;
@@ -62,14 +62,14 @@ pub(crate) trait Source<T, M> {
     fn show(
         &self,
         _visit: &mut Self::Visit,
-        _into: &mut Vec<Shown<T, M, Self::Place>>,
+        _into: &mut Vec<Shown<T, M, Self::Position>>,
         _applies: impl FnOnce() -> bool,
     ) -> bool {
         false
     }
 
     /// Same as [`Sequence::put_back`](super::Sequence::put_back), for all items that were shown together.
-    fn put_back(&self, _: &mut Self::Visit, _shown: &mut Vec<Shown<T, M, Self::Place>>) {}
+    fn put_back(&self, _: &mut Self::Visit, _shown: &mut Vec<Shown<T, M, Self::Position>>) {}
 
     /// Same as [`Sequence::end_visit`](super::Sequence::end_visit).
     fn end_visit(&self) {}
@@ -114,7 +114,7 @@ impl<T> Source<T, ()> for Unsorted {
     const SORTS: bool = false;
     type Registry = Self;
     type Visit = ();
-    type Place = ();
+    type Position = ();
 
     fn registry(&self) -> &Self {
         self
@@ -124,8 +124,10 @@ impl<T> Source<T, ()> for Unsorted {
 }
 
 impl<T> Registry<T, ()> for Unsorted {
+    type Place = ();
+
     #[inline]
-    fn register(&self, _: &T) -> Option<()> {
+    fn register(&self, _: &T, (): ()) -> Option<()> {
         Some(())
     }
 }

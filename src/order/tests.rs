@@ -48,11 +48,11 @@ struct UntimedItems(Stacks<u32>);
 
 type LifoItem = Entry<Stored<u32, ()>>;
 type Visit = <Stacks<u32> as Sequence<u32, ()>>::Visit;
-type Place = <Stacks<u32> as Sequence<u32, ()>>::Place;
+type Position = <Stacks<u32> as Sequence<u32, ()>>::Position;
 
 impl Sequence<u32, ()> for UntimedItems {
     type Visit = Visit;
-    type Place = Place;
+    type Position = Position;
 
     fn arrive(&mut self, entry: LifoItem) {
         self.0.arrive(entry);
@@ -74,11 +74,11 @@ impl Sequence<u32, ()> for UntimedItems {
         self.0.begin_visit()
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<u32, (), Place>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<u32, (), Position>>) -> bool {
         self.0.show(visit, into)
     }
 
-    fn put_back(&mut self, visit: &mut Visit, shown: Shown<u32, (), Place>) {
+    fn put_back(&mut self, visit: &mut Visit, shown: Shown<u32, (), Position>) {
         self.0.put_back(visit, shown);
     }
 

@@ -188,7 +188,9 @@ impl<K, T> Registry<T, KeyMeta> for Keys<K, T>
 where
     K: Hash + Eq,
 {
-    fn register(&self, item: &T) -> Option<KeyMeta> {
+    type Place = ();
+
+    fn register(&self, item: &T, (): ()) -> Option<KeyMeta> {
         let (meta, key) = self.count(self.key_of(item))?;
         // The destructor of the key may panic.
         let counted = defer(|| self.uncount(meta.key, 1));

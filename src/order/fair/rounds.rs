@@ -141,9 +141,9 @@ pub(crate) struct Visit {
 
 /// The place of an item that is being shown, unless it was skipped: then the item of another name, or none, is there.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     number: u32,
-    position: i64,
+    at: i64,
     place: u32,
     name: u64,
 }
@@ -315,7 +315,7 @@ impl<T> Rounds<T> {
 
 impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     type Visit = Visit;
-    type Place = Place;
+    type Position = Position;
 
     #[inline(always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
@@ -437,7 +437,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         }
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, Place>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, Position>>) -> bool {
         for _ in 0..PART {
             let Some(number) = self.next_place(visit) else {
                 break;
@@ -457,9 +457,9 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.blocked += usize::from(self.serial && is_first && !key.is_out());
             into.push(Shown {
                 entry: with_key(entry, KeyMeta::new(number, key.weight)),
-                place: Place {
+                position: Position {
                     number,
-                    position,
+                    at: position,
                     place,
                     name,
                 },
@@ -468,16 +468,16 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         visit.number < visit.numbers
     }
 
-    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta, Place>) {
-        let Place {
+    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta, Position>) {
+        let Position {
             number,
-            position,
+            at,
             place,
             name,
-        } = shown.place;
+        } = shown.position;
         let (_, entry) = without_key(shown.entry);
         let key = &mut self.keys[number];
-        let is_first = position == key.base;
+        let is_first = at == key.base;
         let put = self.items.put_back(place, name, entry);
         if let Err(entry) = put {
             if visit.number == number {

@@ -1,7 +1,7 @@
 //! The order of priority queues.
 
-use super::{AgeStep, DueTimes, Priority, PriorityHeap, PriorityMeta, Ticket};
-use crate::order::{Engine, Leased, Order, Sequence, ShardsOf, Sorted, Source, Unleased};
+use super::{AgeStep, DueTimes, Priority, PriorityHeap, PriorityMeta, PushOptions, Ticket};
+use crate::order::{Engine, Leased, Order, Registry, Sequence, ShardsOf, Sorted, Source, Unleased};
 use crate::raw::{Entry, Stored};
 use crate::wait::DueTimer;
 use std::sync::Arc;
@@ -88,10 +88,10 @@ where
 }
 
 /// A source of items with priorities and due times, each of which can be found by its ticket.
-pub(crate) trait TicketSource<T, M>: Source<T, M> {
-    /// The metadata of an item that is about to be pushed with this ticket. Stores its due time, until the item is
-    /// unregistered.
-    fn meta_of(&self, ticket: Ticket, priority: Priority, due: Option<u64>) -> M;
+pub(crate) trait TicketSource<T, M>:
+    Source<T, M, Registry = <Self as TicketSource<T, M>>::Times>
+{
+    type Times: Registry<T, M, Place = PushOptions>;
 
     /// The time of the next scheduled item; [`NEVER`](crate::time::NEVER) if there is none.
     fn next_scheduled(&self) -> u64;
@@ -108,16 +108,7 @@ pub(crate) trait TicketSource<T, M>: Source<T, M> {
 }
 
 impl<T> TicketSource<T, PriorityMeta> for Sorted<T, PriorityMeta, PriorityHeap<T>, Arc<DueTimes>> {
-    #[inline]
-    fn meta_of(&self, ticket: Ticket, priority: Priority, due: Option<u64>) -> PriorityMeta {
-        match due {
-            None => PriorityMeta::ticketed(priority, ticket),
-            Some(due) => {
-                self.registry().note(ticket, due);
-                PriorityMeta::scheduled(priority, ticket)
-            }
-        }
-    }
+    type Times = Arc<DueTimes>;
 
     fn next_scheduled(&self) -> u64 {
         self.with(|heap| heap.next_due())

@@ -278,7 +278,7 @@ impl<T> PriorityHeap<T> {
         self.shown += 1;
         Some(Shown {
             entry: item.into_entry(),
-            place,
+            position: place,
         })
     }
 
@@ -349,7 +349,7 @@ impl<T> PriorityHeap<T> {
 impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     type Visit = Visit;
     /// In the slab.
-    type Place = u32;
+    type Position = u32;
 
     /// A scheduled item waits even if it is due: only [`Sequence::advance`] knows the time.
     #[inline(always)] // by the intake, for each item
@@ -444,8 +444,12 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         visit.place < visit.places
     }
 
-    fn put_back(&mut self, _: &mut Visit, Shown { entry, place }: Shown<T, PriorityMeta, u32>) {
+    fn put_back(&mut self, _: &mut Visit, shown: Shown<T, PriorityMeta, u32>) {
         self.shown -= 1;
+        let Shown {
+            entry,
+            position: place,
+        } = shown;
         if !self.slab.put_back(place, entry) {
             self.make_ready_at(place);
         }

@@ -7,7 +7,6 @@ mod push;
 mod restore;
 mod target;
 
-mod options;
 mod view;
 
 pub use error::{OutOfRange, PriorityError};

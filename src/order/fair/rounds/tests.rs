@@ -1,7 +1,8 @@
 //! Tests of rounds, by example and against a simple model.
 
 use super::{
-    Dequeued, KeyMeta, KeyState, Place, Rounds, Sequence, Shown, Standing, Visit, PART, SCAN_STEP,
+    Dequeued, KeyMeta, KeyState, Position, Rounds, Sequence, Shown, Standing, Visit, PART,
+    SCAN_STEP,
 };
 use crate::order::tests::{oldest as oldest_of, show_all};
 use crate::raw::{DeliveryMeta, Entry, Stored};
@@ -257,7 +258,7 @@ fn times_and_items_are_scanned_in_small_parts() {
 }
 
 /// Shows one part of a new visit.
-fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, KeyMeta, Place>> {
+fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, KeyMeta, Position>> {
     let mut shown = Vec::new();
     let mut visit = rounds.begin_visit();
     rounds.show(&mut visit, &mut shown);
@@ -265,7 +266,7 @@ fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, KeyMeta, Place>> {
     shown
 }
 
-fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, KeyMeta, Place>>) {
+fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, KeyMeta, Position>>) {
     while let Some(shown) = shown.pop() {
         rounds.put_back(&mut Visit::default(), shown);
     }
@@ -295,7 +296,7 @@ fn two_visits_share_nothing() {
     }
     let one = show(&mut rounds);
     let other = show(&mut rounds);
-    let shown = |part: &[Shown<String, KeyMeta, Place>]| {
+    let shown = |part: &[Shown<String, KeyMeta, Position>]| {
         part.iter()
             .map(|at| at.entry.item.item.clone())
             .collect::<Vec<_>>()
@@ -369,7 +370,7 @@ fn a_million_keys_leave_no_memory() {
 }
 
 /// Shows the items of one key, ready or not.
-fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, KeyMeta, Place>> {
+fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, KeyMeta, Position>> {
     let mut shown = Vec::new();
     let mut visit = rounds.begin_visit_of(order(key).key);
     assert!(!rounds.show(&mut visit, &mut shown));
@@ -412,7 +413,7 @@ fn visits_to_serial_keys_change_nothing() {
     };
     let mut rounds = Rounds::new(true, BATCH);
     let (mut arrived, mut gone, mut held) = ([0; KEYS], [0; KEYS], Vec::new());
-    let mut visits: Vec<(Visit, Vec<Shown<usize, KeyMeta, Place>>)> = Vec::new();
+    let mut visits: Vec<(Visit, Vec<Shown<usize, KeyMeta, Position>>)> = Vec::new();
     for _ in 0..100_000 {
         match number(8) {
             0..=1 => {
