@@ -37,7 +37,7 @@ fn the_last_of_a_handle_a_thread_or_a_batch_comes_first() {
 }
 
 #[test]
-fn what_a_pop_has_found_is_older_than_what_another_handle_pushes_later() {
+fn found_items_are_older_than_later_pushes_of_other_handles() {
     let (queue, mut handle) = filled();
     let mut other = queue.handle();
     assert_eq!(queue.pop(), Ok(3));
