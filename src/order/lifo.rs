@@ -17,14 +17,14 @@ const KEPT_CAPACITY: usize = 256;
 /// ```
 /// use requeue::{Lifo, Queue};
 ///
-/// fn depth_first(queue: &Queue<&str, Lifo>) -> Vec<&str> {
+/// fn newest_first(queue: &Queue<u32, Lifo>) -> Vec<u32> {
 ///     queue.drain().collect()
 /// }
 ///
 /// let queue = Queue::builder().lifo().build();
-/// queue.push("parent")?;
-/// queue.push("child")?;
-/// assert_eq!(depth_first(&queue), ["child", "parent"]);
+/// queue.push(1)?;
+/// queue.push(2)?;
+/// assert_eq!(newest_first(&queue), [2, 1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]

@@ -18,7 +18,7 @@ fn warm(queue: &Queue<u32, Lifo>) -> Handle<u32, Lifo> {
 }
 
 #[test]
-fn two_who_pop_find_two_items() {
+fn two_pops_find_two_items() {
     large_model(|| {
         let queue = queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));

@@ -53,28 +53,6 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         result
     }
 
-    /// Takes the next item, and unregisters removed ones.
-    #[inline(always)] // the pop of an order
-    fn next(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        let mut partition = self.lock();
-        let Dequeued { entry, gone } = loop {
-            if partition.take_in() {
-                return Next::Due;
-            }
-            if let Some(dequeued) = partition.sequence.next(for_good) {
-                break dequeued;
-            }
-            if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
-                return self.leave_shards(partition);
-            }
-        };
-        drop(partition);
-        if gone > 0 {
-            self.registry.unregister(entry.item.meta, gone);
-        }
-        Next::Item(entry)
-    }
-
     /// Releases the memory of empty shards.
     #[cold]
     fn leave_shards<I>(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) -> Next<I> {
@@ -110,9 +88,26 @@ where
         ready
     }
 
-    #[inline(always)] // as above
+    /// Also unregisters removed items.
+    #[inline(always)] // the pop of an order
     fn take(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        self.next(for_good)
+        let mut partition = self.lock();
+        let Dequeued { entry, gone } = loop {
+            if partition.take_in() {
+                return Next::Due;
+            }
+            if let Some(dequeued) = partition.sequence.next(for_good) {
+                break dequeued;
+            }
+            if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
+                return self.leave_shards(partition);
+            }
+        };
+        drop(partition);
+        if gone > 0 {
+            self.registry.unregister(entry.item.meta, gone);
+        }
+        Next::Item(entry)
     }
 
     #[inline]

@@ -95,7 +95,7 @@ fn aborted_items_come_first_in_their_order() {
 #[test]
 fn an_aborted_item_is_redelivered_before_its_successors_and_knows_its_attempts() {
     let (queue, mut handle) = filled();
-    drop(handle.begin().pop().unwrap());
+    handle.begin().pop().unwrap(); // aborted
     handle.push(4).unwrap();
     let tx = handle.begin();
     let item = tx.pop().unwrap();
@@ -213,7 +213,7 @@ fn a_closed_queue_delivers_what_is_left() {
 #[test]
 fn visits_see_the_next_items_first_and_leave_them_in_their_places() {
     let (queue, mut handle) = filled();
-    drop(handle.begin().pop().unwrap());
+    handle.begin().pop().unwrap(); // aborted
     queue.push(4).unwrap();
     let mut seen = Vec::new();
     queue.peek_each(|item| {

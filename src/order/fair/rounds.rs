@@ -19,6 +19,7 @@ use super::pages::Pages;
 use crate::order::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
+use std::ops::Range;
 
 /// No key.
 const NO_KEY: u32 = u32::MAX;
@@ -97,10 +98,10 @@ impl KeyState {
         items.is_first_shown(&self.items)
     }
 
-    /// The range of positions of its first items, up to `most`.
-    fn span(&self, most: usize) -> (i64, i64) {
+    /// The positions of its first items, up to `most`.
+    fn span(&self, most: usize) -> Range<i64> {
         let count = i64::try_from(self.items.len().min(most)).unwrap_or(i64::MAX);
-        (self.base, self.base + count)
+        self.base..self.base + count
     }
 
     /// Uses one turn; a new service begins if none has.
@@ -128,14 +129,12 @@ fn with_key<T>(Entry { item, delivery }: Entry<T>, meta: KeyMeta) -> Entry<Store
     Entry { item, delivery }
 }
 
-/// The progress of a visit, by the numbers of the keys and the positions of their items: the current and the end number,
-/// the current and the end position there, and the place that was visited last.
-#[derive(Clone, Copy, Debug, Default)]
+/// The progress of a visit: the numbers of the keys that are left, the positions that are left in the list of the first
+/// of them, and the place that was visited last.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Visit {
-    number: u32,
-    numbers: u32,
-    from: i64,
-    to: i64,
+    keys: Range<u32>,
+    items: Range<i64>,
     mark: Mark,
 }
 
@@ -222,45 +221,38 @@ impl<T> Rounds<T> {
         }
     }
 
-    /// The range of positions at which the ready items of a key are visited.
-    fn span(&self, number: u32) -> (i64, i64) {
+    /// The positions at which the ready items of a key are visited.
+    fn span(&self, number: u32) -> Range<i64> {
         let key = self.keys.get(number).filter(|key| !key.is_out());
         let most = if self.serial { 1 } else { usize::MAX };
-        key.map_or((0, 0), |key| key.span(most))
+        key.map_or(0..0, |key| key.span(most))
     }
 
     /// Begins a visit to the items of one key, ready or not.
     pub(crate) fn begin_visit_of(&self, number: u32) -> Visit {
         let key = self.keys.get(number);
-        let (from, to) = key.map_or((0, 0), |key| key.span(usize::MAX));
         Visit {
-            number,
-            numbers: number + 1,
-            from,
-            to,
-            ..Visit::default()
+            keys: number..number + 1,
+            items: key.map_or(0..0, |key| key.span(usize::MAX)),
+            mark: Mark::default(),
         }
     }
 
     /// Advances a visit to the next place, [marked](Visit::mark) then, and returns its key. `None` if there is none, or
     /// none within [`SCAN_STEP`].
     fn next_place(&self, visit: &mut Visit) -> Option<u32> {
-        for _ in 0..SCAN_STEP {
-            if let Some(key) = self.keys.get(visit.number) {
-                let at = visit.from.max(key.base);
-                if at < visit.to.min(key.span(usize::MAX).1) {
+        for number in visit.keys.clone().take(SCAN_STEP) {
+            if let Some(key) = self.keys.get(number) {
+                let at = visit.items.start.max(key.base);
+                if at < visit.items.end.min(key.span(usize::MAX).end) {
                     self.items
                         .place_at(&key.items, key.base, at, &mut visit.mark);
-                    visit.from = at + 1;
-                    return Some(visit.number);
+                    visit.items.start = at + 1;
+                    return Some(number);
                 }
             }
-            visit.number += 1;
-            if visit.number >= visit.numbers {
-                break;
-            }
-            (visit.from, visit.to) = self.span(visit.number);
-            visit.mark = Mark::default();
+            visit.keys.start = number + 1;
+            (visit.items, visit.mark) = (self.span(number + 1), Mark::default());
         }
         None
     }
@@ -428,12 +420,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     }
 
     fn begin_visit(&mut self) -> Visit {
-        let (from, to) = self.span(0);
         Visit {
-            numbers: self.keys.end(),
-            from,
-            to,
-            ..Visit::default()
+            keys: 0..self.keys.end(),
+            items: self.span(0),
+            mark: Mark::default(),
         }
     }
 
@@ -465,7 +455,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
                 },
             });
         }
-        visit.number < visit.numbers
+        !visit.keys.is_empty()
     }
 
     fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta, Position>) {
@@ -480,9 +470,9 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         let is_first = at == key.base;
         let put = self.items.put_back(place, name, entry);
         if let Err(entry) = put {
-            if visit.number == number {
+            if visit.keys.start == number {
                 // It has been visited; its new position must not be visited again.
-                visit.from = visit.from.max(key.base);
+                visit.items.start = visit.items.start.max(key.base);
             }
             self.items.push_front(&mut key.items, entry);
             key.base -= 1;

@@ -413,7 +413,7 @@ fn visits_to_serial_keys_change_nothing() {
     };
     let mut rounds = Rounds::new(true, BATCH);
     let (mut arrived, mut gone, mut held) = ([0; KEYS], [0; KEYS], Vec::new());
-    let mut visits: Vec<(Visit, Vec<Shown<usize, KeyMeta, Position>>)> = Vec::new();
+    let mut visits: Vec<(Visit, Vec<_>)> = Vec::new();
     for _ in 0..100_000 {
         match number(8) {
             0..=1 => {
