@@ -49,8 +49,11 @@ impl<V: Default> Pages<V> {
 
     #[inline]
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut V> {
-        self.get(number)?;
-        Some(&mut self[number])
+        let (page, place) = place_of(number);
+        let page = self.list.get_mut(page)?;
+        page.places
+            .get_mut(place)
+            .filter(|_| page.used >> place & 1 == 1)
     }
 
     /// The value of a number, and whether it is new; a new one is the default value.
