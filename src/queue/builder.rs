@@ -508,7 +508,7 @@ impl<T> Builder<T> {
     ///
     /// Pushes are those of any [`Queue`]. All pops share one lock, under which they move pushed items onto a stack and take
     /// the next item from it. Unlike with a [`Queue`] in the default order, a thread that stalls in a pop delays the others.
-    /// A push and a pop of a number take 290 instructions on one thread if many are pushed before they are popped, and 394
+    /// A push and a pop of a number take 282 instructions on one thread if many are pushed before they are popped, and 368
     /// if each is popped at once, where the default order takes 83. The stack takes 24 bytes for an item in addition to its
     /// size, and grows by doubling; it shrinks when three quarters of it are unused.
     pub fn lifo(self) -> Builder<T, Lifo>
