@@ -91,6 +91,7 @@
 //! | threads or tasks that process a queue | [`Workers`], with feature `tokio` `Tasks`; [`Job`] for closures |
 //! | one busy tenant cannot starve the others | [`FairQueue`]: round-robin by key |
 //! | urgent items first, scheduled items at their time | [`PriorityQueue`] |
+//! | newest items first, for jobs that push their parts | [`Builder::lifo`] |
 //! | retry with backoff, dead letters, visibility timeout | [`Builder::backoff`], [`Builder::max_attempts`], [`Builder::leased`] |
 //! | at most N items started per second, at most N in flight | [`Pace`], [`Builder::max_held`], [`Queue::pause`] |
 //! | two ends, closed by the last drop | [`channel`] |
@@ -106,7 +107,7 @@
 //! | [`guide::failure`] | retries, backoff, dead letters, leases, clocks, metrics |
 //! | [`guide::waiting`] | waiting, cancel safety, bounds, batches, shutdown, select |
 //! | [`guide::batches`] | batch writers, what dropped futures have taken |
-//! | [`guide::orders`] | fair by key, priorities, schedules, rate limits |
+//! | [`guide::orders`] | fair by key, priorities, schedules, newest first, rate limits |
 //! | [`guide::performance`] | costs, comparison, progress, memory, trade-offs |
 //! | [`guide::channels`] | coming from a channel: a table of calls |
 //! | [`guide::examples`] | a list of examples to copy from |
@@ -221,7 +222,7 @@ pub use handle::Handle;
 pub use item::Item;
 pub use order::fair::{ByKey, Keyed};
 pub use order::priority::{ByPriority, Prioritized, Ticket};
-pub use order::{Fifo, Leased, Order, Unleased};
+pub use order::{Fifo, Leased, Lifo, Order, Unleased};
 pub use policy::dead::DeadLetter;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};

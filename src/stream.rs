@@ -1,7 +1,6 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
 use crate::core::put::Put;
-use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::order::Order;
 use crate::wait::WakeTarget;
@@ -185,7 +184,7 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
         self.ready = false;
         let local = self.handle.borrow_mut().cell().get_mut();
-        local.put(item, Put::Publish, Shared::register)
+        local.put(item, Put::Publish, Default::default())
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), PushError<T>>> {

@@ -4,18 +4,10 @@ use super::access::Put;
 use super::local::Local;
 use super::refusal::{Admission, Refusal};
 use super::shared::Shared;
-use crate::order::Order;
+use crate::order::{Order, PlaceOf};
 use crate::sync::defer_with;
 use crate::wait::WaitKind;
 use crate::PushError;
-
-/// Registers the nth item of a push, and returns its metadata without its time; `None`: there is no room for it.
-pub(crate) trait Register<T, O: Order<T>>:
-    Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>
-{
-}
-
-impl<T, O: Order<T>, F: Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>> Register<T, O> for F {}
 
 /// What one call pushes: an item, or a batch, of which all items are pushed or none.
 pub(crate) trait Load<T, O: Order<T>>: Sized {
@@ -33,12 +25,8 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     /// Returns the permits of items that are not pushed after all.
     fn return_permits(local: &mut Local<T, O>, put: Put);
 
-    /// Registers the items; `None`: one has no room, and none is registered.
-    fn register(
-        &self,
-        shared: &Shared<T, O>,
-        register: &impl Register<T, O>,
-    ) -> Option<Self::Metas>;
+    /// Registers the items, the first of them for this place; `None`: one has no room, and none is registered.
+    fn register(&self, shared: &Shared<T, O>, place: PlaceOf<T, O>) -> Option<Self::Metas>;
 
     /// Stores the admitted items.
     fn store(
@@ -57,7 +45,7 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         load: &L,
         put: Put,
-        register: &impl Register<T, O>,
+        place: PlaceOf<T, O>,
     ) -> Admission<L::Metas> {
         let is_refusing = self.is_refusing(put);
         // The keys are checked first, so that no permit is taken that others could use meanwhile.
@@ -76,7 +64,7 @@ impl<T, O: Order<T>> Local<T, O> {
             }
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        let Some(metas) = load.register(&local.shared, register) else {
+        let Some(metas) = load.register(&local.shared, place) else {
             return Some(Err(Refusal::Full));
         };
         local.cancel();

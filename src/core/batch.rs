@@ -1,10 +1,10 @@
 //! Batches: all of their items are pushed, or none. One that is published is a transaction of its own.
 
 use super::access::Put;
-use super::admit::{Load, Register};
+use super::admit::Load;
 use super::local::Local;
 use super::shared::Shared;
-use crate::order::{Order, PushMeta, PushMetaOf};
+use crate::order::{Order, Place, PlaceOf, PushMeta, PushMetaOf};
 use crate::sync::defer_with;
 use crate::wait::WaitKind;
 use crate::PushError;
@@ -40,11 +40,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         local.release();
     }
 
-    fn register(
-        &self,
-        shared: &Shared<T, O>,
-        register: &impl Register<T, O>,
-    ) -> Option<Self::Metas> {
+    fn register(&self, shared: &Shared<T, O>, place: PlaceOf<T, O>) -> Option<Self::Metas> {
         if !shared.registers() {
             return Some(VecDeque::new());
         }
@@ -53,7 +49,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         // Also if the registration of a further item panics.
         let mut metas = defer_with(metas, |metas| unregister(shared, mem::take(metas)));
         for (nth, item) in self.iter().enumerate() {
-            let meta = register(shared, nth, item)?;
+            let meta = shared.register(item, place.nth(nth))?;
             metas.push_back(PushMeta { since, meta });
         }
         Some(mem::take(&mut *metas))
@@ -87,12 +83,14 @@ impl<T, O: Order<T>> Local<T, O> {
     ) -> Result<usize, PushError<Vec<T>>> {
         if self.may_find_full {
             let items: Vec<_> = items.into_iter().collect();
-            return self.put(items, Put::Publish, Shared::register);
+            return self.put(items, Put::Publish, Default::default());
         }
         let since = self.shared.stamp();
         let register = |shared: &Shared<T, O>, item: &T| {
             // Without limits the registration always succeeds.
-            let meta = shared.register(0, item).unwrap_or_default();
+            let meta = shared
+                .register(item, Default::default())
+                .unwrap_or_default();
             PushMeta { since, meta }
         };
         self.store_all(items.into_iter(), Put::Publish, register)

@@ -1,12 +1,12 @@
 //! Enqueuing: an item or a batch is admitted (`admit`), registered and stored, and waiters are notified.
 
 pub(crate) use super::access::Put;
-pub(crate) use super::admit::{Load, Register};
+pub(crate) use super::admit::Load;
 use super::local::{CellOf, Local};
 use super::refusal::{Admission, Refusal};
 use super::shared::Shared;
 use super::wait;
-use crate::order::{Order, PushMeta, PushMetaOf};
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf};
 use crate::raw::Stored;
 use crate::time::Wait;
 use crate::wait::{WaitKind, WakeTarget};
@@ -27,7 +27,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
     #[inline(never)]
     pub(crate) fn push_slowly(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.settled().put(item, Put::Publish, Shared::register)
+        self.settled().put(item, Put::Publish, Default::default())
     }
 
     /// Stages an item if the queue is plain and nothing else has to be done: no barrier passed, no memory allocated.
@@ -48,7 +48,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     pub(crate) fn stage(&self, item: T) -> Result<(), PushError<T>> {
         let mut local = self.borrow();
         if !local.takes_staged() {
-            return local.put(item, Put::Stage, Shared::register);
+            return local.put(item, Put::Stage, Default::default());
         }
         let meta = O::Meta::default();
         local.store_staged(Stored { item, meta })
@@ -62,9 +62,9 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         load: L,
         put: Put,
-        register: impl Register<T, O>,
+        place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        let admission = self.admit(&load, put, &register);
+        let admission = self.admit(&load, put, place);
         self.store_admitted(admission, load, put)
     }
 
@@ -75,14 +75,13 @@ impl<T, O: Order<T>> Local<T, O> {
         load: L,
         put: Put,
         wait: Wait,
-        register: impl Register<T, O>,
+        place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
         if wait.is_over(&user.shared.time) {
-            return user.put(load, put, register);
+            return user.put(load, put, place);
         }
         let worth = user.is_worth_waiting(load.as_slice());
-        let attempt =
-            |user: &mut C| user.unless_waiting(|local| local.admit(&load, put, &register));
+        let attempt = |user: &mut C| user.unless_waiting(|local| local.admit(&load, put, place));
         let admission = wait::for_room(user, L::KIND, worth, wait, attempt);
         user.store_admitted(admission, load, put)
     }
@@ -91,9 +90,9 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn put_unless_full<L: Load<T, O>>(
         &mut self,
         load: &mut Option<L>,
-        register: &impl Register<T, O>,
+        place: PlaceOf<T, O>,
     ) -> Option<Result<L::Pushed, PushError<L>>> {
-        let admission = self.admit(load.as_ref().expect(wait::DONE), Put::Publish, register)?;
+        let admission = self.admit(load.as_ref().expect(wait::DONE), Put::Publish, place)?;
         let load = load.take().expect(wait::DONE);
         Some(self.store_admitted(Some(admission), load, Put::Publish))
     }
@@ -105,11 +104,10 @@ impl<T, O: Order<T>> Local<T, O> {
         load: &mut Option<L>,
         put: Put,
         wake_target: &WakeTarget<'_>,
-        register: impl Register<T, O>,
+        place: PlaceOf<T, O>,
     ) -> Poll<Result<L::Pushed, PushError<L>>> {
         let waiting = load.as_ref().expect(wait::DONE);
-        let attempt =
-            |user: &mut C| user.unless_waiting(|local| local.admit(waiting, put, &register));
+        let attempt = |user: &mut C| user.unless_waiting(|local| local.admit(waiting, put, place));
         let poll = if user.is_worth_waiting(waiting.as_slice()) {
             wait::poll_room(user, L::KIND, wake_target, attempt).map(Some)
         } else {
@@ -183,13 +181,9 @@ impl<T, O: Order<T>> Load<T, O> for T {
     }
 
     #[inline]
-    fn register(
-        &self,
-        shared: &Shared<T, O>,
-        register: &impl Register<T, O>,
-    ) -> Option<PushMetaOf<T, O>> {
+    fn register(&self, shared: &Shared<T, O>, place: PlaceOf<T, O>) -> Option<PushMetaOf<T, O>> {
         let since = shared.stamp();
-        let meta = register(shared, 0, self)?;
+        let meta = shared.register(self, place)?;
         Some(PushMeta { since, meta })
     }
 

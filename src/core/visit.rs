@@ -3,7 +3,7 @@
 use super::access::Access;
 use super::local::{CellOf, Local};
 use super::shared::Shared;
-use crate::order::{Order, Shown, Source, Visit, PART};
+use crate::order::{Order, Source, PART};
 use crate::sync::{defer, defer_with};
 
 impl<T, O: Order<T>> CellOf<T, O> {
@@ -11,7 +11,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     pub(crate) fn visit(&mut self, visit: impl FnMut(&T)) -> usize {
         if Shared::<T, O>::SORTS {
             let local = self.get_mut();
-            local.visit_source(Source::begin_visit, Source::show, visit)
+            local.visit_source(Source::begin_visit, || true, visit)
         } else {
             self.visit_shards(visit)
         }
@@ -40,11 +40,12 @@ impl<T, O: Order<T>> CellOf<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Visits the items of a source in parts, which are taken out of it and visited without its lock.
+    /// Visits the items of a source in parts, as long as the visit `applies`, which is asked under its lock. Each part is
+    /// taken out of it and visited without the lock.
     pub(crate) fn visit_source(
         &mut self,
-        begin: impl FnOnce(&O::Source) -> Visit,
-        show: impl Fn(&O::Source, &mut Visit, &mut Vec<Shown<T, O::Meta>>) -> bool,
+        begin: impl FnOnce(&O::Source) -> <O::Source as Source<T, O::Meta>>::Visit,
+        applies: impl Fn() -> bool,
         mut inspect: impl FnMut(&T),
     ) -> usize {
         let Access {
@@ -65,7 +66,7 @@ impl<T, O: Order<T>> Local<T, O> {
                 }
             });
             let (endpoint, visit, shown) = &mut *part;
-            more = show(&shared.source, visit, shown);
+            more = shared.source.show(visit, shown, &applies);
             endpoint.count_taken(shown.len());
             for shown in &*shown {
                 inspect(&shown.entry.item.item);

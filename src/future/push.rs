@@ -4,11 +4,11 @@
 use super::owned::{Calls, PooledWaiter};
 use super::Borrowing;
 use crate::core::pool::Pool;
-use crate::core::put::{Load, Put, Register};
+use crate::core::put::{Load, Put};
 use crate::core::shared::Shared;
 use crate::core::wait::{self, DONE};
 use crate::core::{CellOf, Local};
-use crate::order::Order;
+use crate::order::{Order, PlaceOf};
 use crate::raw::Borrow;
 use crate::wait::{WaitKind, WakeTarget};
 use crate::{Fifo, PushError};
@@ -18,22 +18,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The implementations of a future that has a method `poll_as`.
+/// The implementations of a future.
 macro_rules! push_future {
     ($($future:ident<$($lifetime:lifetime,)? T, O> of $load:ty: $pushed:ty)+) => { $(
-        impl<T, O: Order<T>> $future<$($lifetime,)? T, O> {
-            /// Polls for room, and pushes what is registered so.
-            #[track_caller]
-            pub(crate) fn poll_as(
-                &mut self,
-                context: &Context<'_>,
-                register: impl Register<T, O>,
-            ) -> Poll<Result<$pushed, PushError<$load>>> {
-                let wake_target = WakeTarget::task(context.waker());
-                self.0.poll(&wake_target, register)
-            }
-        }
-
         /// What is pushed is never pinned.
         impl<T, O: Order<T>> Unpin for $future<$($lifetime,)? T, O> {}
 
@@ -42,7 +29,7 @@ macro_rules! push_future {
 
             #[track_caller]
             fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-                self.poll_as(context, Shared::register)
+                self.0.poll(&WakeTarget::task(context.waker()))
             }
         }
 
@@ -67,23 +54,20 @@ push_future! {
 struct Pushing<'h, T, O: Order<T>, L> {
     cell: &'h mut CellOf<T, O>,
     load: Option<L>,
+    place: PlaceOf<T, O>,
 }
 
 impl<'h, T, O: Order<T>, L: Load<T, O>> Pushing<'h, T, O, L> {
-    fn new(cell: &'h mut CellOf<T, O>, load: L) -> Self {
+    fn new(cell: &'h mut CellOf<T, O>, load: L, place: PlaceOf<T, O>) -> Self {
         cell.begin_waiting();
         let load = Some(load);
-        Self { cell, load }
+        Self { cell, load, place }
     }
 
     #[track_caller]
-    fn poll(
-        &mut self,
-        wake_target: &WakeTarget<'_>,
-        register: impl Register<T, O>,
-    ) -> Poll<Result<L::Pushed, PushError<L>>> {
+    fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
         let (mut local, load) = (self.cell.get_mut(), &mut self.load);
-        Local::poll_put(&mut local, load, Put::Publish, wake_target, register)
+        Local::poll_put(&mut local, load, Put::Publish, wake_target, self.place)
     }
 }
 
@@ -102,8 +86,8 @@ impl<T, O: Order<T>, L> Drop for Pushing<'_, T, O, L> {
 pub struct PushAsync<'h, T, O: Order<T> = Fifo>(Pushing<'h, T, O, T>);
 
 impl<'h, T, O: Order<T>> PushAsync<'h, T, O> {
-    pub(crate) fn new(cell: &'h mut CellOf<T, O>, item: T) -> Self {
-        Self(Pushing::new(cell, item))
+    pub(crate) fn new(cell: &'h mut CellOf<T, O>, item: T, place: PlaceOf<T, O>) -> Self {
+        Self(Pushing::new(cell, item, place))
     }
 }
 
@@ -116,8 +100,8 @@ impl<'h, T, O: Order<T>> PushAsync<'h, T, O> {
 pub struct PushBatchAsync<'h, T, O: Order<T> = Fifo>(Pushing<'h, T, O, Vec<T>>);
 
 impl<'h, T, O: Order<T>> PushBatchAsync<'h, T, O> {
-    pub(crate) fn new(cell: &'h mut CellOf<T, O>, items: Vec<T>) -> Self {
-        Self(Pushing::new(cell, items))
+    pub(crate) fn new(cell: &'h mut CellOf<T, O>, items: Vec<T>, place: PlaceOf<T, O>) -> Self {
+        Self(Pushing::new(cell, items, place))
     }
 }
 
@@ -125,25 +109,23 @@ impl<'h, T, O: Order<T>> PushBatchAsync<'h, T, O> {
 struct Staging<'t, T, O: Order<T>, L> {
     borrowing: Option<Borrowing<'t, T, O>>,
     load: Option<L>,
+    place: PlaceOf<T, O>,
 }
 
 impl<'t, T, O: Order<T>, L: Load<T, O>> Staging<'t, T, O, L> {
-    fn new(local: Borrow<'t, Local<T, O>>, load: L) -> Self {
+    fn new(local: Borrow<'t, Local<T, O>>, load: L, place: PlaceOf<T, O>) -> Self {
         Self {
             borrowing: Some(Borrowing::new(local)),
             load: Some(load),
+            place,
         }
     }
 
     #[track_caller]
-    fn poll(
-        &mut self,
-        wake_target: &WakeTarget<'_>,
-        register: impl Register<T, O>,
-    ) -> Poll<Result<L::Pushed, PushError<L>>> {
+    fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
         let Borrowing { local } = self.borrowing.as_mut().expect(DONE);
         let load = &mut self.load;
-        let poll = Local::poll_put(local, load, Put::Stage, wake_target, register);
+        let poll = Local::poll_put(local, load, Put::Stage, wake_target, self.place);
         if poll.is_ready() {
             self.borrowing = None;
         }
@@ -160,8 +142,8 @@ impl<'t, T, O: Order<T>, L: Load<T, O>> Staging<'t, T, O, L> {
 pub struct StageAsync<'t, T, O: Order<T> = Fifo>(Staging<'t, T, O, T>);
 
 impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
-    pub(crate) fn new(local: Borrow<'t, Local<T, O>>, item: T) -> Self {
-        Self(Staging::new(local, item))
+    pub(crate) fn new(local: Borrow<'t, Local<T, O>>, item: T, place: PlaceOf<T, O>) -> Self {
+        Self(Staging::new(local, item, place))
     }
 
     /// Ends the wait, and returns the item, unless it was pushed.
@@ -181,8 +163,8 @@ impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
 pub struct StageBatchAsync<'t, T, O: Order<T> = Fifo>(Staging<'t, T, O, Vec<T>>);
 
 impl<'t, T, O: Order<T>> StageBatchAsync<'t, T, O> {
-    pub(crate) fn new(local: Borrow<'t, Local<T, O>>, items: Vec<T>) -> Self {
-        Self(Staging::new(local, items))
+    pub(crate) fn new(local: Borrow<'t, Local<T, O>>, items: Vec<T>, place: PlaceOf<T, O>) -> Self {
+        Self(Staging::new(local, items, place))
     }
 }
 
@@ -192,32 +174,35 @@ struct OwnedPushing<T, O: Order<T>, L> {
     /// Only if it has waited.
     waiter: Option<PooledWaiter<T, O>>,
     load: Option<L>,
+    place: PlaceOf<T, O>,
 }
 
 impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
-    fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>, load: L) -> Self {
+    fn new(
+        shared: &Arc<Shared<T, O>>,
+        pool: &Arc<Pool<T, O>>,
+        load: L,
+        place: PlaceOf<T, O>,
+    ) -> Self {
         Self {
             queue: Some(Calls::new(shared, pool)),
             waiter: None,
             load: Some(load),
+            place,
         }
     }
 
     #[track_caller]
-    fn poll(
-        &mut self,
-        wake_target: &WakeTarget<'_>,
-        register: impl Register<T, O>,
-    ) -> Poll<Result<L::Pushed, PushError<L>>> {
+    fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
         let Self {
             queue,
             waiter,
             load,
+            place,
         } = self;
         let calls = queue.as_ref().expect(DONE);
-        let attempt = |load: &mut Option<L>| {
-            calls.call(|cell| cell.settled().put_unless_full(load, &register))
-        };
+        let attempt =
+            |load: &mut Option<L>| calls.call(|cell| cell.settled().put_unless_full(load, *place));
         let at_once = waiter.is_none() && !calls.is_serving_pushes();
         let poll = if let Some(pushed) = at_once.then(|| attempt(load)).flatten() {
             Poll::Ready(pushed)
@@ -229,7 +214,7 @@ impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
                 wait::poll_room(&mut user, L::KIND, wake_target, attempt)
             } else {
                 // The waiter also pushes a batch, since it has gathered the room for it.
-                Local::poll_put(&mut user, load, Put::Publish, wake_target, register)
+                Local::poll_put(&mut user, load, Put::Publish, wake_target, *place)
             }
         };
         if poll.is_ready() {
@@ -249,8 +234,13 @@ impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
 pub struct OwnedPush<T, O: Order<T> = Fifo>(OwnedPushing<T, O, T>);
 
 impl<T, O: Order<T>> OwnedPush<T, O> {
-    pub(crate) fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>, item: T) -> Self {
-        Self(OwnedPushing::new(shared, pool, item))
+    pub(crate) fn new(
+        shared: &Arc<Shared<T, O>>,
+        pool: &Arc<Pool<T, O>>,
+        item: T,
+        place: PlaceOf<T, O>,
+    ) -> Self {
+        Self(OwnedPushing::new(shared, pool, item, place))
     }
 }
 
@@ -264,7 +254,12 @@ impl<T, O: Order<T>> OwnedPush<T, O> {
 pub struct OwnedPushBatch<T, O: Order<T> = Fifo>(OwnedPushing<T, O, Vec<T>>);
 
 impl<T, O: Order<T>> OwnedPushBatch<T, O> {
-    pub(crate) fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>, items: Vec<T>) -> Self {
-        Self(OwnedPushing::new(shared, pool, items))
+    pub(crate) fn new(
+        shared: &Arc<Shared<T, O>>,
+        pool: &Arc<Pool<T, O>>,
+        items: Vec<T>,
+        place: PlaceOf<T, O>,
+    ) -> Self {
+        Self(OwnedPushing::new(shared, pool, items, place))
     }
 }

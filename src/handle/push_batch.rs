@@ -2,7 +2,6 @@
 
 use super::Handle;
 use crate::core::put::Put;
-use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::PushBatchAsync;
 use crate::order::Order;
@@ -34,7 +33,7 @@ impl<T, O: Order<T>> Handle<T, O> {
 
     verb! {
         push_batch(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| Local::put_waiting(&mut self.local(), items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Shared::register);
+            |wait| Local::put_waiting(&mut self.local(), items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Default::default());
         blocking:
         /// Pushes all items in one transaction, and waits until there is room for all of them.
         ///
@@ -67,7 +66,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         /// [`PushError::Full`] if there was no room in time, [`PushError::Closed`] if the queue is closed. All items come
         /// back in their order.
         async(&mut self, items: impl IntoIterator<Item = T>) -> PushBatchAsync<'_, T, O> {
-            PushBatchAsync::new(self.cell(), items.into_iter().collect())
+            PushBatchAsync::new(self.cell(), items.into_iter().collect(), Default::default())
         }
         /// A future that pushes all items in one transaction when there is room for all of them. Cancel
         /// safe: if it is dropped before it is ready, the items are dropped with it and were not pushed.

@@ -2,7 +2,6 @@
 
 use super::Handle;
 use crate::core::put::Put;
-use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{PushAsync, TakeAsync};
 use crate::order::Order;
@@ -31,7 +30,7 @@ impl<T, O: Order<T>> Handle<T, O> {
 
     verb! {
         push(&mut self, item: T) -> Result<(), PushError<T>>,
-            |wait| Local::put_waiting(&mut self.local(), item, Put::Publish, wait, Shared::register);
+            |wait| Local::put_waiting(&mut self.local(), item, Put::Publish, wait, Default::default());
         blocking:
         /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
         ///
@@ -62,7 +61,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         /// # Errors
         ///
         /// [`PushError::Full`] with the item, on timeout; [`PushError::Closed`] with the item, if the queue is closed.
-        async(&mut self, item: T) -> PushAsync<'_, T, O> { PushAsync::new(self.cell(), item) }
+        async(&mut self, item: T) -> PushAsync<'_, T, O> { PushAsync::new(self.cell(), item, Default::default()) }
         /// A future that pushes the item when there is room. Cancel safe: if it is dropped before it is
         /// ready, the item is dropped with it and was not pushed.
         ///

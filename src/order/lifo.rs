@@ -1,103 +1,212 @@
-//! The simplest sorting order, for tests: last in, first out.
+//! Last in, first out.
+//!
+//! A new item is put on a stack. Returned items have a stack of their own, which is emptied first. An item that is being
+//! shown leaves a gap in its stack, which pops remove; if the gap is gone, the item is put on top.
 
-use super::{Dequeued, Engine, Registry, Sequence, ShardsOf, Shown, Sorted, Unleased, Visit};
-use crate::raw::{Entry, Shareable, Stored};
+use super::{Dequeued, Engine, Sequence, ShardsOf, Shown, Sorted, Unleased, Unsorted, PART};
+use crate::raw::{Entry, Stored};
 use crate::wait::DueTimer;
-use crate::Queue;
+use std::mem;
 use std::sync::Arc;
 
-type LifoItem = Entry<Stored<u32, ()>>;
+/// The capacity that a stack always keeps.
+const KEPT_CAPACITY: usize = 256;
 
-/// The items, the newest last.
-#[derive(Default)]
-pub(crate) struct LifoItems {
-    items: Vec<LifoItem>,
-    shown: usize,
-}
-
-impl Sequence<u32, ()> for LifoItems {
-    fn arrive(&mut self, entry: LifoItem) {
-        self.items.push(entry);
-    }
-
-    fn come_back(&mut self, entry: LifoItem) {
-        self.items.push(entry);
-    }
-
-    fn next(&mut self, for_good: bool) -> Option<Dequeued<u32, ()>> {
-        let entry = self.items.pop()?;
-        let gone = u32::from(for_good);
-        Some(Dequeued { entry, gone })
-    }
-
-    fn ready(&self) -> usize {
-        self.items.len()
-    }
-
-    fn begin_visit(&mut self) -> Visit {
-        Visit::default()
-    }
-
-    /// Shows all items at once, the newest first.
-    fn show(&mut self, _: &mut Visit, into: &mut Vec<Shown<u32, ()>>) -> bool {
-        let shown = self.items.drain(..).rev().map(|entry| Shown {
-            entry,
-            number: 0,
-            position: 0,
-            place: 0,
-            name: 0,
-        });
-        into.extend(shown);
-        self.shown += into.len();
-        false
-    }
-
-    fn put_back(&mut self, _: &mut Visit, shown: Shown<u32, ()>) {
-        self.shown -= 1;
-        self.items.push(shown.entry);
-    }
-
-    fn shown(&self) -> usize {
-        self.shown
-    }
-
-    fn scan_times(&self, _: &mut Visit, _: &mut Option<u64>) -> bool {
-        unreachable!("these queues keep no timestamps")
-    }
-}
-
-/// A registry without limits.
-pub(crate) struct Anybody;
-
-impl Registry<u32, ()> for Anybody {
-    fn register(&self, _: &u32) -> Option<()> {
-        Some(())
-    }
-}
-
-/// The LIFO order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lifo;
+/// The order of a queue that delivers the newest item first, made by [`Builder::lifo`](crate::Builder::lifo).
+///
+/// ```
+/// use requeue::{Lifo, Queue};
+///
+/// fn newest_first(queue: &Queue<u32, Lifo>) -> Vec<u32> {
+///     queue.drain().collect()
+/// }
+///
+/// let queue = Queue::builder().lifo().build();
+/// queue.push(1)?;
+/// queue.push(2)?;
+/// assert_eq!(newest_first(&queue), [2, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lifo;
 
 impl Unleased for Lifo {}
 
-impl Engine<u32> for Lifo {
+impl<T> Engine<T> for Lifo {
     type Settings = ();
     type Meta = ();
-    type Source = Sorted<u32, (), LifoItems, Anybody>;
+    type Source = Sorted<T, (), Stacks<T>, Unsorted>;
 
-    fn source(
-        (): (),
-        shards: &Arc<ShardsOf<u32, Self>>,
-        due_timer: &Arc<DueTimer>,
-    ) -> Self::Source {
-        Sorted::new(LifoItems::default(), Anybody, shards, due_timer)
+    fn source((): (), shards: &Arc<ShardsOf<T, Self>>, timer: &Arc<DueTimer>) -> Self::Source {
+        Sorted::new(Stacks::new(), Unsorted, shards, timer)
     }
 }
 
-/// Creates a queue of this order.
-pub(crate) fn queue() -> Queue<u32, Lifo> {
-    Queue::builder()
-        .by::<Lifo>(|()| (), Shareable::proved())
-        .build()
+type StackEntry<T> = Entry<Stored<T, ()>>;
+
+/// Returned items, and pushed ones; those that come next are last.
+pub(crate) struct Stacks<T> {
+    slots: [Vec<Slot<T>>; 2],
+    /// The number of items that are not being shown.
+    ready: usize,
+    /// The name of the item that was shown last.
+    names: u64,
+}
+
+const RETURNED: usize = 0;
+const PUSHED: usize = 1;
+
+enum Slot<T> {
+    Item(StackEntry<T>),
+    /// The gap of the item with this name, which is being shown.
+    Gap(u64),
+}
+
+/// The gap of an item that is being shown.
+#[derive(Debug)]
+pub(crate) struct Position {
+    stack: usize,
+    index: usize,
+    name: u64,
+}
+
+impl<T> Stacks<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            slots: [Vec::new(), Vec::new()],
+            ready: 0,
+            names: 0,
+        }
+    }
+
+    fn push(&mut self, stack: usize, entry: StackEntry<T>) {
+        self.slots[stack].push(Slot::Item(entry));
+        self.ready += 1;
+    }
+}
+
+/// Releases the memory of a stack that needs less than a quarter of it.
+#[inline]
+fn tidy<T>(stack: &mut Vec<Slot<T>>) {
+    if stack.len() < stack.capacity() / 4 && stack.capacity() > KEPT_CAPACITY {
+        stack.shrink_to((2 * stack.len()).max(KEPT_CAPACITY));
+    }
+}
+
+impl<T> Sequence<T, ()> for Stacks<T> {
+    /// How many slots of each stack are still to be visited, from the last one on.
+    type Visit = [usize; 2];
+    type Position = Position;
+
+    #[inline]
+    fn arrive(&mut self, entry: StackEntry<T>) {
+        self.push(PUSHED, entry);
+    }
+
+    fn come_back(&mut self, entry: StackEntry<T>) {
+        self.push(RETURNED, entry);
+    }
+
+    #[inline]
+    fn next(&mut self, _for_good: bool) -> Option<Dequeued<T, ()>> {
+        for stack in &mut self.slots {
+            while let Some(slot) = stack.pop() {
+                tidy(stack);
+                if let Slot::Item(entry) = slot {
+                    self.ready -= 1;
+                    return Some(Dequeued { entry, gone: 0 });
+                }
+            }
+        }
+        None
+    }
+
+    fn ready(&self) -> usize {
+        self.ready
+    }
+
+    fn begin_visit(&mut self) -> [usize; 2] {
+        [RETURNED, PUSHED].map(|stack| self.slots[stack].len())
+    }
+
+    /// Shows the items in the order in which they would be dequeued.
+    fn show(&mut self, visit: &mut [usize; 2], into: &mut Vec<Shown<T, (), Position>>) -> bool {
+        for (stack, left) in visit.iter_mut().enumerate() {
+            let slots = &mut self.slots[stack];
+            *left = slots.len().min(*left);
+            while *left > 0 && into.len() < PART {
+                *left -= 1;
+                let (index, name) = (*left, self.names + 1);
+                match mem::replace(&mut slots[index], Slot::Gap(name)) {
+                    Slot::Item(entry) => {
+                        self.names = name;
+                        self.ready -= 1;
+                        let position = Position { stack, index, name };
+                        into.push(Shown { entry, position });
+                    }
+                    gap @ Slot::Gap(_) => slots[index] = gap,
+                }
+            }
+        }
+        *visit != [0, 0]
+    }
+
+    fn put_back(&mut self, visit: &mut [usize; 2], shown: Shown<T, (), Position>) {
+        let Position { stack, index, name } = shown.position;
+        let slots = &mut self.slots[stack];
+        self.ready += 1;
+        match slots.get_mut(index) {
+            Some(Slot::Gap(its)) if *its == name => slots[index] = Slot::Item(shown.entry),
+            _ => {
+                // It was seen, but pops may have removed slots that this visit has yet to see.
+                visit[stack] = visit[stack].min(slots.len());
+                slots.push(Slot::Item(shown.entry));
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::raw::DeliveryMeta;
+
+    fn entry(item: usize) -> StackEntry<usize> {
+        let delivery = DeliveryMeta {
+            attempts: 1,
+            since: 0,
+        };
+        let item = Stored { item, meta: () };
+        Entry { item, delivery }
+    }
+
+    #[test]
+    fn stacks_release_their_memory() {
+        const ITEMS: usize = 100_000;
+        let mut stacks = Stacks::new();
+        (0..ITEMS).for_each(|item| stacks.arrive(entry(item)));
+        (0..ITEMS).for_each(|item| stacks.come_back(entry(item)));
+        for left in (0..2 * ITEMS).rev() {
+            let next = stacks.next(true).unwrap().entry.item.item;
+            assert_eq!((next, stacks.ready()), (left % ITEMS, left));
+            for slots in &stacks.slots {
+                assert!(slots.capacity() <= KEPT_CAPACITY.max(4 * slots.len() + 4));
+            }
+        }
+    }
+
+    #[test]
+    fn an_item_whose_gap_is_gone_is_put_on_top() {
+        let mut stacks = Stacks::new();
+        (0..4).for_each(|item| stacks.arrive(entry(item)));
+        let (mut visit, mut shown) = (stacks.begin_visit(), Vec::new());
+        assert!(!stacks.show(&mut visit, &mut shown));
+        assert!(stacks.next(false).is_none());
+        stacks.arrive(entry(4));
+        while let Some(item) = shown.pop() {
+            stacks.put_back(&mut visit, item);
+        }
+        let next = || Some(stacks.next(true)?.entry.item.item);
+        assert!(std::iter::from_fn(next).eq([3, 2, 1, 0, 4]));
+    }
 }

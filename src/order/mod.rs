@@ -11,8 +11,7 @@
 mod chunks;
 pub(crate) mod fair;
 mod leased;
-#[cfg(all(test, not(shuttle)))]
-pub(crate) mod lifo;
+mod lifo;
 #[cfg(all(loom, test))]
 mod models;
 mod partition;
@@ -25,9 +24,10 @@ mod source;
 pub(crate) mod tests;
 
 pub use leased::{Leased, Unleased};
+pub use lifo::Lifo;
 
-pub(crate) use registry::Registry;
-pub(crate) use sequence::{Dequeued, Mark, Sequence, Shown, Visit, PART, SCAN_STEP};
+pub(crate) use registry::{Place, Registry};
+pub(crate) use sequence::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
 pub(crate) use sorted::Sorted;
 pub(crate) use source::{Next, Source, Unsorted};
 
@@ -36,8 +36,8 @@ use crate::wait::DueTimer;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The order of a [`Queue`](crate::Queue), which decides which item is next: [`Fifo`], [`ByKey`](crate::ByKey) or
-/// [`ByPriority`](crate::ByPriority), or one of them [`Leased`]. Sealed.
+/// The order of a [`Queue`](crate::Queue), which decides which item is next: [`Fifo`], [`Lifo`], [`ByKey`](crate::ByKey)
+/// or [`ByPriority`](crate::ByPriority), or one of them [`Leased`]. Sealed.
 #[allow(private_bounds)] // sealed
 pub trait Order<T>: Engine<T> {}
 
@@ -78,7 +78,7 @@ pub(crate) type ShardsOf<T, O> = Shards<StoredOf<T, O>>;
 /// The default order of a [`Queue`](crate::Queue): first in, first out, as far as possible without slowing
 /// down any thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Fifo; // for another order: `Queue::builder().by_priority()`, or `.fair_by(key)`
+pub struct Fifo; // for another order: `Queue::builder().lifo()`, `.by_priority()`, or `.fair_by(key)`
 
 impl Unleased for Fifo {}
 
@@ -102,3 +102,9 @@ pub(crate) struct PushMeta<M> {
 
 /// The metadata of an item that is being pushed to a queue of this order.
 pub(crate) type PushMetaOf<T, O> = PushMeta<<O as Engine<T>>::Meta>;
+
+/// What a push to a queue of this order says beside the item.
+pub(crate) type PlaceOf<T, O> = <RegistryOf<T, O> as Registry<T, <O as Engine<T>>::Meta>>::Place;
+/// The registry of a queue of this order.
+pub(crate) type RegistryOf<T, O> =
+    <<O as Engine<T>>::Source as Source<T, <O as Engine<T>>::Meta>>::Registry;

@@ -1,10 +1,13 @@
 //! Loom models of sorting orders: Empty is linearizable although items are pushed concurrently.
 
-use super::lifo::{self, Lifo};
 use crate::sync::model::large_model;
-use crate::{Handle, PopError, Queue};
+use crate::{Handle, Lifo, PopError, Queue};
 use loom::thread;
 use std::mem;
+
+fn queue() -> Queue<u32, Lifo> {
+    Queue::builder().lifo().build()
+}
 
 /// A handle that has used the queue before.
 fn warm(queue: &Queue<u32, Lifo>) -> Handle<u32, Lifo> {
@@ -15,9 +18,9 @@ fn warm(queue: &Queue<u32, Lifo>) -> Handle<u32, Lifo> {
 }
 
 #[test]
-fn two_who_pop_find_two_items() {
+fn two_pops_find_two_items() {
     large_model(|| {
-        let queue = lifo::queue();
+        let queue = queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));
         one.push_batch([1, 2]).unwrap();
         let popped = thread::spawn(move || other.pop().unwrap());
@@ -31,7 +34,7 @@ fn two_who_pop_find_two_items() {
 #[test]
 fn an_abort_that_hides_a_shard_hides_no_item() {
     large_model(|| {
-        let queue = lifo::queue();
+        let queue = queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));
         other.push(1).unwrap();
         let tx = other.begin();
@@ -53,7 +56,7 @@ fn an_abort_that_hides_a_shard_hides_no_item() {
 #[test]
 fn a_commit_against_a_pop() {
     large_model(|| {
-        let queue = lifo::queue();
+        let queue = queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));
         let thread = thread::spawn(move || {
             let tx = other.begin();
@@ -72,7 +75,7 @@ fn a_commit_against_a_pop() {
 #[test]
 fn a_closed_queue_waits_for_what_is_held() {
     large_model(|| {
-        let queue = lifo::queue();
+        let queue = queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));
         one.push(1).unwrap();
         queue.close();

@@ -12,6 +12,8 @@ const KEPT_CAPACITY: usize = 256;
 /// A sequence, and the intake that fills it from the shards.
 pub(super) struct Partition<T, M, S> {
     pub(super) sequence: S,
+    /// How many of its items are being shown.
+    pub(super) shown: usize,
     intake: Intake<Stored<T, M>>,
     /// Returned items; empty between two uses.
     returned: Vec<Entry<Stored<T, M>>>,
@@ -41,6 +43,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
     pub(super) fn new(sequence: S, intake: Intake<Stored<T, M>>, due_timer: Arc<DueTimer>) -> Self {
         Self {
             sequence,
+            shown: 0,
             intake,
             returned: Vec::new(),
             due_timer,

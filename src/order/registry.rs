@@ -1,16 +1,22 @@
 //! The registry of an order: its knowledge of items that are not in its sequence.
 
+use std::fmt::Debug;
+
 /// The knowledge of an order about all its items, from before they are pushed until they are removed. Used
 /// concurrently by many threads.
 pub(crate) trait Registry<T, M> {
-    /// Returns the metadata of an item that is about to be pushed; `None` if a limit of the order is reached.
+    /// What pushes say beside the item.
+    type Place: Place;
+
+    /// Returns the metadata of an item that is about to be pushed to this place; `None` if a limit of the order is
+    /// reached.
     ///
     /// May run user code.
-    fn register(&self, item: &T) -> Option<M>;
+    fn register(&self, item: &T, place: Self::Place) -> Option<M>;
 
     /// Same as [`Registry::register`], for an item that had this metadata before.
     fn register_again(&self, item: &T, _meta: M) -> Option<M> {
-        self.register(item)
+        self.register(item, Self::Place::default())
     }
 
     /// Unregisters `count` items with this metadata that were removed, or never pushed. May run destructors of
@@ -37,3 +43,13 @@ pub(crate) trait Registry<T, M> {
         false
     }
 }
+
+/// What a push says beside the item, such as a priority: where the order puts the item.
+pub(crate) trait Place: Copy + Debug + Default + Send + Sync {
+    /// The place of the nth item of a batch that is pushed to this one.
+    fn nth(self, _nth: usize) -> Self {
+        self
+    }
+}
+
+impl Place for () {}

@@ -6,6 +6,11 @@ use crate::time::NEVER;
 /// A data structure that determines the next item. One thread at a time uses it, under a lock, so it must not run
 /// user code.
 pub(crate) trait Sequence<T, M> {
+    /// The progress of a visit.
+    type Visit;
+    /// The former position of an item that is being shown.
+    type Position;
+
     /// Adds an item that was pushed.
     fn arrive(&mut self, entry: Entry<Stored<T, M>>);
 
@@ -53,22 +58,32 @@ pub(crate) trait Sequence<T, M> {
     }
 
     /// Begins a visit to all ready items.
-    fn begin_visit(&mut self) -> Visit;
+    fn begin_visit(&mut self) -> Self::Visit;
 
-    /// Continues a visit: takes out some items to be shown, and returns whether there may be more. Like held
+    /// Continues a visit: takes out up to [`PART`] items to be shown, and returns whether there may be more. Like held
     /// items they are not available until they are put back.
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, M>>) -> bool;
+    fn show(
+        &mut self,
+        visit: &mut Self::Visit,
+        into: &mut Vec<Shown<T, M, Self::Position>>,
+    ) -> bool;
 
     /// Puts back an item that was shown by a visit, at its former position. Items that were shown together are
     /// passed last one first.
-    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, M>);
+    fn put_back(&mut self, visit: &mut Self::Visit, shown: Shown<T, M, Self::Position>);
 
-    /// The number of items that are being shown.
-    fn shown(&self) -> usize;
-
-    /// Continues a visit without taking anything out: lowers `least` to the least known timestamp of some
-    /// items, and returns whether there may be more.
-    fn scan_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool;
+    /// Continues a visit without showing anything: lowers `least` to the least known timestamp of some items, and
+    /// returns whether there may be more.
+    fn scan_times(&mut self, visit: &mut Self::Visit, least: &mut Option<u64>) -> bool {
+        let mut shown = Vec::with_capacity(PART);
+        let more = self.show(visit, &mut shown);
+        while let Some(item) = shown.pop() {
+            let since = Some(item.entry.delivery.since).filter(|since| *since != 0);
+            *least = least.iter().copied().chain(since).min();
+            self.put_back(visit, item);
+        }
+        more
+    }
 
     /// Ends a visit.
     fn end_visit(&mut self) {}
@@ -79,33 +94,11 @@ pub(crate) const PART: usize = 32;
 /// The most places scanned at once.
 pub(crate) const SCAN_STEP: usize = 1024;
 
-/// The progress of a visit: the current and the end number, the current and the end position there, and the place that
-/// was visited last.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Visit {
-    pub(crate) number: u32,
-    pub(crate) numbers: u32,
-    pub(crate) from: i64,
-    pub(crate) to: i64,
-    pub(crate) mark: Mark,
-}
-
-/// The place of a position, as long as that has this stamp.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mark {
-    pub(crate) position: i64,
-    pub(crate) place: u32,
-    pub(crate) stamp: u64,
-}
-
 /// An item that is being shown, and its former position.
 #[derive(Debug)]
-pub(crate) struct Shown<T, M> {
+pub(crate) struct Shown<T, M, P> {
     pub(crate) entry: Entry<Stored<T, M>>,
-    pub(crate) number: u32,
-    pub(crate) position: i64,
-    pub(crate) place: u32,
-    pub(crate) name: u64,
+    pub(crate) position: P,
 }
 
 /// An item dequeued from a sequence.

@@ -5,7 +5,7 @@
 //! [empty](Shards::is_empty) at one instant knows that nothing was ready at that instant.
 
 use super::partition::Partition;
-use super::{Dequeued, Next, Registry, Sequence, Shown, Source, Visit};
+use super::{Dequeued, Next, Registry, Sequence, Shown, Source};
 use crate::raw::{Entry, Intake, Shards, Stored};
 use crate::sync::{lock, planted, Mutex, MutexGuard};
 use crate::wait::DueTimer;
@@ -53,28 +53,6 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         result
     }
 
-    /// Takes the next item, and unregisters removed ones.
-    #[inline(always)] // the pop of an order
-    fn next(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        let mut partition = self.lock();
-        let Dequeued { entry, gone } = loop {
-            if partition.take_in() {
-                return Next::Due;
-            }
-            if let Some(dequeued) = partition.sequence.next(for_good) {
-                break dequeued;
-            }
-            if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
-                return self.leave_shards(partition);
-            }
-        };
-        drop(partition);
-        if gone > 0 {
-            self.registry.unregister(entry.item.meta, gone);
-        }
-        Next::Item(entry)
-    }
-
     /// Releases the memory of empty shards.
     #[cold]
     fn leave_shards<I>(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) -> Next<I> {
@@ -93,6 +71,8 @@ where
 {
     const SORTS: bool = true;
     type Registry = R;
+    type Visit = S::Visit;
+    type Position = S::Position;
 
     fn registry(&self) -> &R {
         &self.registry
@@ -108,9 +88,26 @@ where
         ready
     }
 
-    #[inline(always)] // as above
+    /// Also unregisters removed items.
+    #[inline(always)] // the pop of an order
     fn take(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        self.next(for_good)
+        let mut partition = self.lock();
+        let Dequeued { entry, gone } = loop {
+            if partition.take_in() {
+                return Next::Due;
+            }
+            if let Some(dequeued) = partition.sequence.next(for_good) {
+                break dequeued;
+            }
+            if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
+                return self.leave_shards(partition);
+            }
+        };
+        drop(partition);
+        if gone > 0 {
+            self.registry.unregister(entry.item.meta, gone);
+        }
+        Next::Item(entry)
     }
 
     #[inline]
@@ -143,16 +140,25 @@ where
         least
     }
 
-    fn begin_visit(&self) -> Visit {
+    fn begin_visit(&self) -> S::Visit {
         self.lock().sequence.begin_visit()
     }
 
-    fn show(&self, visit: &mut Visit, into: &mut Vec<Shown<T, M>>) -> bool {
-        self.lock().sequence.show(visit, into)
+    fn show(
+        &self,
+        visit: &mut S::Visit,
+        into: &mut Vec<Shown<T, M, S::Position>>,
+        applies: impl FnOnce() -> bool,
+    ) -> bool {
+        let mut partition = self.lock();
+        let more = applies() && partition.sequence.show(visit, into);
+        partition.shown += into.len();
+        more
     }
 
-    fn put_back(&self, visit: &mut Visit, shown: &mut Vec<Shown<T, M>>) {
+    fn put_back(&self, visit: &mut S::Visit, shown: &mut Vec<Shown<T, M, S::Position>>) {
         let mut partition = self.lock();
+        partition.shown -= shown.len();
         while let Some(shown) = shown.pop() {
             partition.sequence.put_back(visit, shown);
         }
@@ -169,7 +175,7 @@ where
 
     fn has_none(&self) -> bool {
         let partition = self.lock();
-        partition.sequence.ready() + partition.sequence.waiting() + partition.sequence.shown() == 0
+        partition.sequence.ready() + partition.sequence.waiting() + partition.shown == 0
     }
 
     fn arrange(&self, now: u64) -> usize {

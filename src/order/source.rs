@@ -1,6 +1,6 @@
 //! The source from which the items of a queue are taken.
 
-use super::{Registry, Shown, Visit};
+use super::{Registry, Shown};
 use crate::raw::{Entry, Stored};
 
 /// The source from which the items of a queue are taken: its shards, which is what the defaults implement, or a
@@ -9,6 +9,10 @@ pub(crate) trait Source<T, M> {
     /// Whether items are taken from this source instead of the shards.
     const SORTS: bool;
     type Registry: Registry<T, M>;
+    /// The progress of a visit.
+    type Visit;
+    /// The former position of an item that is being shown.
+    type Position;
 
     /// The registry of all items.
     fn registry(&self) -> &Self::Registry;
@@ -52,17 +56,20 @@ pub(crate) trait Source<T, M> {
     }
 
     /// Same as [`Sequence::begin_visit`](super::Sequence::begin_visit).
-    fn begin_visit(&self) -> Visit {
-        Visit::default()
-    }
+    fn begin_visit(&self) -> Self::Visit;
 
-    /// Same as [`Sequence::show`](super::Sequence::show).
-    fn show(&self, _visit: &mut Visit, _into: &mut Vec<Shown<T, M>>) -> bool {
+    /// Same as [`Sequence::show`](super::Sequence::show), if `applies`, which is called under the lock.
+    fn show(
+        &self,
+        _visit: &mut Self::Visit,
+        _into: &mut Vec<Shown<T, M, Self::Position>>,
+        _applies: impl FnOnce() -> bool,
+    ) -> bool {
         false
     }
 
     /// Same as [`Sequence::put_back`](super::Sequence::put_back), for all items that were shown together.
-    fn put_back(&self, _visit: &mut Visit, _shown: &mut Vec<Shown<T, M>>) {}
+    fn put_back(&self, _: &mut Self::Visit, _shown: &mut Vec<Shown<T, M, Self::Position>>) {}
 
     /// Same as [`Sequence::end_visit`](super::Sequence::end_visit).
     fn end_visit(&self) {}
@@ -106,15 +113,21 @@ pub(crate) struct Unsorted;
 impl<T> Source<T, ()> for Unsorted {
     const SORTS: bool = false;
     type Registry = Self;
+    type Visit = ();
+    type Position = ();
 
     fn registry(&self) -> &Self {
         self
     }
+
+    fn begin_visit(&self) {}
 }
 
 impl<T> Registry<T, ()> for Unsorted {
+    type Place = ();
+
     #[inline]
-    fn register(&self, _: &T) -> Option<()> {
+    fn register(&self, _: &T, (): ()) -> Option<()> {
         Some(())
     }
 }

@@ -38,7 +38,7 @@ impl<T, O: Order<T>> Restore<'_, T, O> {
     /// If the queue has no room for it.
     pub fn add(&mut self, item: T, attempts: u32, delay: Duration) {
         let Self { shared, restored } = self;
-        shared.add_restored(restored, item, attempts, delay, Shared::register, false);
+        shared.add_restored(restored, item, attempts, delay, Default::default(), false);
     }
 }
 

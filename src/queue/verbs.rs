@@ -2,7 +2,6 @@
 
 use super::Queue;
 use crate::core::put::Put;
-use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};
 use crate::order::Order;
@@ -66,7 +65,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     verb! {
         push(&self, item: T) -> Result<(), PushError<T>>, |wait| self.call(|cell| {
         let mut local = cell.settled();
-        Local::put_waiting(&mut local, item, Put::Publish, wait, Shared::register)
+        Local::put_waiting(&mut local, item, Put::Publish, wait, Default::default())
     });
         blocking:
         /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
@@ -100,7 +99,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         ///
         /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
         /// the queue is closed.
-        async(&self, item: T) -> OwnedPush<T, O> { OwnedPush::new(self.shared(), self.pool(), item) }
+        async(&self, item: T) -> OwnedPush<T, O> { OwnedPush::new(self.shared(), self.pool(), item, Default::default()) }
         /// A future that pushes the item when there is room. It borrows nothing, so it can be spawned. Its output is that
         /// of [`Queue::push_blocking`].
         ///
@@ -144,7 +143,7 @@ impl<T, O: Order<T>> Queue<T, O> {
 
     verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| self.call(|cell| Local::put_waiting(&mut cell.settled(), items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Shared::register));
+            |wait| self.call(|cell| Local::put_waiting(&mut cell.settled(), items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Default::default()));
         blocking:
         /// Pushes all items in one transaction, and waits until there is room for all of them. Order as for
         /// [`Queue::push_batch`].
@@ -173,7 +172,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         ///
         /// As for [`Handle::push_batch_timeout`](crate::Handle::push_batch_timeout).
         async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T, O> {
-            OwnedPushBatch::new(self.shared(), self.pool(), items.into_iter().collect())
+            OwnedPushBatch::new(self.shared(), self.pool(), items.into_iter().collect(), Default::default())
         }
         /// A future that pushes all items in one transaction when there is room for all of them. It borrows nothing, so
         /// it can be spawned. Its output is that of [`Queue::push_batch_blocking`].

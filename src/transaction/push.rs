@@ -2,7 +2,6 @@
 
 use super::Transaction;
 use crate::core::put::Put;
-use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{StageAsync, StageBatchAsync};
 use crate::order::Order;
@@ -42,7 +41,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
 
     verb! {
         push(&self, item: T) -> Result<(), PushError<T>>,
-            |wait| Local::put_waiting(&mut self.local(), item, Put::Stage, wait, Shared::register);
+            |wait| Local::put_waiting(&mut self.local(), item, Put::Stage, wait, Default::default());
         blocking:
         /// Stages a push, and waits for room if there is none.
         ///
@@ -86,7 +85,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         /// # Panics
         ///
         /// If the transaction [is borrowed](Transaction#borrowing).
-        async(&self, item: T) -> StageAsync<'_, T, O> { StageAsync::new(self.local(), item) }
+        async(&self, item: T) -> StageAsync<'_, T, O> { StageAsync::new(self.local(), item, Default::default()) }
         /// A future that stages a push when there is room. It borrows the transaction until it is ready or dropped.
         ///
         /// Its output is that of [`Transaction::push_blocking`]. Cancel safe: if it is dropped before it is
@@ -111,7 +110,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
 
     verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| Local::put_waiting(&mut self.local(), items.into_iter().collect::<Vec<_>>(), Put::Stage, wait, Shared::register);
+            |wait| Local::put_waiting(&mut self.local(), items.into_iter().collect::<Vec<_>>(), Put::Stage, wait, Default::default());
         now:
         /// Stages all items, and returns their number. If the iterator panics, none is staged.
         ///
@@ -172,7 +171,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         /// If the transaction [is borrowed](Transaction#borrowing).
         async(&self, items: impl IntoIterator<Item = T>) -> StageBatchAsync<'_, T, O> {
             let items = items.into_iter().collect();
-            StageBatchAsync::new(self.local(), items)
+            StageBatchAsync::new(self.local(), items, Default::default())
         }
         /// A future that stages all items when there is room for them. It borrows the transaction until it is ready or
         /// dropped.

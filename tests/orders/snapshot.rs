@@ -23,6 +23,11 @@ macro_rules! check_all {
         $check("as many keys as items", &|| fair(ITEMS));
         $check("priorities", &|| by_priority(false));
         $check("with ageing", &|| by_priority(true));
+        $check("last in, first out", &|| {
+            let queue = Queue::builder().lifo().build();
+            fill(&queue);
+            queue
+        });
     };
 }
 
@@ -176,7 +181,11 @@ fn pops_in_order<O: Order<u32> + Unleased>(name: &str, make: &dyn Fn() -> Queue<
     // The other items are in the same order as before, except that keys take turns.
     let rest = drain(&queue);
     assert_eq!(rest.len(), expected.len() - MANY);
-    if name == "one key" || name == "priorities" || name == "with ageing" {
+    if name == "one key"
+        || name == "priorities"
+        || name == "with ageing"
+        || name.starts_with("last")
+    {
         let mut left = expected.iter();
         assert!(
             rest.iter().all(|item| left.any(|other| other == item)),
@@ -230,6 +239,7 @@ fn a_closed_queue_is_not_drained_during_a_visit() {
     let serial = Queue::builder().fair_by(|item: &u32| *item).serial();
     a_pending_pop_ends_after_the_visit(&serial.build());
     a_pending_pop_ends_after_the_visit(&PriorityQueue::by_priority());
+    a_pending_pop_ends_after_the_visit(&Queue::builder().lifo().build());
 }
 
 fn a_pending_pop_ends_after_the_visit<O: Order<u32>>(queue: &Queue<u32, O>) {

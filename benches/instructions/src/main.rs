@@ -5,7 +5,7 @@
 //! `requeue-instructions` lists the operations, `requeue-instructions NAME COUNT` does one.
 
 use futures::task::noop_waker_ref;
-use requeue::{FairQueue, Handle, PriorityQueue, Queue, Workers};
+use requeue::{FairQueue, Handle, Order, PriorityQueue, Queue, Workers};
 use std::env;
 use std::future::Future;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ use std::task::Context;
 /// Does an operation this often.
 type Operation = fn(u64);
 
-const OPERATIONS: [(&str, Operation); 14] = [
+const OPERATIONS: [(&str, Operation); 15] = [
     ("push", push),
     ("push-pop", |count| pairs(&Queue::unbounded(), count)),
     ("transaction-push", transaction_push),
@@ -32,6 +32,9 @@ const OPERATIONS: [(&str, Operation); 14] = [
     ("blocking", blocking),
     ("task-wait", task_waits),
     ("worker", worker),
+    ("lifo", |count| {
+        pairs(&Queue::builder().lifo().build(), count)
+    }),
     ("fair", fair),
     ("priority", priority),
 ];
@@ -60,7 +63,7 @@ fn main() {
 }
 
 /// A handle that pushes and one that pops.
-fn handles(queue: &Queue<u64>) -> (Handle<u64>, Handle<u64>) {
+fn handles<O: Order<u64>>(queue: &Queue<u64, O>) -> (Handle<u64, O>, Handle<u64, O>) {
     (queue.handle(), queue.handle())
 }
 
@@ -71,7 +74,7 @@ fn push(count: u64) {
     }
 }
 
-fn pairs(queue: &Queue<u64>, count: u64) {
+fn pairs<O: Order<u64>>(queue: &Queue<u64, O>, count: u64) {
     let (mut pusher, mut popper) = handles(queue);
     for item in 0..count {
         pusher.push(item).unwrap();

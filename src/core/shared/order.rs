@@ -1,14 +1,16 @@
 //! Operations that depend on the order of the queue.
 
 use super::Shared;
-use crate::order::{EntryOf, Next, Order, PushMeta, PushMetaOf, Registry, Source};
+use crate::order::{
+    EntryOf, Next, Order, PlaceOf, PushMeta, PushMetaOf, Registry, RegistryOf, Source,
+};
 use crate::raw::{Entry, Stored};
 
 impl<T, O: Order<T>> Shared<T, O> {
     /// Whether items are taken from the shards by a [`Source`], and not directly.
     pub(crate) const SORTS: bool = <O::Source as Source<T, O::Meta>>::SORTS;
 
-    fn registry(&self) -> &<O::Source as Source<T, O::Meta>>::Registry {
+    fn registry(&self) -> &RegistryOf<T, O> {
         self.source.registry()
     }
 
@@ -30,12 +32,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.registry().is_limited()
     }
 
-    /// Registers the nth item of a push, and returns its metadata; `None`: there is no room for one like it.
+    /// Registers an item that is about to be pushed to this place, and returns its metadata; `None`: there is no room for one like it.
     /// May run user code.
     ///
     /// A caller that does not push it afterwards [unregisters](Shared::unregister) it.
-    pub(crate) fn register(&self, _nth: usize, item: &T) -> Option<O::Meta> {
-        self.registry().register(item)
+    #[inline]
+    pub(crate) fn register(&self, item: &T, place: PlaceOf<T, O>) -> Option<O::Meta> {
+        self.registry().register(item, place)
     }
 
     /// As [`Shared::register`], for an item that was in the queue before.

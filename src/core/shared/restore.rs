@@ -1,7 +1,7 @@
 //! Items that were in the queue in an earlier process.
 
 use super::Shared;
-use crate::order::{EntryOf, Order, Source};
+use crate::order::{EntryOf, Order, PlaceOf, Source};
 use crate::policy::retry::Failed;
 use crate::raw::{DeliveryMeta, Entry, Stored, Vacant};
 use crate::Reason;
@@ -36,13 +36,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: T,
         attempts: u32,
         delay: Duration,
-        register: impl Fn(&Self, usize, &T) -> Option<O::Meta>,
+        place: PlaceOf<T, O>,
         is_scheduled: bool,
     ) {
         const FULL: &str = "a queue has room for what is restored";
         assert!(self.room().map_or(true, |room| room.take_one()), "{FULL}");
         let since = self.stamp();
-        let meta = register(self, 0, &item).expect(FULL);
+        let meta = self.register(&item, place).expect(FULL);
         let entry = Entry {
             item: Stored { item, meta },
             delivery: DeliveryMeta::after(attempts, since),

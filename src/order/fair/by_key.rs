@@ -1,7 +1,7 @@
 //! The order of fair queues.
 
-use super::{KeyMeta, Keys, Rounds, Rules, UNLIMITED};
-use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Unleased};
+use super::{KeyMeta, Keys, Rounds, Rules, Standing, UNLIMITED};
+use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Source, Unleased};
 use crate::wait::DueTimer;
 use std::fmt;
 use std::hash::Hash;
@@ -72,15 +72,55 @@ impl<K, T> Unleased for ByKey<K, T> {}
 #[allow(private_bounds)] // sealed
 pub trait Keyed<T>:
     Order<T>
-    + Engine<
-        T,
-        Settings = Rules<<Self as Keyed<T>>::Key, T>,
-        Meta = KeyMeta,
-        Source = Sorted<T, KeyMeta, Rounds<T>, Keys<<Self as Keyed<T>>::Key, T>>,
-    >
+    + KeyOrder<T, Keys = <Self as Keyed<T>>::Key>
+    + Engine<T, Settings = Rules<<Self as Keyed<T>>::Key, T>>
 {
     /// The type of the keys.
     type Key: Hash + Eq;
+}
+
+/// An order whose [`Source`] is a [`KeySource`].
+pub(crate) trait KeyOrder<T>: Engine<T, Source = <Self as KeyOrder<T>>::Items> {
+    type Keys;
+    type Items: KeySource<T, Self::Meta, Key = Self::Keys>;
+}
+
+impl<T, O: Engine<T>> KeyOrder<T> for O
+where
+    O::Source: KeySource<T, O::Meta>,
+{
+    type Keys = <O::Source as KeySource<T, O::Meta>>::Key;
+    type Items = O::Source;
+}
+
+/// A source of items with keys.
+pub(crate) trait KeySource<T, M>: Source<T, M> {
+    type Key;
+
+    fn keys(&self) -> &Keys<Self::Key, T>;
+
+    /// Begins a visit to the items of the key with this number, ready or not.
+    fn begin_visit_of(&self, number: u32) -> Self::Visit;
+
+    /// Passes on the keys in the order in which they will be served, then those that wait for a held or shown item; under
+    /// the lock, so that their numbers remain theirs.
+    fn each_standing(&self, each: impl FnMut(Standing));
+}
+
+impl<K: Hash + Eq, T> KeySource<T, KeyMeta> for Sorted<T, KeyMeta, Rounds<T>, Keys<K, T>> {
+    type Key = K;
+
+    fn keys(&self) -> &Keys<K, T> {
+        self.registry()
+    }
+
+    fn begin_visit_of(&self, number: u32) -> Self::Visit {
+        self.with(|rounds| rounds.begin_visit_of(number))
+    }
+
+    fn each_standing(&self, each: impl FnMut(Standing)) {
+        self.with(|rounds| rounds.standings().for_each(each));
+    }
 }
 
 impl<K, T, U> Keyed<U> for ByKey<K, T>

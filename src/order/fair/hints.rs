@@ -4,7 +4,7 @@
 //! places a hint may be a weak one: where keys collide, the tables are searched by their own hash, which nobody can
 //! predict.
 
-use crate::sync::{AtomicU32, Ordering, SMALL};
+use crate::sync::{AtomicU32, SMALL};
 use std::hash::{Hash, Hasher};
 
 /// The number of hints, as a power of two.
@@ -23,30 +23,13 @@ impl Hints {
         Self(Box::new(std::array::from_fn(|_| AtomicU32::new(NO_KEY))))
     }
 
-    /// The place of the hint of a key. Runs `Hash` of the key.
+    /// The hint of a key, which may be that of another one: the number of either, if that has not changed. Runs `Hash` of
+    /// the key.
     #[inline]
-    pub(super) fn of<K: Hash>(&self, key: &K) -> Hint<'_> {
+    pub(super) fn of<K: Hash>(&self, key: &K) -> &AtomicU32 {
         let mut hasher = WeakHasher(0);
         key.hash(&mut hasher);
-        Hint(&self.0[hasher.index()])
-    }
-}
-
-/// The place of one hint, which may be that of another key.
-pub(super) struct Hint<'h>(&'h AtomicU32);
-
-impl Hint<'_> {
-    /// The number that the key may have.
-    #[inline]
-    pub(super) fn number(&self) -> Option<u32> {
-        // ORDERING: Relaxed; a hint, which is checked under the lock of a table.
-        let number = self.0.load(Ordering::Relaxed);
-        (number != NO_KEY).then_some(number)
-    }
-
-    pub(super) fn set(&self, number: u32) {
-        // ORDERING: Relaxed; as in `number`.
-        self.0.store(number, Ordering::Relaxed);
+        &self.0[hasher.index()]
     }
 }
 
@@ -63,37 +46,14 @@ impl WeakHasher {
 }
 
 impl Hasher for WeakHasher {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         for part in bytes.chunks(8) {
             let mut word = [0; 8];
             word[..part.len()].copy_from_slice(part);
-            self.write_u64(u64::from_le_bytes(word));
+            let number = u64::from_ne_bytes(word);
+            self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(GOLDEN);
         }
-    }
-
-    #[inline]
-    fn write_u8(&mut self, number: u8) {
-        self.write_u64(number.into());
-    }
-
-    #[inline]
-    fn write_u16(&mut self, number: u16) {
-        self.write_u64(number.into());
-    }
-
-    #[inline]
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(GOLDEN);
-    }
-
-    #[inline]
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
     }
 
     fn finish(&self) -> u64 {
@@ -103,25 +63,26 @@ impl Hasher for WeakHasher {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Hint, Hints, BITS};
+    use super::{Hints, BITS, NO_KEY};
     use std::hash::Hash;
+    use std::sync::atomic::Ordering::Relaxed;
 
     /// The number of places for these keys.
     fn places<K: Hash>(keys: impl IntoIterator<Item = K>) -> usize {
         let hints = Hints::new();
         for (key, number) in keys.into_iter().zip(0..) {
-            hints.of(&key).set(number);
+            hints.of(&key).store(number, Relaxed);
         }
-        let used = hints.0.iter().map(|hint| Hint(hint).number());
-        used.flatten().count()
+        let used = hints.0.iter();
+        used.filter(|hint| hint.load(Relaxed) != NO_KEY).count()
     }
 
     #[test]
     fn a_hint_is_found_again() {
         let hints = Hints::new();
-        assert_eq!(hints.of(&"key").number(), None);
-        hints.of(&"key").set(7);
-        assert_eq!(hints.of(&"key").number(), Some(7));
+        assert_eq!(hints.of(&"key").load(Relaxed), NO_KEY);
+        hints.of(&"key").store(7, Relaxed);
+        assert_eq!(hints.of(&"key").load(Relaxed), 7);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::hints::Hints;
 use super::meta::KeyMeta;
 use super::table::{Answer, KeyTable, StoredKey, SHARDS};
 use crate::order::Registry;
-use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard};
+use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard, Ordering};
 use crossbeam_utils::CachePadded;
 use std::array;
 use std::collections::hash_map::{HashMap, RandomState};
@@ -142,11 +142,13 @@ impl<K: Hash + Eq, T> Keys<K, T> {
     #[inline]
     fn count(&self, key: K) -> Option<(KeyMeta, Option<K>)> {
         let hint = self.hints.of(&key);
-        if let Some(meta) = hint.number().and_then(|number| self.count_at(number, &key)) {
+        // ORDERING: Relaxed; a hint, which is checked under the lock of a table.
+        if let Some(meta) = self.count_at(hint.load(Ordering::Relaxed), &key) {
             return Some((meta, Some(key)));
         }
         let counted = self.count_found(key)?;
-        hint.set(counted.0.key);
+        // ORDERING: Relaxed; as above.
+        hint.store(counted.0.key, Ordering::Relaxed);
         Some(counted)
     }
 
@@ -188,7 +190,9 @@ impl<K, T> Registry<T, KeyMeta> for Keys<K, T>
 where
     K: Hash + Eq,
 {
-    fn register(&self, item: &T) -> Option<KeyMeta> {
+    type Place = ();
+
+    fn register(&self, item: &T, (): ()) -> Option<KeyMeta> {
         let (meta, key) = self.count(self.key_of(item))?;
         // The destructor of the key may panic.
         let counted = defer(|| self.uncount(meta.key, 1));

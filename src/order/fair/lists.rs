@@ -4,7 +4,6 @@
 //! The list of a key is a chain of [`Chunks`]. When most places are vacant, all lists move to new ones.
 
 use crate::order::chunks::Chunks;
-use crate::order::Mark;
 use crate::raw::{DeliveryMeta, Entry};
 use std::mem;
 
@@ -40,6 +39,14 @@ enum ListEntry<T> {
     Shown(u64),
     #[default]
     Vacant,
+}
+
+/// The place of a position, as long as that has this stamp.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    pub(super) position: i64,
+    pub(super) place: u32,
+    stamp: Stamp,
 }
 
 /// Different for each use of a chunk; 0 while it is vacant.
@@ -190,12 +197,6 @@ impl<T> Lists<T> {
     pub(super) fn is_first_shown(&self, list: &KeyItems) -> bool {
         let first = self.chunks.get(list.first);
         !list.is_empty() && matches!(first, Some(ListEntry::Shown(_)))
-    }
-
-    /// The timestamp of the item in a place, if it is known and the item is not being shown.
-    pub(super) fn since(&self, place: u32) -> Option<u64> {
-        let is_here = matches!(self.chunks[place], ListEntry::Item { .. });
-        Some(self.time(place)).filter(|since| is_here && *since != 0)
     }
 
     /// Takes the item out of its place to show it.

@@ -13,8 +13,9 @@ mod pages;
 mod rounds;
 mod table;
 
+pub(crate) use by_key::KeySource;
 pub use by_key::{ByKey, Keyed};
 
 pub(crate) use keys::{Keys, Rules, UNLIMITED};
 pub(crate) use meta::KeyMeta;
-pub(crate) use rounds::Rounds;
+pub(crate) use rounds::{Rounds, Standing};

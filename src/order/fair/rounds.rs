@@ -13,12 +13,13 @@
 //! the ring until then. In a serial queue shown items are not skipped: while the first item of a key is shown, the
 //! key is *blocked*, and leaves the ring when its turn comes.
 
-use super::lists::{KeyItems, Lists};
+use super::lists::{KeyItems, Lists, Mark};
 use super::meta::KeyMeta;
 use super::pages::Pages;
-use crate::order::{Dequeued, Mark, Sequence, Shown, Visit, PART, SCAN_STEP};
+use crate::order::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
+use std::ops::Range;
 
 /// No key.
 const NO_KEY: u32 = u32::MAX;
@@ -97,10 +98,10 @@ impl KeyState {
         items.is_first_shown(&self.items)
     }
 
-    /// The range of positions of its first items, up to `most`.
-    fn span(&self, most: usize) -> (i64, i64) {
+    /// The positions of its first items, up to `most`.
+    fn span(&self, most: usize) -> Range<i64> {
         let count = i64::try_from(self.items.len().min(most)).unwrap_or(i64::MAX);
-        (self.base, self.base + count)
+        self.base..self.base + count
     }
 
     /// Uses one turn; a new service begins if none has.
@@ -128,6 +129,24 @@ fn with_key<T>(Entry { item, delivery }: Entry<T>, meta: KeyMeta) -> Entry<Store
     Entry { item, delivery }
 }
 
+/// The progress of a visit: the numbers of the keys that are left, the positions that are left in the list of the first
+/// of them, and the place that was visited last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visit {
+    keys: Range<u32>,
+    items: Range<i64>,
+    mark: Mark,
+}
+
+/// The place of an item that is being shown, unless it was skipped: then the item of another name, or none, is there.
+#[derive(Debug)]
+pub(crate) struct Position {
+    number: u32,
+    at: i64,
+    place: u32,
+    name: u64,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RingEnd {
     Front,
@@ -150,7 +169,7 @@ impl<T> Rounds<T> {
     pub(crate) fn new(serial: bool, batch: u32) -> Self {
         Self {
             items: Lists::new(),
-            keys: Pages::new(),
+            keys: Pages::default(),
             front: NO_KEY,
             ring: 0,
             round: FIRST_ROUND,
@@ -202,22 +221,19 @@ impl<T> Rounds<T> {
         }
     }
 
-    /// The range of positions at which the ready items of a key are visited.
-    fn span(&self, number: u32) -> (i64, i64) {
+    /// The positions at which the ready items of a key are visited.
+    fn span(&self, number: u32) -> Range<i64> {
         let key = self.keys.get(number).filter(|key| !key.is_out());
         let most = if self.serial { 1 } else { usize::MAX };
-        key.map_or((0, 0), |key| key.span(most))
+        key.map_or(0..0, |key| key.span(most))
     }
 
     /// Begins a visit to the items of one key, ready or not.
     pub(crate) fn begin_visit_of(&self, number: u32) -> Visit {
         let key = self.keys.get(number);
-        let (from, to) = key.map_or((0, 0), |key| key.span(usize::MAX));
         Visit {
-            number,
-            numbers: number + 1,
-            from,
-            to,
+            keys: number..number + 1,
+            items: key.map_or(0..0, |key| key.span(usize::MAX)),
             mark: Mark::default(),
         }
     }
@@ -225,22 +241,18 @@ impl<T> Rounds<T> {
     /// Advances a visit to the next place, [marked](Visit::mark) then, and returns its key. `None` if there is none, or
     /// none within [`SCAN_STEP`].
     fn next_place(&self, visit: &mut Visit) -> Option<u32> {
-        for _ in 0..SCAN_STEP {
-            if let Some(key) = self.keys.get(visit.number) {
-                let at = visit.from.max(key.base);
-                if at < visit.to.min(key.span(usize::MAX).1) {
+        for number in visit.keys.clone().take(SCAN_STEP) {
+            if let Some(key) = self.keys.get(number) {
+                let at = visit.items.start.max(key.base);
+                if at < visit.items.end.min(key.span(usize::MAX).end) {
                     self.items
                         .place_at(&key.items, key.base, at, &mut visit.mark);
-                    visit.from = at + 1;
-                    return Some(visit.number);
+                    visit.items.start = at + 1;
+                    return Some(number);
                 }
             }
-            visit.number += 1;
-            if visit.number >= visit.numbers {
-                break;
-            }
-            (visit.from, visit.to) = self.span(visit.number);
-            visit.mark = Mark::default();
+            visit.keys.start = number + 1;
+            (visit.items, visit.mark) = (self.span(number + 1), Mark::default());
         }
         None
     }
@@ -294,6 +306,9 @@ impl<T> Rounds<T> {
 }
 
 impl<T> Sequence<T, KeyMeta> for Rounds<T> {
+    type Visit = Visit;
+    type Position = Position;
+
     #[inline(always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
         let (meta, entry) = without_key(entry);
@@ -404,20 +419,15 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.items.len() - self.ready()
     }
 
-    /// Visits by the numbers of the keys, and the positions of their items.
     fn begin_visit(&mut self) -> Visit {
-        let (from, to) = self.span(0);
-        let (number, numbers) = (0, self.keys.end());
         Visit {
-            number,
-            numbers,
-            from,
-            to,
+            keys: 0..self.keys.end(),
+            items: self.span(0),
             mark: Mark::default(),
         }
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, Position>>) -> bool {
         for _ in 0..PART {
             let Some(number) = self.next_place(visit) else {
                 break;
@@ -437,25 +447,32 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.blocked += usize::from(self.serial && is_first && !key.is_out());
             into.push(Shown {
                 entry: with_key(entry, KeyMeta::new(number, key.weight)),
-                number,
-                position,
-                place,
-                name,
+                position: Position {
+                    number,
+                    at: position,
+                    place,
+                    name,
+                },
             });
         }
-        visit.number < visit.numbers
+        !visit.keys.is_empty()
     }
 
-    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta>) {
-        let number = shown.number;
+    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta, Position>) {
+        let Position {
+            number,
+            at,
+            place,
+            name,
+        } = shown.position;
         let (_, entry) = without_key(shown.entry);
         let key = &mut self.keys[number];
-        let is_first = shown.position == key.base;
-        let put = self.items.put_back(shown.place, shown.name, entry);
+        let is_first = at == key.base;
+        let put = self.items.put_back(place, name, entry);
         if let Err(entry) = put {
-            if visit.number == number {
+            if visit.keys.start == number {
                 // It has been visited; its new position must not be visited again.
-                visit.from = visit.from.max(key.base);
+                visit.items.start = visit.items.start.max(key.base);
             }
             self.items.push_front(&mut key.items, entry);
             key.base -= 1;
@@ -467,21 +484,6 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         } else if !self.serial || is_first && !key.held {
             self.join_ring(number, RingEnd::Front);
         }
-    }
-
-    fn shown(&self) -> usize {
-        self.shown
-    }
-
-    fn scan_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
-        for _ in 0..SCAN_STEP {
-            if self.next_place(visit).is_none() {
-                break;
-            }
-            let since = self.items.since(visit.mark.place);
-            *least = least.iter().copied().chain(since).min();
-        }
-        visit.number < visit.numbers
     }
 }
 

@@ -102,24 +102,24 @@ fn spread(hash: u32) -> u64 {
 impl<K> KeyTable<K> {
     pub(super) fn new() -> Self {
         Self {
-            keys: PagedSlab::new(),
+            keys: PagedSlab::default(),
             numbers: HashTable::new(),
         }
     }
 
     pub(super) fn key(&mut self, index: u32) -> Option<Arc<K>> {
-        self.keys.get_mut(index)?.key.share()
+        self.keys.values.get_mut(index)?.key.share()
     }
 
     /// Whether this is the stored key at `index`.
     pub(super) fn is(&mut self, index: u32, key: &Arc<K>) -> bool {
-        let known = self.keys.get_mut(index).map(|known| &known.key);
+        let known = self.keys.values.get_mut(index).map(|known| &known.key);
         matches!(known, Some(StoredKey::Shared(its)) if Arc::ptr_eq(its, key))
     }
 
     /// Adds a new key, and counts an item with it.
     pub(super) fn add(&mut self, hash: u32, key: K, weight: u32) -> Answer {
-        if self.keys.len() >= MAX_KEYS {
+        if self.keys.values.len() >= MAX_KEYS {
             return Answer::Full;
         }
         let index = self.keys.put(KeyRecord {
@@ -128,7 +128,7 @@ impl<K> KeyTable<K> {
             weight,
             alive: 1,
         });
-        let keys = &self.keys;
+        let keys = &self.keys.values;
         self.numbers
             .insert_unique(spread(hash), index, |index| spread(keys[*index].hash));
         Answer::Counted { index, weight }
@@ -137,7 +137,7 @@ impl<K> KeyTable<K> {
     /// Uncounts `count` items with the key at `index`. Returns the key if no other item has it.
     #[inline]
     pub(super) fn release(&mut self, index: u32, count: u32) -> StoredKey<K> {
-        let known = &mut self.keys[index];
+        let known = &mut self.keys.values[index];
         known.alive -= count;
         if known.alive > 0 {
             return StoredKey::Gone;
@@ -157,7 +157,7 @@ impl<K> KeyTable<K> {
     #[cold]
     fn shrink(&mut self) {
         let room = (2 * self.numbers.len()).max(LEAST / 2);
-        let keys = &self.keys;
+        let keys = &self.keys.values;
         self.numbers
             .shrink_to(room, |index| spread(keys[*index].hash));
     }
@@ -167,7 +167,7 @@ impl<K: Eq> KeyTable<K> {
     #[inline]
     fn find(&self, hash: u32, key: &K) -> Option<u32> {
         let is = |index: &u32| {
-            let known = &self.keys[*index];
+            let known = &self.keys.values[*index];
             known.hash == hash && known.key.get() == Some(key)
         };
         self.numbers.find(spread(hash), is).copied()
@@ -182,7 +182,7 @@ impl<K: Eq> KeyTable<K> {
     /// How many items with this key are alive.
     pub(super) fn alive(&self, hash: u32, key: &K) -> u32 {
         self.find(hash, key)
-            .map_or(0, |index| self.keys[index].alive)
+            .map_or(0, |index| self.keys.values[index].alive)
     }
 
     /// Counts an item if its key is known.
@@ -191,14 +191,14 @@ impl<K: Eq> KeyTable<K> {
         let Some(index) = self.find(hash, key) else {
             return Answer::Unknown;
         };
-        let counted = self.keys[index].count(limit);
+        let counted = self.keys.values[index].count(limit);
         counted.map_or(Answer::Full, |weight| Answer::Counted { index, weight })
     }
 
     /// Counts an item with the key at `index`, if it is this one and its limit is not reached. Returns its weight.
     #[inline]
     pub(super) fn count_at(&mut self, index: u32, key: &K, limit: u32) -> Option<u32> {
-        let known = self.keys.get_mut(index)?;
+        let known = self.keys.values.get_mut(index)?;
         if known.key.get() != Some(key) {
             return None;
         }
@@ -210,7 +210,7 @@ impl<K: Eq> KeyTable<K> {
 impl<K> KeyTable<K> {
     /// How many keys there are.
     pub(super) fn len(&self) -> usize {
-        self.keys.len()
+        self.keys.values.len()
     }
 
     /// How many buckets there are.

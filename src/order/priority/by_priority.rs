@@ -1,7 +1,8 @@
 //! The order of priority queues.
 
-use super::{AgeStep, DueTimes, PriorityHeap, PriorityMeta};
-use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Unleased};
+use super::{AgeStep, DueTimes, Priority, PriorityHeap, PriorityMeta, PushOptions, Ticket};
+use crate::order::{Engine, Leased, Order, Registry, Sequence, ShardsOf, Sorted, Source, Unleased};
+use crate::raw::{Entry, Stored};
 use crate::wait::DueTimer;
 use std::sync::Arc;
 
@@ -46,16 +47,7 @@ impl Unleased for ByPriority {}
     )
 )]
 #[allow(private_bounds)] // sealed
-pub trait Prioritized<T>:
-    Order<T>
-    + Engine<
-        T,
-        Settings = Option<AgeStep>,
-        Meta = PriorityMeta,
-        Source = Sorted<T, PriorityMeta, PriorityHeap<T>, Arc<DueTimes>>,
-    >
-{
-}
+pub trait Prioritized<T>: Order<T> + Ticketed<T> + Engine<T, Settings = Option<AgeStep>> {}
 
 impl<T> Prioritized<T> for ByPriority {}
 
@@ -80,5 +72,57 @@ impl<T> Engine<T> for ByPriority {
         let times = Arc::new(DueTimes::new());
         let heap = PriorityHeap::new(Arc::clone(&times), ageing);
         Sorted::new(heap, times, shards, due_timer)
+    }
+}
+
+/// An order whose [`Source`] is a [`TicketSource`].
+pub(crate) trait Ticketed<T>: Engine<T, Source = <Self as Ticketed<T>>::Tickets> {
+    type Tickets: TicketSource<T, Self::Meta>;
+}
+
+impl<T, O: Engine<T>> Ticketed<T> for O
+where
+    O::Source: TicketSource<T, O::Meta>,
+{
+    type Tickets = O::Source;
+}
+
+/// A source of items with priorities and due times, each of which can be found by its ticket.
+pub(crate) trait TicketSource<T, M>:
+    Source<T, M, Registry = <Self as TicketSource<T, M>>::Times>
+{
+    type Times: Registry<T, M, Place = PushOptions>;
+
+    /// The time of the next scheduled item; [`NEVER`](crate::time::NEVER) if there is none.
+    fn next_scheduled(&self) -> u64;
+
+    /// Changes the priority of an item that is not held; `false` if there is none with this ticket.
+    fn reprioritize(&self, ticket: Ticket, priority: Priority) -> bool;
+
+    /// Changes the due time of an item that is not held; `false` if there is none with this ticket. The item waits, even
+    /// if it is due, until the next [`Source::advance`].
+    fn reschedule(&self, ticket: Ticket, due: u64) -> bool;
+
+    /// Removes an item that is not held.
+    fn cancel(&self, ticket: Ticket) -> Option<Entry<Stored<T, M>>>;
+}
+
+impl<T> TicketSource<T, PriorityMeta> for Sorted<T, PriorityMeta, PriorityHeap<T>, Arc<DueTimes>> {
+    type Times = Arc<DueTimes>;
+
+    fn next_scheduled(&self) -> u64 {
+        self.with(|heap| heap.next_due())
+    }
+
+    fn reprioritize(&self, ticket: Ticket, priority: Priority) -> bool {
+        self.with(|heap| heap.reprioritize(ticket, priority))
+    }
+
+    fn reschedule(&self, ticket: Ticket, due: u64) -> bool {
+        self.with(|heap| heap.reschedule(ticket, due))
+    }
+
+    fn cancel(&self, ticket: Ticket) -> Option<Entry<Stored<T, PriorityMeta>>> {
+        self.with(|heap| heap.cancel(ticket))
     }
 }

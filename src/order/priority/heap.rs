@@ -21,11 +21,12 @@ use super::rank_heap::{RankEntry, RankHeap};
 use super::slab::{ItemSlab, ItemState, Link, SlabItem, NOWHERE};
 use super::ticket::Ticket;
 use super::times::DueTimes;
-use crate::order::{Dequeued, Mark, Sequence, Shown, Visit, PART, SCAN_STEP};
+use crate::order::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
 use crate::time::NEVER;
 use std::collections::HashMap;
 use std::mem;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +54,14 @@ pub(crate) struct PriorityHeap<T> {
     /// The number of items being shown, and of visits in progress. During a visit items stay in their places.
     shown: usize,
     visits: usize,
+}
+
+/// The progress of a visit: the next place and the end, and the arrival numbers of the items that were there when it began.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    place: u32,
+    places: u32,
+    arrivals: RangeInclusive<i64>,
 }
 
 /// The waiting time in nanoseconds after which the priority improves by one.
@@ -255,13 +264,12 @@ impl<T> PriorityHeap<T> {
 
     fn is_to_be_visited(&self, place: u32, visit: &Visit) -> bool {
         self.slab.get(place).is_some_and(|item| {
-            let was_there = (visit.from..=visit.to).contains(&item.link.arrival);
-            was_there && item.state != ItemState::Waits
+            visit.arrivals.contains(&item.link.arrival) && item.state != ItemState::Waits
         })
     }
 
     /// Takes an item out of its place. In a list it leaves a gap; its entry in a heap becomes stale.
-    fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T, PriorityMeta>> {
+    fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T, PriorityMeta, u32>> {
         let item = self.slab.show(place)?;
         if item.state == ItemState::Ranked {
             self.ready.mark_stale();
@@ -270,10 +278,7 @@ impl<T> PriorityHeap<T> {
         self.shown += 1;
         Some(Shown {
             entry: item.into_entry(),
-            number: 0,
-            position: 0,
-            place,
-            name: 0,
+            position: place,
         })
     }
 
@@ -342,6 +347,10 @@ impl<T> PriorityHeap<T> {
 }
 
 impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
+    type Visit = Visit;
+    /// In the slab.
+    type Position = u32;
+
     /// A scheduled item waits even if it is due: only [`Sequence::advance`] knows the time.
     #[inline(always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
@@ -415,52 +424,48 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     fn begin_visit(&mut self) -> Visit {
         self.visits += 1;
         Visit {
-            number: 0,
-            numbers: u32::try_from(self.slab.places()).unwrap_or(u32::MAX),
-            from: self.first,
-            to: self.last,
-            mark: Mark::default(),
+            place: 0,
+            places: u32::try_from(self.slab.places()).unwrap_or(u32::MAX),
+            arrivals: self.first..=self.last,
         }
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, PriorityMeta>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, PriorityMeta, u32>>) -> bool {
         for _ in 0..SCAN_STEP {
-            if visit.number == visit.numbers || into.len() == PART {
+            if visit.place == visit.places || into.len() == PART {
                 break;
             }
-            let place = visit.number;
-            visit.number += 1;
+            let place = visit.place;
+            visit.place += 1;
             if self.is_to_be_visited(place, visit) {
                 into.extend(self.take_out_to_show(place));
             }
         }
-        visit.number < visit.numbers
+        visit.place < visit.places
     }
 
-    fn put_back(&mut self, _: &mut Visit, Shown { entry, place, .. }: Shown<T, PriorityMeta>) {
+    fn put_back(&mut self, _: &mut Visit, shown: Shown<T, PriorityMeta, u32>) {
         self.shown -= 1;
+        let Shown {
+            entry,
+            position: place,
+        } = shown;
         if !self.slab.put_back(place, entry) {
             self.make_ready_at(place);
         }
         self.note_place(place);
     }
 
-    fn shown(&self) -> usize {
-        self.shown
-    }
-
-    fn scan_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
-        for _ in 0..SCAN_STEP {
-            if visit.number == visit.numbers {
-                return false;
-            }
-            if self.is_to_be_visited(visit.number, visit) {
-                let since = self.slab[visit.number].since;
+    /// Shows nothing, since the items that have ranks would be ranked again.
+    fn scan_times(&mut self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
+        for place in (visit.place..visit.places).take(SCAN_STEP) {
+            if self.is_to_be_visited(place, visit) {
+                let since = self.slab[place].since;
                 *least = Some(least.map_or(since, |least| least.min(since)));
             }
-            visit.number += 1;
+            visit.place = place + 1;
         }
-        true
+        visit.place < visit.places
     }
 
     fn end_visit(&mut self) {

@@ -11,6 +11,7 @@
 //! time of a scheduled item is found in [`DueTimes`](super::times::DueTimes) by its ticket.
 
 use super::ticket::Ticket;
+use crate::order::Place;
 
 const NUMBER: u64 = (1 << Ticket::BITS) - 1;
 const SCHEDULED: u64 = 1 << Ticket::BITS;
@@ -32,6 +33,33 @@ impl Priority {
 
     pub(crate) const fn get(self) -> u16 {
         self.0
+    }
+}
+
+/// The place of a pushed item: its priority, its due time in nanoseconds since the queue was made, and its ticket; without
+/// that it is not scheduled. The tickets of a batch are consecutive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PushOptions {
+    pub(crate) priority: Priority,
+    pub(crate) due: Option<u64>,
+    pub(crate) ticket: Option<Ticket>,
+}
+
+impl Default for PushOptions {
+    fn default() -> Self {
+        Self {
+            priority: Priority::DEFAULT,
+            due: None,
+            ticket: None,
+        }
+    }
+}
+
+impl Place for PushOptions {
+    #[inline]
+    fn nth(self, nth: usize) -> Self {
+        let ticket = self.ticket.map(|first| first.nth(nth));
+        Self { ticket, ..self }
     }
 }
 

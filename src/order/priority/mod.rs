@@ -13,11 +13,12 @@ mod slab;
 mod ticket;
 mod times;
 
+pub(crate) use by_priority::TicketSource;
 pub use by_priority::{ByPriority, Prioritized};
 pub use ticket::Ticket;
 
 pub(crate) use heap::{AgeStep, PriorityHeap};
-pub(crate) use meta::{Priority, PriorityMeta};
+pub(crate) use meta::{Priority, PriorityMeta, PushOptions};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use times::tests::sizes;
 pub(crate) use times::DueTimes;

@@ -3,7 +3,7 @@
 //! They are sharded by thread, so that threads rarely contend for a table. A push without a time
 //! accesses nothing here.
 
-use super::meta::{Priority, PriorityMeta};
+use super::meta::{PriorityMeta, PushOptions};
 use super::ticket::Ticket;
 use crate::order::Registry;
 use crate::sync::{lock, AtomicUsize, Mutex, Ordering, SMALL};
@@ -70,9 +70,19 @@ impl DueTimes {
 }
 
 impl<T> Registry<T, PriorityMeta> for Arc<DueTimes> {
+    type Place = PushOptions;
+
     #[inline]
-    fn register(&self, _: &T) -> Option<PriorityMeta> {
-        Some(PriorityMeta::plain(Priority::DEFAULT))
+    fn register(&self, _: &T, options: PushOptions) -> Option<PriorityMeta> {
+        let priority = options.priority;
+        Some(match (options.ticket, options.due) {
+            (None, _) => PriorityMeta::plain(priority),
+            (Some(ticket), None) => PriorityMeta::ticketed(priority, ticket),
+            (Some(ticket), Some(due)) => {
+                self.note(ticket, due);
+                PriorityMeta::scheduled(priority, ticket)
+            }
+        })
     }
 
     /// A dead letter that is pushed again keeps its priority, but not its ticket.
@@ -99,6 +109,7 @@ impl<T> Registry<T, PriorityMeta> for Arc<DueTimes> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(super) mod tests {
+    use super::super::Priority;
     use super::*;
 
     const MANY: u64 = 100_000;
@@ -141,7 +152,7 @@ pub(super) mod tests {
     #[test]
     fn a_push_without_a_priority_uses_no_table() {
         let times = Arc::new(DueTimes::new());
-        let meta = times.register(&()).unwrap();
+        let meta = times.register(&(), PushOptions::default()).unwrap();
         assert_eq!(meta, PriorityMeta::plain(Priority::DEFAULT));
         assert_eq!(times.register_again(&(), meta), Some(meta));
         leave(&times, meta);

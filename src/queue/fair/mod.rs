@@ -6,8 +6,7 @@ mod snapshot;
 pub use snapshot::FairSnapshot;
 
 use crate::core::Local;
-use crate::order::fair::{ByKey, Keyed};
-use crate::order::{Sequence, Source};
+use crate::order::fair::{ByKey, KeySource, Keyed};
 use crate::sync::{defer_with, swallow_panic};
 use crate::Queue;
 use std::hash::Hash;
@@ -99,7 +98,7 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
     /// assert_eq!(queue.key_of(&42), 2);
     /// ```
     pub fn key_of(&self, item: &T) -> O::Key {
-        self.shared().source.registry().key_of(item)
+        self.shared().source.keys().key_of(item)
     }
 
     /// The key of an item, if the key is at its [limit](crate::Builder::key_capacity).
@@ -117,7 +116,7 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn key_at_limit(&self, item: &T) -> Option<O::Key> {
-        self.shared().source.registry().key_at_limit(item)
+        self.shared().source.keys().key_at_limit(item)
     }
 
     /// Visits the items of one key in their order, and returns their number. They stay.
@@ -144,7 +143,7 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
     pub fn items_of(&self, key: &O::Key, visit: impl FnMut(&T)) -> usize {
         let shared = self.shared();
         shared.bring_up_to_date();
-        let keys = shared.source.registry();
+        let keys = shared.source.keys();
         let Some((number, key)) = keys.find(key) else {
             return 0;
         };
@@ -153,8 +152,8 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
         // Between two parts all items of the key may be removed, and its number reused for another key.
         let is_same = || key.as_ref().is_some_and(|key| keys.is(number, key));
         Local::new(Arc::clone(shared), None).visit_source(
-            |source| source.with(|rounds| rounds.begin_visit_of(number)),
-            |source, at, shown| source.with(|rounds| is_same() && rounds.show(at, shown)),
+            |source| source.begin_visit_of(number),
+            is_same,
             visit,
         )
     }
@@ -175,7 +174,6 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
     /// ```
     pub fn keys(&self) -> FairSnapshot<O::Key> {
         self.shared().bring_up_to_date();
-        let source = &self.shared().source;
-        source.with(|rounds| FairSnapshot::of(rounds, source.registry()))
+        FairSnapshot::of(&*self.shared().source)
     }
 }

@@ -1,6 +1,6 @@
 //! Snapshots of the keys of a fair queue.
 
-use crate::order::fair::{Keys, Rounds};
+use crate::order::fair::KeySource;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ pub struct FairSnapshot<K> {
 
 impl<K> FairSnapshot<K> {
     /// Runs no user code.
-    pub(super) fn of<T>(rounds: &Rounds<T>, keys: &Keys<K, T>) -> Self {
+    pub(super) fn of<T, M>(source: &impl KeySource<T, M, Key = K>) -> Self {
         let mut snapshot = Self::default();
-        for standing in rounds.standings() {
-            if let Some(key) = keys.key(standing.key) {
+        source.each_standing(|standing| {
+            if let Some(key) = source.keys().key(standing.key) {
                 snapshot.keys.push((key, standing.items));
                 snapshot.round += usize::from(standing.in_round);
             }
-        }
+        });
         snapshot
     }
 

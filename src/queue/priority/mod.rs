@@ -7,7 +7,6 @@ mod push;
 mod restore;
 mod target;
 
-mod options;
 mod view;
 
 pub use error::{OutOfRange, PriorityError};
@@ -15,8 +14,7 @@ pub use future::PushWithAsync;
 pub use target::PushTo;
 pub use view::PushWith;
 
-use crate::order::priority::{ByPriority, Prioritized, Priority, Ticket};
-use crate::order::Sequence;
+use crate::order::priority::{ByPriority, Prioritized, Priority, Ticket, TicketSource};
 use crate::Queue;
 use std::time::Instant;
 
@@ -121,7 +119,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// ```
     pub fn next_scheduled(&self) -> Option<Instant> {
         self.shared().bring_up_to_date();
-        let next = self.shared().source.with(|heap| heap.next_due());
+        let next = self.shared().source.next_scheduled();
         self.shared().time.instant(next)
     }
 
@@ -146,10 +144,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     pub fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, OutOfRange> {
         let priority = Priority::new(priority).ok_or(OutOfRange)?;
         self.shared().bring_up_to_date();
-        Ok(self
-            .shared()
-            .source
-            .with(|heap| heap.reprioritize(ticket, priority)))
+        Ok(self.shared().source.reprioritize(ticket, priority))
     }
 
     /// Changes the time of an item. Returns `false` if it is not in the queue, is held, or is delayed by a retry.
@@ -177,7 +172,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
         let shared = self.shared();
         shared.bring_up_to_date();
         let due = shared.time.nanos(at);
-        let found = shared.source.with(|heap| heap.reschedule(ticket, due));
+        let found = shared.source.reschedule(ticket, due);
         if found {
             // The time must be registered before the clock is read, which is user code.
             shared.due_timer.call_backup();
@@ -200,7 +195,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// ```
     pub fn cancel(&self, ticket: Ticket) -> Option<T> {
         self.shared().bring_up_to_date();
-        let entry = self.shared().source.with(|heap| heap.cancel(ticket))?;
+        let entry = self.shared().source.cancel(ticket)?;
         Some(self.shared().part_with(entry))
     }
 }

@@ -1,7 +1,6 @@
 //! Restores the items of an earlier process, with their priorities.
 
-use super::options::PushOptions;
-use crate::order::priority::{Prioritized, Priority, Ticket};
+use crate::order::priority::{Prioritized, Priority, PushOptions, Ticket};
 use crate::queue::Restore;
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,11 @@ impl<T: Send, O: Prioritized<T>> Restore<'_, T, O> {
         let priority = Priority::new(priority).expect("the priority is in range");
         let due = due.map(|due| shared.time.nanos(due));
         let is_scheduled = due.is_some_and(|due| due > shared.time.now());
-        let register = PushOptions { priority, due }.register(ticket);
-        shared.add_restored(restored, item, attempts, delay, register, is_scheduled);
+        let place = PushOptions {
+            priority,
+            due,
+            ticket: Some(ticket),
+        };
+        shared.add_restored(restored, item, attempts, delay, place, is_scheduled);
     }
 }

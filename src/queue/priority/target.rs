@@ -1,13 +1,12 @@
 //! The targets of pushes with a priority: a queue, a handle, or a transaction.
 
-use super::options::PushOptions;
 use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{
     OwnedPush, OwnedPushBatch, PushAsync, PushBatchAsync, StageAsync, StageBatchAsync,
 };
-use crate::order::priority::{Prioritized, Ticket};
+use crate::order::priority::{Prioritized, PushOptions};
 use crate::time::Wait;
 use crate::{Handle, PushError, Queue, Transaction};
 
@@ -86,20 +85,19 @@ pub(crate) trait PushTarget: sealed::Types + Sized {
     fn with_local<R>(self, put: impl FnOnce(&mut Local<Self::Item, Self::Order>) -> R) -> R;
 
     #[track_caller]
-    fn push_async(self, item: Self::Item) -> Self::Push;
+    fn push_async(self, item: Self::Item, place: PushOptions) -> Self::Push;
 
-    /// Pushes all items, each with its ticket, when there is room.
+    /// Pushes all items, when there is room.
     #[track_caller]
     fn push_batch(
         self,
         items: Vec<Self::Item>,
-        options: PushOptions,
-        tickets: &[Ticket],
+        place: PushOptions,
         wait: Wait,
     ) -> Result<usize, PushError<Vec<Self::Item>>>;
 
     #[track_caller]
-    fn push_batch_async(self, items: Vec<Self::Item>) -> Self::PushBatch;
+    fn push_batch_async(self, items: Vec<Self::Item>, place: PushOptions) -> Self::PushBatch;
 }
 
 impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
@@ -115,25 +113,21 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
         self.call(|cell| put(cell.settled()))
     }
 
-    fn push_async(self, item: T) -> Self::Push {
-        OwnedPush::new(self.shared(), self.pool(), item)
+    fn push_async(self, item: T, place: PushOptions) -> Self::Push {
+        OwnedPush::new(self.shared(), self.pool(), item, place)
     }
 
     fn push_batch(
         self,
         items: Vec<T>,
-        options: PushOptions,
-        tickets: &[Ticket],
+        place: PushOptions,
         wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let register = options.register_nth(tickets);
-        self.call(|cell| {
-            Local::put_waiting(&mut cell.settled(), items, Put::Publish, wait, register)
-        })
+        self.call(|cell| Local::put_waiting(&mut cell.settled(), items, Put::Publish, wait, place))
     }
 
-    fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
-        OwnedPushBatch::new(self.shared(), self.pool(), items)
+    fn push_batch_async(self, items: Vec<T>, place: PushOptions) -> Self::PushBatch {
+        OwnedPushBatch::new(self.shared(), self.pool(), items, place)
     }
 }
 
@@ -150,23 +144,22 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &mut Handle<T, O> {
         put(self.local())
     }
 
-    fn push_async(self, item: T) -> Self::Push {
-        PushAsync::new(self.cell(), item)
+    fn push_async(self, item: T, place: PushOptions) -> Self::Push {
+        PushAsync::new(self.cell(), item, place)
     }
 
     fn push_batch(
         self,
         items: Vec<T>,
-        options: PushOptions,
-        tickets: &[Ticket],
+        place: PushOptions,
         wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let (mut local, register) = (self.local(), options.register_nth(tickets));
-        Local::put_waiting(&mut local, items, Put::Publish, wait, register)
+        let mut local = self.local();
+        Local::put_waiting(&mut local, items, Put::Publish, wait, place)
     }
 
-    fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
-        PushBatchAsync::new(self.cell(), items)
+    fn push_batch_async(self, items: Vec<T>, place: PushOptions) -> Self::PushBatch {
+        PushBatchAsync::new(self.cell(), items, place)
     }
 }
 
@@ -183,22 +176,20 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Transaction<'_, T, O> {
         put(&mut self.local())
     }
 
-    fn push_async(self, item: T) -> Self::Push {
-        StageAsync::new(self.local(), item)
+    fn push_async(self, item: T, place: PushOptions) -> Self::Push {
+        StageAsync::new(self.local(), item, place)
     }
 
     fn push_batch(
         self,
         items: Vec<T>,
-        options: PushOptions,
-        tickets: &[Ticket],
+        place: PushOptions,
         wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let register = options.register_nth(tickets);
-        Local::put_waiting(&mut self.local(), items, Put::Stage, wait, register)
+        Local::put_waiting(&mut self.local(), items, Put::Stage, wait, place)
     }
 
-    fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
-        StageBatchAsync::new(self.local(), items)
+    fn push_batch_async(self, items: Vec<T>, place: PushOptions) -> Self::PushBatch {
+        StageBatchAsync::new(self.local(), items, place)
     }
 }

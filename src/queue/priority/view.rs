@@ -1,14 +1,12 @@
 //! Views of queues, handles and transactions whose pushes have a priority or a time.
 
 use super::future::PushWithAsync;
-use super::options::PushOptions;
 use super::target::PushTo;
 use super::PriorityError;
 use crate::core::Local;
-use crate::order::priority::{Priority, Ticket};
+use crate::order::priority::{Priority, PushOptions, Ticket};
 use crate::time::Wait;
 use crate::PushError;
-use std::iter;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
@@ -133,28 +131,24 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
+    /// The first of the tickets of `count` items.
     #[inline]
-    fn ticket(&self) -> Ticket {
+    fn ticket(&self, count: usize) -> Ticket {
         let of_store = |first: NonZeroU64| Ticket::of_store(first.get());
-        self.first.map_or_else(Ticket::new, of_store)
+        let new = || Ticket::first_of(count.max(1));
+        self.first.map_or_else(new, of_store)
     }
 
-    fn tickets(&self, count: usize) -> Vec<Ticket> {
-        match self.first {
-            Some(first) => (first.get()..).take(count).map(Ticket::of_store).collect(),
-            None => iter::repeat_with(Ticket::new).take(count).collect(),
-        }
-    }
-
-    /// The requested priority and time; `None` if the priority is out of range.
+    /// The place of items with this first ticket; `None` if the priority is out of range.
     #[inline]
     #[track_caller]
-    fn options(&mut self) -> Option<PushOptions> {
-        let (priority, when) = (self.priority, self.when);
+    fn place(&mut self, first: Ticket) -> Option<PushOptions> {
+        let (priority, when, ticket) = (self.priority, self.when, Some(first));
         if let (Some(priority), None) = (priority, when) {
             return Some(PushOptions {
                 priority,
                 due: None,
+                ticket,
             });
         }
         self.target.with_shared(|shared| {
@@ -163,7 +157,11 @@ impl<P: PushTo> PushWith<P> {
                 When::At(at) => shared.time.nanos(at),
                 When::After(delay) => shared.time.after(delay),
             });
-            Some(PushOptions { priority, due })
+            Some(PushOptions {
+                priority,
+                due,
+                ticket,
+            })
         })
     }
 
@@ -178,15 +176,13 @@ impl<P: PushTo> PushWith<P> {
             &mut Local<P::Item, P::Order>,
             P::Item,
             PushOptions,
-            Ticket,
         ) -> Result<(), PushError<P::Item>>,
     ) -> Result<Ticket, PriorityError<P::Item>> {
-        let Some(options) = self.options() else {
+        let ticket = self.ticket(1);
+        let Some(place) = self.place(ticket) else {
             return Err(PriorityError::OutOfRange(item));
         };
-        let ticket = self.ticket();
-        self.target
-            .with_local(|local| put(local, item, options, ticket))?;
+        self.target.with_local(|local| put(local, item, place))?;
         Ok(ticket)
     }
 
@@ -211,15 +207,13 @@ impl<P: PushTo> PushWith<P> {
     #[inline]
     #[track_caller]
     pub fn push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
-        self.push_by(item, |local, item, options, ticket| {
-            local.put(item, P::PUT, options.register(ticket))
-        })
+        self.push_by(item, |local, item, place| local.put(item, P::PUT, place))
     }
 
     verb! {
         push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>>,
-            |wait| self.push_by(item, |mut local, item, options, ticket| {
-                Local::put_waiting(&mut local, item, P::PUT, wait, options.register(ticket))
+            |wait| self.push_by(item, |mut local, item, place| {
+                Local::put_waiting(&mut local, item, P::PUT, wait, place)
             });
         blocking:
         /// Pushes an item, and waits for room if there is none.
@@ -260,11 +254,9 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// As [for the view](PushWith#panics).
         async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
-            PushWithAsync::new(match self.options() {
-                Some(options) => {
-                    let ticket = self.ticket();
-                    Ok((self.target.push_async(item), options, ticket))
-                },
+            let ticket = self.ticket(1);
+            PushWithAsync::new(match self.place(ticket) {
+                Some(place) => Ok((self.target.push_async(item, place), ticket)),
                 None => Err(item),
             })
         }
@@ -347,11 +339,9 @@ impl<P: PushTo> PushWith<P> {
         /// As [for the view](PushWith#panics).
         async(mut self, items: impl IntoIterator<Item = P::Item>) -> PushWithAsync<P::PushBatch, Vec<P::Item>, Vec<Ticket>> {
             let items: Vec<_> = items.into_iter().collect();
-            PushWithAsync::new(match self.options() {
-                Some(options) => {
-                    let tickets = self.tickets(items.len());
-                    Ok((self.target.push_batch_async(items), options, tickets))
-                }
+            let (first, count) = (self.ticket(items.len()), items.len());
+            PushWithAsync::new(match self.place(first) {
+                Some(place) => Ok((self.target.push_batch_async(items, place), first.and_next(count))),
                 None => Err(items),
             })
         }
@@ -377,11 +367,11 @@ impl<P: PushTo> PushWith<P> {
         items: Vec<P::Item>,
         wait: Wait,
     ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
-        let Some(options) = self.options() else {
+        let (first, count) = (self.ticket(items.len()), items.len());
+        let Some(place) = self.place(first) else {
             return Err(PriorityError::OutOfRange(items));
         };
-        let tickets = self.tickets(items.len());
-        self.target.push_batch(items, options, &tickets, wait)?;
-        Ok(tickets)
+        self.target.push_batch(items, place, wait)?;
+        Ok(first.and_next(count))
     }
 }

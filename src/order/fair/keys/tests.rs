@@ -103,12 +103,12 @@ impl Drop for Odd {
 #[test]
 fn items_with_the_same_key_have_the_same_number_while_one_is_alive() {
     let keys = keys(UNLIMITED);
-    let [first, second] = [1, 1].map(|item| keys.register(&item).unwrap());
-    let other = keys.register(&2).unwrap();
+    let [first, second] = [1, 1].map(|item| keys.register(&item, ()).unwrap());
+    let other = keys.register(&2, ()).unwrap();
     assert_eq!(first, second);
     assert_ne!(first, other);
     keys.unregister(first, 1);
-    assert_eq!(keys.register(&1), Some(first));
+    assert_eq!(keys.register(&1, ()), Some(first));
     assert_eq!(keys.key(other.key).as_deref(), Some(&2));
     assert_eq!(known(&keys), 2);
 }
@@ -117,7 +117,7 @@ fn items_with_the_same_key_have_the_same_number_while_one_is_alive() {
 fn a_key_is_dropped_with_its_last_item() {
     let keys = keys(UNLIMITED);
     let key = Odd::new(1);
-    let metas = [1, 2, 3].map(|_| keys.register(&key).unwrap());
+    let metas = [1, 2, 3].map(|_| keys.register(&key, ()).unwrap());
     let before = key.drops();
     for meta in metas {
         assert_eq!(key.drops(), before);
@@ -129,15 +129,18 @@ fn a_key_is_dropped_with_its_last_item() {
 #[test]
 fn no_more_items_of_a_key_than_the_limit() {
     let keys = keys(2);
-    let metas = [1, 1].map(|item| keys.register(&item).unwrap());
-    assert_eq!((keys.register(&1), keys.key_at_limit(&1)), (None, Some(1)));
+    let metas = [1, 1].map(|item| keys.register(&item, ()).unwrap());
+    assert_eq!(
+        (keys.register(&1, ()), keys.key_at_limit(&1)),
+        (None, Some(1))
+    );
     assert_eq!(keys.key_at_limit(&2), None);
-    keys.register(&2).unwrap();
+    keys.register(&2, ()).unwrap();
     assert_eq!(keys.key_at_limit(&2), None);
     keys.unregister(metas[0], 1);
     assert_eq!(keys.key_at_limit(&1), None);
-    assert!(keys.register(&1).is_some());
-    assert!(keys.register(&1).is_none());
+    assert!(keys.register(&1, ()).is_some());
+    assert!(keys.register(&1, ()).is_none());
 }
 
 #[test]
@@ -148,12 +151,12 @@ fn the_weight_is_asked_for_once_for_each_new_key() {
         count.fetch_add(1, Ordering::Relaxed);
         *key
     });
-    let metas = [3, 3, 0].map(|item| keys.register(&item).unwrap());
+    let metas = [3, 3, 0].map(|item| keys.register(&item, ()).unwrap());
     let weights = metas.map(|meta| meta.weight);
     assert_eq!((weights, asked.load(Ordering::Relaxed)), ([3, 3, 1], 2));
     keys.unregister(metas[0], 1);
     keys.unregister(metas[1], 1);
-    assert!(keys.register(&3).is_some());
+    assert!(keys.register(&3, ()).is_some());
     assert_eq!(asked.load(Ordering::Relaxed), 3);
 }
 
@@ -164,12 +167,12 @@ fn a_weight_may_use_the_queue() {
     let keys = Arc::new(weighed(move |key| {
         if let Some(next) = key.checked_sub(1) {
             let keys = used.get().unwrap().upgrade().unwrap();
-            keys.register(&next).unwrap();
+            keys.register(&next, ()).unwrap();
         }
         *key
     }));
     same.set(Arc::downgrade(&keys)).unwrap();
-    keys.register(&9).unwrap();
+    keys.register(&9, ()).unwrap();
     assert_eq!(known(&keys), 10);
 }
 
@@ -182,29 +185,32 @@ fn a_key_that_becomes_known_while_it_is_weighed_is_one_key() {
     let keys = Arc::new(weighed(move |key| {
         if depth.fetch_add(1, Ordering::Relaxed) == 0 {
             let keys = used.get().unwrap().upgrade().unwrap();
-            keys.register(key).unwrap();
+            keys.register(key, ()).unwrap();
         }
         1
     }));
     same.set(Arc::downgrade(&keys)).unwrap();
-    let meta = keys.register(&5).unwrap();
-    assert_eq!(keys.register(&5), Some(meta));
+    let meta = keys.register(&5, ()).unwrap();
+    assert_eq!(keys.register(&5, ()), Some(meta));
     assert_eq!(known(&keys), 1);
 }
 
 #[test]
 fn a_weight_that_panics_changes_nothing() {
     let keys = weighed(|key| if *key == 1 { panic!("no weight") } else { 1 });
-    assert!(panics(|| keys.register(&1)));
+    assert!(panics(|| keys.register(&1, ())));
     assert_eq!(known(&keys), 0);
-    assert!(keys.register(&2).is_some());
+    assert!(keys.register(&2, ()).is_some());
 }
 
 #[test]
 fn keys_with_the_same_hash_are_distinguished() {
     let keys = keys(UNLIMITED);
     let odd: Vec<_> = (0..20).map(Odd::new).collect();
-    let metas: Vec<_> = odd.iter().map(|key| keys.register(key).unwrap()).collect();
+    let metas: Vec<_> = odd
+        .iter()
+        .map(|key| keys.register(key, ()).unwrap())
+        .collect();
     for at in [0, 19, 7, 8, 18, 1] {
         assert_eq!(odd[at].drops(), 0);
         keys.unregister(metas[at], 1);
@@ -212,7 +218,7 @@ fn keys_with_the_same_hash_are_distinguished() {
     }
     let left = (2..18).filter(|at| ![7, 8].contains(at));
     for at in left.clone() {
-        assert_eq!(keys.register(&odd[at]), Some(metas[at]));
+        assert_eq!(keys.register(&odd[at], ()), Some(metas[at]));
         keys.unregister(metas[at], 1);
     }
     left.for_each(|at| keys.unregister(metas[at], 1));
@@ -223,13 +229,13 @@ fn keys_with_the_same_hash_are_distinguished() {
 fn user_code_that_panics_leaves_the_keys_consistent() {
     let keys = keys(2);
     let key = Odd::new(1);
-    let meta = keys.register(&key).unwrap();
+    let meta = keys.register(&key, ()).unwrap();
     for call in [Call::Hash, Call::Eq, Call::Drop] {
         BOMB.with(|bomb| bomb.set(call));
-        assert!(panics(|| keys.register(&key)));
+        assert!(panics(|| keys.register(&key, ())));
         // The key counts one item.
-        assert_eq!(keys.register(&key), Some(meta));
-        assert_eq!(keys.register(&key), None);
+        assert_eq!(keys.register(&key, ()), Some(meta));
+        assert_eq!(keys.register(&key, ()), None);
         keys.unregister(meta, 1);
     }
     BOMB.with(|bomb| bomb.set(Call::Drop));
@@ -242,10 +248,10 @@ fn user_code_that_panics_leaves_the_keys_consistent() {
 fn a_shared_key_is_the_same_key_and_outlives_its_items() {
     let keys = keys(UNLIMITED);
     let key = Odd::new(1);
-    let meta = keys.register(&key).unwrap();
+    let meta = keys.register(&key, ()).unwrap();
     let seen = [1, 2].map(|_| keys.key(meta.key).unwrap());
     assert!(Arc::ptr_eq(&seen[0], &seen[1]));
-    assert_eq!(keys.register(&key), Some(meta));
+    assert_eq!(keys.register(&key, ()), Some(meta));
     let before = key.drops();
     keys.unregister(meta, 1);
     keys.unregister(meta, 1);
@@ -276,7 +282,7 @@ impl Hash for Nested {
 impl Drop for Nested {
     fn drop(&mut self) {
         if let (Some(next), Some(keys)) = (self.0.checked_sub(1), self.1.upgrade()) {
-            let meta = keys.register(&Nested(next, Weak::new())).unwrap();
+            let meta = keys.register(&Nested(next, Weak::new()), ()).unwrap();
             keys.unregister(meta, 1);
         }
     }
@@ -286,7 +292,9 @@ impl Drop for Nested {
 fn the_destructor_of_a_key_may_use_the_queue() {
     let keys = Arc::new(keys::<Nested>(UNLIMITED));
     for id in 1..100 {
-        let meta = keys.register(&Nested(id, Arc::downgrade(&keys))).unwrap();
+        let meta = keys
+            .register(&Nested(id, Arc::downgrade(&keys)), ())
+            .unwrap();
         keys.unregister(meta, 1);
     }
     assert_eq!(known(&keys), 0);
@@ -297,7 +305,7 @@ fn the_destructor_of_a_key_may_use_the_queue() {
 fn a_million_keys_leave_no_memory() {
     let keys = keys(UNLIMITED);
     let metas: Vec<_> = (0..1_000_000_u32)
-        .map(|item| keys.register(&item).unwrap())
+        .map(|item| keys.register(&item, ()).unwrap())
         .collect();
     for (item, meta) in (0..).zip(&metas) {
         assert_eq!(keys.key(meta.key).as_deref(), Some(&item));
@@ -318,7 +326,7 @@ fn threads_count_the_same_keys_correctly() {
             scope.spawn(|| {
                 for round in 0..ROUNDS {
                     let key = round % 7;
-                    let meta = keys.register(&key).unwrap();
+                    let meta = keys.register(&key, ()).unwrap();
                     assert_eq!(meta.weight, key + 1);
                     assert_eq!(keys.key(meta.key).as_deref(), Some(&key));
                     keys.unregister(meta, 1);

@@ -1,8 +1,7 @@
 //! Tests of the lists of keys.
 
-use super::{KeyItems, ListEntry, Lists, Places};
+use super::{KeyItems, ListEntry, Lists, Mark, Places};
 use crate::order::chunks::SLACK;
-use crate::order::Mark;
 use crate::raw::{DeliveryMeta, Entry};
 use std::mem;
 

@@ -1,7 +1,8 @@
 //! Tests of rounds, by example and against a simple model.
 
 use super::{
-    Dequeued, KeyMeta, KeyState, Rounds, Sequence, Shown, Standing, Visit, PART, SCAN_STEP,
+    Dequeued, KeyMeta, KeyState, Position, Rounds, Sequence, Shown, Standing, Visit, PART,
+    SCAN_STEP,
 };
 use crate::order::tests::{oldest as oldest_of, show_all};
 use crate::raw::{DeliveryMeta, Entry, Stored};
@@ -250,13 +251,14 @@ fn times_and_items_are_scanned_in_small_parts() {
         assert_eq!(oldest, Some(10));
         assert!(parts >= ITEMS / SCAN_STEP, "{parts}");
         let (items, parts) = show_all(&mut rounds);
+        assert_eq!(rounds.shown, 0);
         assert!(items.into_iter().eq(0..ITEMS));
         assert!(parts >= ITEMS / PART, "{parts}");
     }
 }
 
 /// Shows one part of a new visit.
-fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, KeyMeta>> {
+fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, KeyMeta, Position>> {
     let mut shown = Vec::new();
     let mut visit = rounds.begin_visit();
     rounds.show(&mut visit, &mut shown);
@@ -264,7 +266,7 @@ fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, KeyMeta>> {
     shown
 }
 
-fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, KeyMeta>>) {
+fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, KeyMeta, Position>>) {
     while let Some(shown) = shown.pop() {
         rounds.put_back(&mut Visit::default(), shown);
     }
@@ -275,12 +277,12 @@ fn a_pop_skips_shown_items() {
     let mut rounds = Rounds::new(false, BATCH);
     arrive(&mut rounds, "a1 b1 a2");
     let shown = show(&mut rounds);
-    assert_eq!((shown.len(), rounds.ready(), rounds.shown()), (3, 0, 3));
+    assert_eq!((shown.len(), rounds.ready(), rounds.shown), (3, 0, 3));
     arrive(&mut rounds, "a3 c1");
     expect(&mut rounds, "a3 c1");
     assert!(rounds.next(false).is_none());
     put_back(&mut rounds, shown);
-    assert_eq!((rounds.ready(), rounds.shown()), (3, 0));
+    assert_eq!((rounds.ready(), rounds.shown), (3, 0));
     rounds.come_back(entry("a3"));
     expect_all(&mut rounds, "a3 b1 a1 a2");
 }
@@ -294,7 +296,7 @@ fn two_visits_share_nothing() {
     }
     let one = show(&mut rounds);
     let other = show(&mut rounds);
-    let shown = |part: &[Shown<String, KeyMeta>]| {
+    let shown = |part: &[Shown<String, KeyMeta, Position>]| {
         part.iter()
             .map(|at| at.entry.item.item.clone())
             .collect::<Vec<_>>()
@@ -368,7 +370,7 @@ fn a_million_keys_leave_no_memory() {
 }
 
 /// Shows the items of one key, ready or not.
-fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, KeyMeta>> {
+fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, KeyMeta, Position>> {
     let mut shown = Vec::new();
     let mut visit = rounds.begin_visit_of(order(key).key);
     assert!(!rounds.show(&mut visit, &mut shown));
@@ -411,7 +413,7 @@ fn visits_to_serial_keys_change_nothing() {
     };
     let mut rounds = Rounds::new(true, BATCH);
     let (mut arrived, mut gone, mut held) = ([0; KEYS], [0; KEYS], Vec::new());
-    let mut visits: Vec<(Visit, Vec<Shown<usize, KeyMeta>>)> = Vec::new();
+    let mut visits: Vec<(Visit, Vec<_>)> = Vec::new();
     for _ in 0..100_000 {
         match number(8) {
             0..=1 => {
@@ -463,7 +465,7 @@ fn visits_to_serial_keys_change_nothing() {
             .filter(|key| rounds.keys[*key].is_blocked(&rounds.items));
         assert_eq!(rounds.blocked, blocked.count());
         let inside = arrived.iter().sum::<usize>() - gone.iter().sum::<usize>();
-        assert_eq!(rounds.ready() + rounds.waiting() + rounds.shown(), inside);
+        assert_eq!(rounds.ready() + rounds.waiting() + rounds.shown, inside);
         if visits.is_empty() {
             let has_ready = |k: &usize| {
                 let is_held =

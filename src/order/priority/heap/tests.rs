@@ -417,6 +417,7 @@ fn times_and_items_are_scanned_in_small_parts() {
     assert_eq!(oldest, Some(10));
     assert!(parts >= ITEMS / SCAN_STEP, "{parts}");
     let (mut items, parts) = show_all(&mut heap);
+    assert_eq!(heap.shown, 0);
     items.sort_unstable();
     assert!(items.into_iter().eq(0..ITEMS));
     assert!(parts >= ITEMS / PART, "{parts}");
