@@ -1,8 +1,8 @@
 //! What each queue that implements [`Backend`] promises, as tests.
 //!
 //! A [`Subject`] makes queues of one kind. [`suite!`] makes a module with a test for each case; what not all kinds of queues
-//! can do has a macro of its own: [`closing_suite!`], [`bounded_suite!`], [`leased_suite!`], [`strict_order_suite!`] and
-//! [`threads_suite!`]. A case decides nothing that the documentation of the traits leaves open.
+//! can do has a macro of its own: [`closing_suite!`], [`bounded_suite!`], [`leased_suite!`], [`settled_late_suite!`],
+//! [`strict_order_suite!`] and [`threads_suite!`]. A case decides nothing that the documentation of the traits leaves open.
 //!
 //! ```ignore
 //! requeue_conformance::suite!(fifo, Memory::fifo());
@@ -26,7 +26,7 @@ use std::time::Duration;
 pub const LONG: Duration = Duration::from_secs(3600);
 
 /// Longer than any test takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The transactions of a subject.
 pub type TxOf<S> = <<S as Subject>::Queue as Backend>::Tx;
@@ -116,5 +116,24 @@ pub fn run<F: Future<Output = ()>>(case: impl FnOnce() -> F + Send + 'static) {
         Ok(()) => {}
         Err(RecvTimeoutError::Timeout) => panic!("it waits for ever"),
         Err(RecvTimeoutError::Disconnected) => resume_unwind(thread.join().unwrap_err()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// A case that is in no list would never run.
+    #[test]
+    fn each_case_is_listed() {
+        let lists = include_str!("lists.rs");
+        for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/cases")).unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            for line in text.lines() {
+                if let Some(case) = line.strip_prefix("pub async fn ") {
+                    let name = case.split('<').next().unwrap();
+                    let is_listed = |line: &str| line.trim().trim_end_matches(';') == name;
+                    assert!(lists.lines().any(is_listed), "{name} is not in lists.rs");
+                }
+            }
+        }
     }
 }

@@ -79,8 +79,6 @@ macro_rules! suite {
                 a_pop_that_finds_nothing_counts_nothing;
             letters:
                 an_item_fails
-                a_letter_is_made_by_the_commit
-                an_abort_undoes_a_failure
                 several_items_fail_in_one_transaction
                 items_of_a_transaction_have_different_ends
                 letters_are_not_delivered
@@ -96,7 +94,6 @@ macro_rules! suite {
                 a_retry_has_no_delay
                 a_delayed_item_is_left
                 a_delayed_item_holds_nothing_back
-                an_undone_delay_is_none
                 a_waiting_pop_gets_a_delayed_item
                 the_cause_of_an_abort_delays
                 the_backoff_of_the_queue_delays_what_is_aborted
@@ -174,6 +171,22 @@ macro_rules! suite {
                 a_run_that_keeps_its_item_has_failed
                 any_executor_runs_workers
                 two_pools_share_a_queue;
+        }
+    };
+}
+
+/// Makes a module of tests: the cases for those that settle an item by the commit, so that an abort undoes it.
+#[macro_export]
+macro_rules! settled_late_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            settled_late:
+                a_letter_is_made_by_the_commit
+                an_abort_undoes_a_failure
+                an_undone_delay_is_none
+                letters_are_in_the_order_of_their_deaths
+                a_commit_of_a_retry_wakes
+                a_drop_undoes_a_retry;
         }
     };
 }

@@ -2,9 +2,7 @@
 
 use requeue::backend::Settlement;
 use requeue::{Builder, ByKey, ByPriority, Fifo, Leased, ManualClock, Order, Queue, Reason};
-use requeue_conformance::{
-    bounded_suite, closing_suite, leased_suite, strict_order_suite, suite, threads_suite,
-};
+use requeue_conformance::{bounded_suite, closing_suite, leased_suite, suite, threads_suite};
 use requeue_conformance::{HeldOf, Letter, Settings, Subject, Threaded, ViewOf, LONG};
 use std::future::{ready, Future};
 use std::time::Duration;
@@ -137,5 +135,3 @@ orders!(
 leased_suite!(leased_fifo_expires, leased_fifo());
 leased_suite!(leased_fair_expires, leased_fair());
 leased_suite!(leased_priority_expires, leased_priority());
-strict_order_suite!(priority_is_strict, priority());
-strict_order_suite!(leased_priority_is_strict, leased_priority());

@@ -110,9 +110,11 @@ pub async fn who_waits_gets_follow_ups<S: Subject>(subject: &S) {
 pub async fn who_waits_learns_of_the_last_letter<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
-    holder.settle_next(fail("no")).await;
+    let held = holder.pop(Wait::Forever).await.unwrap().expect("an item");
     close(&queue).await;
     let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let settled = holder.settle(held, fail("no"));
+    settled.map_err(<S::Queue as Backend>::Error::from).unwrap();
     holder.done().await;
     assert_eq!(waiting.output().await, None);
 }

@@ -79,14 +79,6 @@ pub async fn a_delayed_item_holds_nothing_back<S: Subject>(subject: &S) {
     assert_eq!(tx.look().await, None);
 }
 
-pub async fn an_undone_delay_is_none<S: Subject>(subject: &S) {
-    let queue = filled(subject, [1]).await;
-    let mut tx = queue.begin(None);
-    tx.settle_next(Settlement::RetryAfter(LONG)).await;
-    tx.undo().await;
-    drains(&queue, &[1]).await;
-}
-
 pub async fn a_waiting_pop_gets_a_delayed_item<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let mut tx = queue.begin(None);

@@ -3,7 +3,7 @@
 use crate::steps::{cause, dead, drains, fail, filled, filled_with, left, letter, Steps, AT_ONCE};
 use crate::{Letter, Settings, Subject};
 use requeue::backend::{Backend, Cause, Settlement, Tx};
-use requeue::Reason;
+use requeue::{Reason, Wait};
 
 fn one_attempt() -> Settings {
     Settings {
@@ -30,26 +30,6 @@ pub async fn an_item_fails<S: Subject>(subject: &S) {
         letter(subject, &queue).await,
         letter_of(1, "failed", "not found")
     );
-}
-
-pub async fn a_letter_is_made_by_the_commit<S: Subject>(subject: &S) {
-    let queue = filled(subject, [1]).await;
-    let mut tx = queue.begin(None);
-    tx.settle_next(fail("no")).await;
-    assert!(subject.letters(&queue).await.is_empty());
-    assert_eq!(left(&queue).await, 1);
-    tx.done().await;
-    assert_eq!(left(&queue).await, 0);
-    assert_eq!(dead(subject, &queue).await, [(1, 1)]);
-}
-
-pub async fn an_abort_undoes_a_failure<S: Subject>(subject: &S) {
-    let queue = filled(subject, [1]).await;
-    let mut tx = queue.begin(None);
-    tx.settle_next(fail("no")).await;
-    tx.undo().await;
-    assert!(subject.letters(&queue).await.is_empty());
-    drains(&queue, &[1]).await;
 }
 
 pub async fn several_items_fail_in_one_transaction<S: Subject>(subject: &S) {
@@ -95,11 +75,13 @@ pub async fn letters_are_not_delivered<S: Subject>(subject: &S) {
 pub async fn letters_are_in_the_order_of_their_deaths<S: Subject>(subject: &S) {
     let queue = filled(subject, [1, 2, 3]).await;
     let (mut first, mut second) = (queue.begin(None), queue.begin(None));
-    first.settle_next(fail("no")).await;
+    let held = first.pop(Wait::Forever).await.unwrap().expect("an item");
     for _ in 0..2 {
         second.settle_next(fail("no")).await;
         second.done().await;
     }
+    let settled = first.settle(held, fail("no"));
+    settled.map_err(<S::Queue as Backend>::Error::from).unwrap();
     first.done().await;
     assert_eq!(dead(subject, &queue).await, [(2, 1), (3, 1), (1, 1)]);
 }

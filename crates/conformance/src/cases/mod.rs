@@ -12,6 +12,7 @@ pub mod delays;
 pub mod leased;
 pub mod letters;
 pub mod order;
+pub mod settled_late;
 pub mod strict_order;
 pub mod tasks;
 pub mod threads;

@@ -127,8 +127,10 @@ pub async fn a_drop_wakes<S: Subject>(subject: &S) {
 pub async fn a_retry_wakes<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
-    holder.settle_next(Settlement::Retry).await;
+    let held = holder.pop(Wait::Forever).await.unwrap().expect("an item");
     let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let settled = holder.settle(held, Settlement::Retry);
+    settled.map_err(<S::Queue as Backend>::Error::from).unwrap();
     holder.done().await;
     assert_eq!(waiting.output().await, Some(1));
 }
