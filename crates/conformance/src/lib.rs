@@ -100,7 +100,11 @@ pub struct Letter {
     pub reason: String,
 }
 
-/// Runs a case on a thread of its own, which must end.
+/// Runs a case on a thread of its own.
+///
+/// # Panics
+///
+/// If the case panics, or does not end.
 #[track_caller]
 pub fn run<F: Future<Output = ()>>(case: impl FnOnce() -> F + Send + 'static) {
     let (sender, receiver) = channel();

@@ -44,9 +44,11 @@ impl<'f, T> Waiting<'f, T> {
 
     /// Waits until it is woken once more, without a poll.
     pub(crate) async fn woken(&mut self) {
-        poll_fn(|context| match self.listen(context) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        poll_fn(|context| {
+            if self.listen(context) {
+                return Poll::Ready(());
+            }
+            Poll::Pending
         })
         .await;
     }

@@ -1,8 +1,8 @@
 //! Items that are not delivered before their time.
 
 use crate::steps::{
-    drains, drains_any, eventually, fail, filled, filled_with, half, left, popping, push, Delay,
-    Steps, AT_ONCE,
+    drains_any, eventually, fail, filled, filled_with, half, left, popping, push, Delay, Steps,
+    AT_ONCE,
 };
 use crate::{Settings, Subject, LONG};
 use requeue::backend::{Backend, Cause, Settlement, Tx};
@@ -154,9 +154,9 @@ pub async fn a_backoff_grows<S: Subject>(subject: &S) {
     for delay in [S::SHORT, S::SHORT * 2, S::SHORT * 4] {
         tx.take().await;
         tx.undo().await;
-        subject.pass(delay - S::SHORT / 4).await;
+        subject.pass(delay / 8 * 7).await;
         assert_eq!(tx.look().await, None);
-        subject.pass(S::SHORT / 4).await;
+        subject.pass(delay / 8).await;
     }
     assert_eq!(tx.take().await, 1);
 }
