@@ -69,7 +69,7 @@ macro_rules! suite {
                 retries_count
                 a_retry_that_is_undone_counts_once
                 a_follow_up_is_a_new_item
-                each_item_of_a_batch_has_its_own_count
+                each_item_has_its_own_count
                 without_a_limit_an_item_is_delivered_again_and_again
                 an_abort_of_the_last_attempt_makes_a_letter
                 a_drop_of_the_last_attempt_makes_a_letter

@@ -2,9 +2,7 @@
 
 use requeue::backend::Settlement;
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
-use requeue_conformance::{
-    bounded_suite, closing_suite, leased_suite, settled_late_suite, suite, threads_suite,
-};
+use requeue_conformance::{bounded_suite, closing_suite, leased_suite, suite, threads_suite};
 use requeue_conformance::{HeldOf, Letter, Settings, Subject, Threaded, ViewOf, LONG};
 use requeue_durable::{Builder, Cause, DurableQueue, Order, Store, StoreOptions};
 use std::future::{ready, Future};

@@ -25,11 +25,6 @@ fn attempts(max: u32) -> Settings {
     }
 }
 
-/// Waits until nothing is left.
-async fn all_done<B: Backend>(queue: &B) {
-    eventually(async || left(queue).await == 0).await;
-}
-
 pub async fn items_are_done<S: Subject>(subject: &S) {
     let queue = filled(subject, 0..9).await;
     let (send, mut ran) = unbounded_channel();
@@ -37,8 +32,7 @@ pub async fn items_are_done<S: Subject>(subject: &S) {
         let send = send.clone();
         async move { send.send(*item) }
     });
-    all_done(&queue).await;
-    let report = tasks.stop().await;
+    let report = tasks.finish(LONG).await;
     assert_eq!((report.done, report.failed, report.left), (9, 0, 0));
     let mut items = Vec::new();
     ran.recv_many(&mut items, 10).await;
@@ -68,8 +62,7 @@ pub async fn an_error_gives_the_item_back<S: Subject>(subject: &S) {
             _ => Ok(()),
         }
     });
-    all_done(&queue).await;
-    let report = tasks.stop().await;
+    let report = tasks.finish(LONG).await;
     assert_eq!((report.done, report.failed, report.panicked), (1, 2, 0));
 }
 
@@ -79,8 +72,7 @@ pub async fn a_panic_gives_the_item_back<S: Subject>(subject: &S) {
         assert!(item.attempts() > 1, "bad luck");
         Ok::<(), ()>(())
     });
-    all_done(&queue).await;
-    let report = tasks.stop().await;
+    let report = tasks.finish(LONG).await;
     assert_eq!((report.done, report.failed, report.panicked), (1, 0, 1));
 }
 
@@ -90,8 +82,7 @@ pub async fn a_panic_before_the_future_gives_the_item_back<S: Subject>(subject: 
         assert!(item.attempts() > 1, "bad luck");
         async { Ok::<(), ()>(()) }
     });
-    all_done(&queue).await;
-    let report = tasks.stop().await;
+    let report = tasks.finish(LONG).await;
     assert_eq!((report.done, report.panicked), (1, 1));
 }
 
@@ -103,8 +94,7 @@ pub async fn pushes_of_a_run_are_committed_with_its_item<S: Subject>(subject: &S
             number => S::push_in(&tx, number - 1).await,
         }
     });
-    all_done(&queue).await;
-    assert_eq!(tasks.stop().await.done, 4);
+    assert_eq!(tasks.finish(LONG).await.done, 4);
 }
 
 pub async fn pushes_of_a_failed_run_vanish<S: Subject>(subject: &S) {
@@ -120,8 +110,7 @@ pub async fn pushes_of_a_failed_run_vanish<S: Subject>(subject: &S) {
         }
         Ok(())
     });
-    all_done(&queue).await;
-    let report = tasks.stop().await;
+    let report = tasks.finish(LONG).await;
     assert_eq!((report.done, report.failed, report.panicked), (2, 1, 1));
 }
 
@@ -133,8 +122,7 @@ pub async fn a_run_retries_its_item<S: Subject>(subject: &S) {
             _ => Ok(()),
         }
     });
-    all_done(&queue).await;
-    let report = tasks.stop().await;
+    let report = tasks.finish(LONG).await;
     assert_eq!((report.done, report.given_up, report.failed), (1, 2, 0));
 }
 
@@ -155,8 +143,7 @@ pub async fn a_run_retries_its_item_later<S: Subject>(subject: &S) {
     eventually(async || tasks.status()[0].given_up == 1).await;
     subject.pass(S::SHORT).await;
     assert_eq!(ran.recv().await, Some(2));
-    all_done(&queue).await;
-    tasks.stop().await;
+    tasks.finish(LONG).await;
 }
 
 pub async fn a_run_fails_its_item<S: Subject>(subject: &S) {
@@ -167,8 +154,7 @@ pub async fn a_run_fails_its_item<S: Subject>(subject: &S) {
             _ => Ok(()),
         }
     });
-    all_done(&queue).await;
-    let report = tasks.stop().await;
+    let report = tasks.finish(LONG).await;
     assert_eq!((report.done, report.given_up, report.failed), (1, 1, 0));
     let letter = letter(subject, &queue).await;
     assert_eq!(letter.error.as_deref(), Some("not this one"));
@@ -181,8 +167,7 @@ pub async fn letters_keep_the_errors_of_runs<S: Subject>(subject: &S) {
         assert_eq!(*item, 1, "bad luck");
         Err::<(), _>("no")
     });
-    all_done(&queue).await;
-    tasks.stop().await;
+    tasks.finish(LONG).await;
     let mut letters = subject.letters(&queue).await;
     letters.sort_by_key(|letter| letter.item);
     assert_eq!(letters.len(), 2);
@@ -222,8 +207,7 @@ pub async fn hooks_learn_of_failures<S: Subject>(subject: &S) {
         (panicked.items, panicked.attempts, panicked.panicked),
         (1, 2, true)
     );
-    all_done(&queue).await;
-    tasks.stop().await;
+    tasks.finish(LONG).await;
 }
 
 pub async fn a_hook_gets_the_payload_of_a_panic<S: Subject>(subject: &S) {
@@ -274,8 +258,7 @@ pub async fn failed_items_are_delayed_by_the_pool<S: Subject>(subject: &S) {
     delay.not_before(tx.look()).await;
     drop(tx);
     subject.pass(S::SHORT).await;
-    all_done(&queue).await;
-    assert_eq!(tasks.stop().await.done, 1);
+    assert_eq!(tasks.finish(LONG).await.done, 1);
 }
 
 pub async fn batches_are_runs<S: Subject>(subject: &S) {
@@ -296,12 +279,11 @@ pub async fn batches_are_runs<S: Subject>(subject: &S) {
         items.extend(batch);
     }
     assert!(items.iter().copied().eq(0..7));
-    all_done(&queue).await;
-    tasks.stop().await;
+    tasks.finish(LONG).await;
 }
 
 pub async fn a_failed_batch_comes_back_as_a_whole<S: Subject>(subject: &S) {
-    let queue = filled_with(subject, attempts(9), [1, 2, 3]).await;
+    let queue = filled(subject, [1, 2, 3]).await;
     let (send, mut failures) = unbounded_channel();
     let tasks = pool(&queue)
         .on_error(move |failure| send.send((failure.items, failure.attempts)).unwrap())
@@ -312,8 +294,7 @@ pub async fn a_failed_batch_comes_back_as_a_whole<S: Subject>(subject: &S) {
             }
         });
     assert_eq!(failures.recv().await, Some((3, 1)));
-    all_done(&queue).await;
-    tasks.stop().await;
+    tasks.finish(LONG).await;
 }
 
 pub async fn a_worker_lingers_until_its_batch_is_full<S: Subject>(subject: &S) {
@@ -333,8 +314,7 @@ pub async fn a_worker_lingers_until_its_batch_is_full<S: Subject>(subject: &S) {
     drop(other);
     push(&queue, [2, 3]).await;
     assert_eq!(ran.recv().await, Some(3));
-    all_done(&queue).await;
-    tasks.stop().await;
+    tasks.finish(LONG).await;
 }
 
 pub async fn a_stopped_worker_does_not_linger<S: Subject>(subject: &S) {
@@ -360,8 +340,7 @@ pub async fn a_paused_worker_takes_nothing<S: Subject>(subject: &S) {
     assert_eq!(tx.look().await, Some(1));
     drop(tx);
     tasks.resume_all();
-    all_done(&queue).await;
-    assert_eq!(tasks.stop().await.done, 1);
+    assert_eq!(tasks.finish(LONG).await.done, 1);
 }
 
 pub async fn one_of_two_workers_is_paused<S: Subject>(subject: &S) {
@@ -372,7 +351,6 @@ pub async fn one_of_two_workers_is_paused<S: Subject>(subject: &S) {
     tasks.pause(0);
     eventually(async || tasks.status()[0].state == WorkerState::Paused).await;
     push(&queue, [1, 2]).await;
-    all_done(&queue).await;
     eventually(async || tasks.status()[1].done == 2).await;
     tasks.resume(0);
     eventually(async || tasks.status()[0].state != WorkerState::Paused).await;
@@ -467,7 +445,7 @@ pub async fn a_future_stops_the_pool<S: Subject>(subject: &S) {
     let tasks = pool(&queue)
         .run_async(|_, _| async { Ok::<(), ()>(()) })
         .stop_by(async move { stopped.acquire().await.map(drop) });
-    all_done(&queue).await;
+    eventually(async || tasks.status()[0].done == 1).await;
     stop.add_permits(1);
     assert_eq!(tasks.join().await.done, 1);
 }
@@ -507,8 +485,7 @@ pub async fn a_run_that_keeps_its_item_has_failed<S: Subject>(subject: &S) {
     assert!(failures.recv().await.unwrap().contains("kept"));
     assert_eq!((*item, left(&queue).await), (1, 1));
     drop((item, tx));
-    all_done(&queue).await;
-    let report = tasks.stop().await;
+    let report = tasks.finish(LONG).await;
     assert_eq!((report.done, report.failed), (1, 1));
 }
 
@@ -525,8 +502,7 @@ pub async fn any_executor_runs_workers<S: Subject>(subject: &S) {
             }
         },
     );
-    all_done(&queue).await;
-    let report = tokio::task::spawn_blocking(|| workers.stop())
+    let report = tokio::task::spawn_blocking(|| workers.finish(LONG))
         .await
         .unwrap();
     assert_eq!((report.done, report.failed, report.given_up), (7, 1, 1));
@@ -535,10 +511,9 @@ pub async fn any_executor_runs_workers<S: Subject>(subject: &S) {
 pub async fn two_pools_share_a_queue<S: Subject>(subject: &S) {
     let queue = filled(subject, 0..10).await;
     let pools = [(); 2].map(|()| pool(&queue).run_async(|_, _| async { Ok::<(), ()>(()) }));
-    all_done(&queue).await;
     let mut done = 0;
     for tasks in pools {
-        done += tasks.stop().await.done;
+        done += tasks.finish(LONG).await.done;
     }
     assert_eq!(done, 10);
 }

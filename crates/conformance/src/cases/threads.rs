@@ -28,11 +28,6 @@ fn attempts_of<S: Subject>(item: &HeldOf<'_, S>) -> u32 {
     TxOf::<S>::attempts(item)
 }
 
-/// Waits until nothing is left.
-async fn all_done<B: Backend>(queue: &B) {
-    eventually(async || left(queue).await == 0).await;
-}
-
 pub async fn items_are_done<S: Threaded>(subject: &S) {
     let queue = filled(subject, 0..9).await;
     let sum = AtomicU32::new(0);
@@ -55,8 +50,7 @@ pub async fn a_worker_waits_for_items<S: Threaded>(subject: &S) {
         push(&queue, [item]).await;
         assert_eq!(ran.recv().await, Some(item));
     }
-    all_done(&queue).await;
-    assert_eq!(workers.stop().done, 3);
+    assert_eq!(workers.finish(LONG).done, 3);
 }
 
 pub async fn errors_and_panics_give_the_item_back<S: Threaded>(subject: &S) {
@@ -66,8 +60,7 @@ pub async fn errors_and_panics_give_the_item_back<S: Threaded>(subject: &S) {
         2 => panic!("bad luck"),
         _ => Ok(()),
     });
-    all_done(&queue).await;
-    let report = workers.stop();
+    let report = workers.finish(LONG);
     assert_eq!((report.done, report.failed, report.panicked), (1, 1, 1));
 }
 
@@ -96,8 +89,7 @@ pub async fn a_run_settles_its_item<S: Threaded>(subject: &S) {
         (2, _) => S::settle_in(tx, item, fail("not this one")),
         _ => Ok(()),
     });
-    all_done(&queue).await;
-    let report = workers.stop();
+    let report = workers.finish(LONG);
     assert_eq!((report.done, report.given_up, report.failed), (1, 2, 0));
     let letter = letter(subject, &queue).await;
     assert_eq!(
@@ -116,8 +108,7 @@ pub async fn batches_are_runs<S: Threaded>(subject: &S) {
         assert!(batch <= 3);
         count += batch;
     }
-    all_done(&queue).await;
-    drop(workers);
+    workers.finish(LONG);
 }
 
 pub async fn a_worker_lingers_until_its_batch_is_full<S: Threaded>(subject: &S) {
@@ -130,8 +121,7 @@ pub async fn a_worker_lingers_until_its_batch_is_full<S: Threaded>(subject: &S) 
         push(&queue, [item]).await;
     }
     assert_eq!(ran.recv(), Ok(3));
-    all_done(&queue).await;
-    drop(workers);
+    workers.finish(LONG);
 }
 
 pub async fn a_paused_worker_takes_nothing<S: Threaded>(subject: &S) {
@@ -144,8 +134,7 @@ pub async fn a_paused_worker_takes_nothing<S: Threaded>(subject: &S) {
     assert_eq!(tx.look().await, Some(1));
     drop(tx);
     workers.resume_all();
-    all_done(&queue).await;
-    assert_eq!(workers.stop().done, 1);
+    assert_eq!(workers.finish(LONG).done, 1);
 }
 
 pub async fn a_stop_leaves_what_is_ready<S: Threaded>(subject: &S) {
@@ -186,7 +175,7 @@ pub async fn a_finish_does_follow_ups<S: Threaded>(subject: &S) {
 pub async fn a_dropped_pool_ends_its_runs<S: Threaded>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let workers = pool(&queue).run(|_, _| Ok::<(), ()>(()));
-    all_done(&queue).await;
+    eventually(async || workers.status()[0].done == 1).await;
     drop(workers);
     push(&queue, [2]).await;
     drains(&queue, &[2]).await;
