@@ -62,7 +62,8 @@ pub trait Backend: Clone + Send + Sync {
     /// Whether the queue is closed.
     fn is_closed(&self) -> bool;
 
-    /// The number of items that are ready, delayed or held.
+    /// The number of items that are ready, delayed or held. Approximate while others use the queue, if it can be closed;
+    /// otherwise exact, since nothing else tells a pool that all is done.
     ///
     /// # Errors
     ///
@@ -142,7 +143,8 @@ pub trait Tx: Holds {
         wait: Wait,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Decides what becomes of an item when the transaction is committed.
+    /// Decides what becomes of an item other than that the commit is the end of it. Queues in memory and on disk do it at
+    /// once, and an abort does not undo it; in a database the commit does it, and an abort undoes it.
     ///
     /// # Errors
     ///
