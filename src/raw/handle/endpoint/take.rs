@@ -73,25 +73,14 @@ impl<T> Endpoint<T> {
     /// Takes one more item into the hold if an abort has returned one to the current shard.
     #[inline]
     pub(crate) fn hold_returned(&mut self) -> bool {
-        self.hold_by(|consumer, _, hold| consumer.hold_returned(hold, 1) > 0)
+        hold_by(self, |consumer, _, hold| {
+            consumer.hold_returned(hold, 1) > 0
+        })
     }
 
     /// Takes one more item into the hold. Returns false if the queue is empty.
     pub(crate) fn hold(&mut self) -> bool {
-        self.hold_by(Consumer::hold_one)
-    }
-
-    #[inline(always)] // the pop of a worker
-    fn hold_by(
-        &mut self,
-        take: impl FnOnce(&mut Consumer<T>, &Shards<T>, &mut Hold<T>) -> bool,
-    ) -> bool {
-        self.counters().count_taken(1);
-        let held = take(&mut self.consumer, &self.shards, &mut self.hold);
-        if !held {
-            self.counters().uncount_taken(1);
-        }
-        held
+        hold_by(self, Consumer::hold_one)
     }
 
     /// Takes up to `most` more items into the hold, and returns their number.
@@ -132,6 +121,20 @@ impl<T> Endpoint<T> {
         // SAFETY: there is room for the item.
         unsafe { hold.accept(item, delivery) };
     }
+}
+
+/// Takes one more item into the hold by `take`.
+#[inline(always)] // the pop of a worker
+fn hold_by<T>(
+    endpoint: &mut Endpoint<T>,
+    take: impl FnOnce(&mut Consumer<T>, &Shards<T>, &mut Hold<T>) -> bool,
+) -> bool {
+    endpoint.counters().count_taken(1);
+    let held = take(&mut endpoint.consumer, &endpoint.shards, &mut endpoint.hold);
+    if !held {
+        endpoint.counters().uncount_taken(1);
+    }
+    held
 }
 
 /// The purpose of taking an item.
