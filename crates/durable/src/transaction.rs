@@ -4,7 +4,7 @@ mod record;
 mod verbs;
 
 use crate::batch::Batch;
-use crate::call::{call, swallow_panic, Call, Caller};
+use crate::call::{call, now, swallow_panic, Call, Caller};
 use crate::delivery::{RamItem, RamItems};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::HandleState;
@@ -16,6 +16,7 @@ use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
 use record::Recorded;
 use requeue::backend::Cause;
+use requeue::Wait;
 use std::fmt;
 use std::future::Future;
 use std::iter;
@@ -187,6 +188,24 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// Ends it without an abort.
     pub(crate) fn into_parts(mut self) -> (Core<T, O>, Option<&'h mut HandleState<T, O>>) {
         (self.take_core(), self.home.take())
+    }
+
+    /// Stages an item of a thread. Without a future, whose moves are a sixth of the instructions of a buffered push.
+    #[inline]
+    pub(crate) fn stage_now(
+        &self,
+        item: T,
+        place: Option<Place>,
+        wait: Wait,
+    ) -> Result<Ticket, PushError<T>> {
+        let Core { ram, local } = self.core();
+        let recorded = match Recorded::new(local, slice::from_ref(&item), place) {
+            Ok(recorded) => recorded,
+            Err(error) => return Err(PushError::Codec(item, error)),
+        };
+        let (entry, placement) = (recorded.entry(item), (recorded.first, place));
+        let staging = O::Staging::stage(ram, entry, placement, Caller::Thread(wait));
+        recorded.settle(now(staging))
     }
 
     /// Stages an item.

@@ -65,7 +65,10 @@ macro_rules! verbs {
         impl<T: Send + 'static, O: Order<T>> $type<T, O> {
             requeue::verb! {
                 push($($by)+ self, item: T) -> Result<(), PushError<T>>,
-                    |wait| now(Push::push(self, item, None, Caller::Thread(wait))).map(drop);
+                    |wait| self.with_tx(|tx| {
+                        tx.stage_now(item, None, wait)?;
+                        Ok(drop(tx.commit()?))
+                    });
                 now:
                 /// Pushes an item.
                 ///

@@ -12,7 +12,7 @@ use std::future::Future;
 /// [`Closed`](PushError::Closed) or [`Codec`](PushError::Codec) with the items.
 impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     requeue::verb! {
-        push(&self, item: T) -> Result<(), PushError<T>>, |wait| now(self.stage(item, None, Caller::Thread(wait))).map(drop);
+        push(&self, item: T) -> Result<(), PushError<T>>, |wait| self.stage_now(item, None, wait).map(drop);
         now:
         /// Stages an item.
         ///

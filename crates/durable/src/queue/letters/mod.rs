@@ -6,7 +6,6 @@ pub(crate) use table::{Letters, Limit};
 
 use super::DurableQueue;
 use crate::batch::Change;
-use crate::call::{now, Caller};
 use crate::codec::CodecError;
 use crate::error::StoreError;
 use crate::format::LetterRow;
@@ -266,7 +265,7 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
         self.take(id, |row| {
             let tx = self.queue.begin_owned();
             let place = row.schedule.map(|schedule| shared.place(schedule));
-            let staged = now(tx.stage(item, place, Caller::Thread(Wait::Never)));
+            let staged = tx.stage_now(item, place, Wait::Never);
             staged.map_err(|error| error.map(drop))?;
             let unbury = Change::Unbury(shared.key(id));
             tx.core().local.batch().others.push(unbury);
