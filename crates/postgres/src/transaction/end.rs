@@ -63,7 +63,7 @@ impl PgTransaction<'_> {
     /// Writes how the items end and what is pushed, and commits.
     pub(super) async fn write(&mut self) -> Result<Vec<Ticket>, Error> {
         let (part, shared) = (self.part(), self.shared());
-        if !self.link.is_begun() && self.taken.iter().all(Taken::is_done) {
+        if !self.link.begun && self.taken.iter().all(Taken::is_done) {
             return shared.write_in_group(part).await;
         }
         self.link.open().await?;

@@ -125,7 +125,7 @@ impl Bound {
                 self.marks.since = u64::try_from(since).unwrap_or(u64::MAX);
             }
             self.marks.marked = self.tx.taken.len();
-            if self.tx.link.is_begun() {
+            if self.tx.link.begun {
                 self.tx.link.send(MARK);
             }
         }
@@ -138,7 +138,7 @@ impl Bound {
         tx.staged.clear();
         match tx.taken.first().map(|taken| taken.hold) {
             Some(Hold::Leased(_)) => tx.link.send_roll_back(), // its connection may be dead
-            Some(_) if tx.link.is_begun() => tx.link.open().await?.run_all(ROLL_BACK).await?,
+            Some(_) if tx.link.begun => tx.link.open().await?.run_all(ROLL_BACK).await?,
             _ => return Ok(()), // nothing is locked after the drop
         }
         let reason = match cause.reason {
@@ -167,7 +167,7 @@ impl Drop for Popping<'_> {
         let tx = &mut self.0.tx;
         if self.0.marks.marked == 0 {
             tx.link.send_roll_back();
-        } else if tx.link.is_begun() {
+        } else if tx.link.begun {
             tx.link.send(ROLL_BACK);
         }
         tx.leave();
