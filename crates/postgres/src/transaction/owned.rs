@@ -87,6 +87,7 @@ struct Bound {
     marks: Marks,
 }
 
+/// What is known of a transaction.
 #[derive(Default)]
 struct Marks {
     /// The first items, which the pops of this queue have taken, and after which there is a mark.
