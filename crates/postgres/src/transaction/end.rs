@@ -86,6 +86,12 @@ impl PgTransaction<'_> {
         if !is_within {
             // Not before the commit, whose snapshot may be older than the counts.
             shared.forget_attempts(self.taken.iter().filter_map(Taken::forgotten).collect());
+            let ready_again = |taken: &&Taken| matches!(taken.ending, Ending::Retry(0));
+            for taken in self.taken.iter().filter(ready_again) {
+                let queue = taken.core.id().await?; // known
+                shared.hub.wake(queue, 1);
+                shared.tell(vec![(queue, 1)]);
+            }
             shared.tell(writing.listened(&rows));
         }
         shared.wake_for(&part);

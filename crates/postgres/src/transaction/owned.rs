@@ -144,9 +144,12 @@ impl Bound {
         }
         let reason = match cause.reason {
             Reason::Panicked => "panicked",
+            Reason::Failed => "failed",
+            Reason::Retried => "retried",
+            Reason::Expired => "expired",
             _ => "aborted",
         };
-        for taken in tx.taken.iter_mut().filter(|taken| taken.is_done()) {
+        for taken in tx.taken.iter_mut().filter(|taken| taken.delivered) {
             let backoff = taken.core.rules.backoff.unwrap_or(cause.backoff);
             let delay = backoff.delay(taken.record.deliveries());
             taken.retry(delay, &cause.error, reason);
@@ -353,7 +356,11 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
         match settlement {
             Settlement::RetryAfter(delay) => bound.tx.retry_after(item, delay)?,
             Settlement::Fail(error) => bound.tx.fail(item, error)?,
-            _ => bound.tx.retry(item)?,
+            _ => {
+                let backoff = self.queue.core.rules.backoff;
+                let delay = backoff.map(|backoff| backoff.delay(item.attempts()));
+                bound.tx.retry_after(item, delay.unwrap_or_default())?;
+            }
         }
         bound.marks.given_up = true;
         Ok(())

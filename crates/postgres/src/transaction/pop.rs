@@ -202,6 +202,7 @@ impl PgTransaction<'_> {
             core: Arc::clone(core),
             record,
             hold,
+            delivered,
             ending,
             start: None,
         });
