@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 pub(crate) struct Buffer {
     /// How many there are at most, unless a pop asks for more.
     size: usize,
-    items: Queue<Leased>,
+    pub(crate) items: Queue<Leased>,
     /// One claim at a time. All pushes are of one handle, so they keep their order.
     pushes: Arc<Mutex<Handle<Leased>>>,
     releases: AtomicU64,
@@ -34,10 +34,6 @@ impl Buffer {
             items,
             releases: AtomicU64::new(0),
         }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.items.is_empty()
     }
 
     /// Moves items of this period into `claimed`, until it has `max`. Those of other periods are given back.

@@ -34,7 +34,7 @@ pub(crate) struct Manner {
 /// A caller may give up before that time: then the connection goes back when it has answered.
 pub(crate) struct Connection<'c> {
     owner: Owner<'c>,
-    manner: Manner,
+    pub(crate) manner: Manner,
     owed: Mutex<Owed>,
 }
 
@@ -102,10 +102,6 @@ impl<'c> Connection<'c> {
 
     pub(crate) fn is_of_caller(&self) -> bool {
         matches!(self.owner, Owner::Caller(_))
-    }
-
-    pub(crate) fn limit(&self) -> Duration {
-        self.manner.limit
     }
 
     /// Whether it can be used.

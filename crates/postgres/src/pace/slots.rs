@@ -226,14 +226,11 @@ impl Slots {
     }
 
     fn wait(&self, now: Instant) -> Option<Duration> {
-        let asks = self
-            .is_low()
-            .then(|| self.next_ask.saturating_duration_since(now));
+        let next_ask = self.next_ask.saturating_duration_since(now);
+        let asks = self.is_low().then_some(next_ask);
         let expires = self.spans.front().map(|span| {
-            let left = span
-                .start()
-                .saturating_add(self.late)
-                .saturating_sub(self.clock.greatest(now));
+            let latest = span.start().saturating_add(self.late);
+            let left = latest.saturating_sub(self.clock.greatest(now));
             duration(left.saturating_add(1))
         });
         asks.into_iter().chain(expires).min()
@@ -275,10 +272,9 @@ impl Slots {
         }
         self.expected = None;
         self.next_ask = clock.answered;
-        let later = self
-            .spans
-            .partition_point(|other| other.first <= span.first);
-        self.spans.insert(later, span);
+        let is_before = |other: &Span| other.first <= span.first;
+        self.spans
+            .insert(self.spans.partition_point(is_before), span);
         let factor = if self.dry { 2 } else { 1 };
         self.batch = (span.left * factor).min(MAX_SLOTS);
         std::mem::take(&mut self.dry)
@@ -286,10 +282,8 @@ impl Slots {
 
     /// Whether the server's clock shows another time than it would if it had gone on.
     fn clock_was_set(&self, clock: &ServerClock) -> bool {
-        let (least, greatest) = (
-            self.clock.least(clock.asked),
-            self.clock.greatest(clock.answered),
-        );
+        let least = self.clock.least(clock.asked);
+        let greatest = self.clock.greatest(clock.answered);
         clock.at < least.saturating_sub(self.late) || clock.at > greatest.saturating_add(self.late)
     }
 }

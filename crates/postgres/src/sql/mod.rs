@@ -145,14 +145,18 @@ statements! {
     sweep_attempts: "delete from @.attempts a where not exists (select from @.ready i where i.id = a.id)
         and not exists (select from @.delayed i where i.id = a.id)
         and not exists (select from @.leased i where i.id = a.id)";
-    /// Delays an item that this transaction has deleted.
-    retry_locked: format!("insert into @.delayed ({COLUMNS}, until)
-        values ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, now() + $9::bigint * interval '1 microsecond')");
+    /// Delays an item that this transaction has deleted, or has it ready at its place.
+    retry_locked: format!("with back as (select $1::bigint as id, $2::int as queue, $3::smallint as priority, $4::text as key,
+            $5::int as attempts, $6::text::jsonb as json, $7::bytea as bytes, $8::timestamptz as pushed),
+        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from back where $9::bigint = 0)
+        insert into @.delayed ({COLUMNS}, until)
+            select {COLUMNS}, now() + $9::bigint * interval '1 microsecond' from back where $9::bigint > 0");
     dead_locked: format!("insert into @.dead ({COLUMNS}, error, reason)
         values ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, $9, $10)");
     retry_leased: format!("with back as (delete from @.leased where id = $1 and claim = $2 returning *), {},
+        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from back where $3::bigint = 0),
         later as (insert into @.delayed ({COLUMNS}, until)
-            select {COLUMNS}, now() + $3::bigint * interval '1 microsecond' from back)
+            select {COLUMNS}, now() + $3::bigint * interval '1 microsecond' from back where $3::bigint > 0)
         select @.require_held(exists (select from back))", free_keys("back"));
     dead_leased: format!("with gone as (delete from @.leased where id = $1 and claim = $2 returning *), {},
         dead as (insert into @.dead ({COLUMNS}, error, reason) select {COLUMNS}, $3, $4 from gone)

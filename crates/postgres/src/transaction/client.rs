@@ -49,7 +49,7 @@ impl<'t, 'c> Client<'t, 'c> {
         tx.link.open().await?;
         tx.leave();
         let connection = tx.link.connection()?;
-        Ok((connection, limit.unwrap_or(connection.limit())))
+        Ok((connection, limit.unwrap_or(connection.manner.limit)))
     }
 
     /// Runs statements without parameters.

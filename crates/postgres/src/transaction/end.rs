@@ -63,7 +63,7 @@ impl PgTransaction<'_> {
     /// Writes how the items end and what is pushed, and commits.
     pub(super) async fn write(&mut self) -> Result<Vec<Ticket>, Error> {
         let (part, shared) = (self.part(), self.shared());
-        if !self.link.is_begun() && self.taken.iter().all(Taken::is_done) {
+        if !self.link.begun && self.taken.iter().all(Taken::is_done) {
             return shared.write_in_group(part).await;
         }
         self.link.open().await?;
@@ -86,6 +86,12 @@ impl PgTransaction<'_> {
         if !is_within {
             // Not before the commit, whose snapshot may be older than the counts.
             shared.forget_attempts(self.taken.iter().filter_map(Taken::forgotten).collect());
+            let ready_again = |taken: &&Taken| matches!(taken.ending, Ending::Retry(0));
+            for taken in self.taken.iter().filter(ready_again) {
+                let queue = taken.core.id().await?; // known
+                shared.hub.wake(queue, 1);
+                shared.tell(vec![(queue, 1)]);
+            }
             shared.tell(writing.listened(&rows));
         }
         shared.wake_for(&part);

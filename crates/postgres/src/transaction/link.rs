@@ -17,9 +17,9 @@ const ROLL_BACK_TO: &str = "rollback to savepoint requeue; release savepoint req
 /// The connection of a transaction, and the database transaction on it.
 pub(super) struct Link<'c> {
     pub(super) shared: Arc<Shared>,
-    connection: Option<Connection<'c>>,
+    pub(super) connection: Option<Connection<'c>>,
     /// A database transaction is open.
-    begun: bool,
+    pub(super) begun: bool,
 }
 
 impl<'c> Link<'c> {
@@ -40,18 +40,9 @@ impl<'c> Link<'c> {
         Ok(())
     }
 
-    /// Whether a database transaction is open.
-    pub(super) fn is_begun(&self) -> bool {
-        self.begun
-    }
-
     pub(super) fn is_within(&self) -> bool {
         let connection = self.connection.as_ref();
         connection.is_some_and(Connection::is_of_caller)
-    }
-
-    pub(super) fn has_connection(&self) -> bool {
-        self.connection.is_some()
     }
 
     /// Takes a connection of the pool, unless there is one.

@@ -74,6 +74,8 @@ struct Taken {
     core: Arc<Core>,
     record: Record,
     hold: Hold,
+    /// The user has it.
+    delivered: bool,
     ending: Ending,
     /// The slot of the pace of its queue.
     start: Option<Start>,

@@ -87,6 +87,7 @@ struct Bound {
     marks: Marks,
 }
 
+/// What is known of a transaction.
 #[derive(Default)]
 struct Marks {
     /// The first items, which the pops of this queue have taken, and after which there is a mark.
@@ -125,7 +126,7 @@ impl Bound {
                 self.marks.since = u64::try_from(since).unwrap_or(u64::MAX);
             }
             self.marks.marked = self.tx.taken.len();
-            if self.tx.link.is_begun() {
+            if self.tx.link.begun {
                 self.tx.link.send(MARK);
             }
         }
@@ -138,14 +139,17 @@ impl Bound {
         tx.staged.clear();
         match tx.taken.first().map(|taken| taken.hold) {
             Some(Hold::Leased(_)) => tx.link.send_roll_back(), // its connection may be dead
-            Some(_) if tx.link.is_begun() => tx.link.open().await?.run_all(ROLL_BACK).await?,
+            Some(_) if tx.link.begun => tx.link.open().await?.run_all(ROLL_BACK).await?,
             _ => return Ok(()), // nothing is locked after the drop
         }
         let reason = match cause.reason {
             Reason::Panicked => "panicked",
+            Reason::Failed => "failed",
+            Reason::Retried => "retried",
+            Reason::Expired => "expired",
             _ => "aborted",
         };
-        for taken in tx.taken.iter_mut().filter(|taken| taken.is_done()) {
+        for taken in tx.taken.iter_mut().filter(|taken| taken.delivered) {
             let backoff = taken.core.rules.backoff.unwrap_or(cause.backoff);
             let delay = backoff.delay(taken.record.deliveries());
             taken.retry(delay, &cause.error, reason);
@@ -167,7 +171,7 @@ impl Drop for Popping<'_> {
         let tx = &mut self.0.tx;
         if self.0.marks.marked == 0 {
             tx.link.send_roll_back();
-        } else if tx.link.is_begun() {
+        } else if tx.link.begun {
             tx.link.send(ROLL_BACK);
         }
         tx.leave();
@@ -352,7 +356,11 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
         match settlement {
             Settlement::RetryAfter(delay) => bound.tx.retry_after(item, delay)?,
             Settlement::Fail(error) => bound.tx.fail(item, error)?,
-            _ => bound.tx.retry(item)?,
+            _ => {
+                let backoff = self.queue.core.rules.backoff;
+                let delay = backoff.map(|backoff| backoff.delay(item.attempts()));
+                bound.tx.retry_after(item, delay.unwrap_or_default())?;
+            }
         }
         bound.marks.given_up = true;
         Ok(())

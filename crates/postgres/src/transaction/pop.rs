@@ -57,7 +57,7 @@ impl PgTransaction<'_> {
     ) -> Result<Vec<PgItem<T>>, Error> {
         let core = &queue.core;
         let id = core.id().await?;
-        let was_open = self.link.is_begun() || !self.taken.is_empty();
+        let was_open = self.link.begun || !self.taken.is_empty();
         let mut items = Vec::new();
         let mut promoted = false;
         while items.len() < max {
@@ -202,6 +202,7 @@ impl PgTransaction<'_> {
             core: Arc::clone(core),
             record,
             hold,
+            delivered,
             ending,
             start: None,
         });
@@ -229,7 +230,7 @@ impl PgTransaction<'_> {
     ) -> Result<Vec<(Record, Hold)>, Error> {
         self.check()?;
         if core.rules.term.is_some() && !self.link.is_within() {
-            let claimed = claim_leased(core, id, max, self.link.has_connection()).await?;
+            let claimed = claim_leased(core, id, max, self.link.connection.is_some()).await?;
             let held = |item: Leased| (item.record, Hold::Leased(item.claim));
             return Ok(claimed.into_items().into_iter().map(held).collect());
         }
@@ -305,7 +306,7 @@ impl PgTransaction<'_> {
 /// Whether a pop may find an item. A slot is taken only then.
 async fn has_ready(core: &Core) -> Result<bool, Error> {
     let mut buffer = core.buffer.iter();
-    if buffer.any(|buffer| !buffer.is_empty()) {
+    if buffer.any(|buffer| !buffer.items.is_empty()) {
         return Ok(true);
     }
     loop {

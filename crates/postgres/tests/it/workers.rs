@@ -92,7 +92,7 @@ async fn failed_and_panicked_runs_are_undone_retried_and_become_dead_letters() {
             .collect();
         assert_eq!(errors, ["\"never\"", "oh 2", "oh 3"]);
         let reasons: Vec<_> = letters.iter().map(|letter| &*letter.reason).collect();
-        assert_eq!(reasons, ["aborted", "panicked", "panicked"]);
+        assert_eq!(reasons, ["failed", "panicked", "panicked"]);
         let failures = failures.lock().unwrap();
         assert_eq!(failures.len(), 9);
         assert!(
