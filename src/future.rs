@@ -23,7 +23,6 @@ use crate::order::Order;
 use crate::raw::Borrow;
 use crate::wait::WakeTarget;
 use crate::{Fifo, Item, PopError};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -133,14 +132,7 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
     }
 }
 
-macro_rules! debug {
-    ($($future:ident)+) => {
-        $(impl<T, O: Order<T>> fmt::Debug for $future<'_, T, O> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($future)).finish_non_exhaustive()
-            }
-        })+
-    };
-}
-
-debug!(TakeAsync PopAsync PopBatchAsync TakeBatchAsync);
+debug_opaque!([T, O: Order<T>] TakeAsync<'_, T, O>, "TakeAsync");
+debug_opaque!([T, O: Order<T>] PopAsync<'_, T, O>, "PopAsync");
+debug_opaque!([T, O: Order<T>] PopBatchAsync<'_, T, O>, "PopBatchAsync");
+debug_opaque!([T, O: Order<T>] TakeBatchAsync<'_, T, O>, "TakeBatchAsync");

@@ -8,7 +8,6 @@ use crate::core::{CellOf, Local};
 use crate::order::Order;
 use crate::wait::WakeTarget;
 use crate::{Fifo, PopError};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -112,8 +111,4 @@ impl<T, O: Order<T>> Drop for PooledWaiter<T, O> {
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for OwnedPop<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedPop").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>] OwnedPop<T, O>, "OwnedPop");

@@ -8,7 +8,6 @@ use crate::sync::step;
 use crate::time::Wait;
 use crate::wait::WakeTarget;
 use crate::{Fifo, Item, PopError};
-use std::fmt;
 use std::future::{poll_fn, Future};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -149,8 +148,4 @@ impl<T, O: Order<T>> Drop for Peek<'_, T, O> {
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for Peek<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Peek").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>] Peek<'_, T, O>, "Peek");
