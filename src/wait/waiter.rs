@@ -1,6 +1,6 @@
 //! A waiter: an entry of a wait queue.
 
-use super::record::Record;
+use super::record::{Record, State};
 use super::wait_queue::WaitQueue;
 use super::word::WaitWord;
 use crate::sync::planted;
@@ -79,7 +79,7 @@ impl Waiter {
     /// The same, but not if it is in the wait queue and `must_wait`.
     #[inline]
     pub(crate) fn may_attempt_unless(&self, must_wait: bool) -> bool {
-        let looks_asleep = |own: &Record| own.state.looks_asleep();
+        let looks_asleep = |own: &Record| own.state.is(State::WAITING);
         !self.waits || !must_wait && !self.record.as_ref().is_some_and(looks_asleep)
     }
 
