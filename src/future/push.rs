@@ -128,7 +128,7 @@ struct Staging<'t, T, O: Order<T>, L> {
 impl<'t, T, O: Order<T>, L: Load<T, O>> Staging<'t, T, O, L> {
     fn new(local: Borrow<'t, Local<T, O>>, load: L, place: PlaceOf<T, O>) -> Self {
         Self {
-            borrowing: Some(Borrowing::new(local)),
+            borrowing: Some(Borrowing(local)),
             load: Some(load),
             place,
         }
@@ -136,7 +136,7 @@ impl<'t, T, O: Order<T>, L: Load<T, O>> Staging<'t, T, O, L> {
 
     #[track_caller]
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
-        let Borrowing { local } = self.borrowing.as_mut().expect(DONE);
+        let Borrowing(local) = self.borrowing.as_mut().expect(DONE);
         let load = &mut self.load;
         let poll = Local::poll_put(local, load, Put::Stage, wake_target, self.place);
         if poll.is_ready() {
@@ -157,9 +157,7 @@ impl<T, O: Order<T>> StageAsync<'_, T, O> {
 
 /// A push without a handle.
 struct OwnedPushing<T, O: Order<T>, L> {
-    queue: Option<Calls<T, O>>,
-    /// Only if it has waited.
-    waiter: Option<PooledWaiter<T, O>>,
+    calls: Option<Calls<T, O>>,
     load: Option<L>,
     place: PlaceOf<T, O>,
 }
@@ -172,8 +170,7 @@ impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
         place: PlaceOf<T, O>,
     ) -> Self {
         Self {
-            queue: Some(Calls::new(shared, pool)),
-            waiter: None,
+            calls: Some(Calls::new(shared, pool)),
             load: Some(load),
             place,
         }
@@ -181,31 +178,28 @@ impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
 
     #[track_caller]
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
-        let Self {
-            queue,
-            waiter,
-            load,
-            place,
-        } = self;
-        let calls = queue.as_ref().expect(DONE);
+        let (calls, load, place) = (self.calls.as_mut().expect(DONE), &mut self.load, self.place);
+        let at_once = calls.waiter.is_none() && !calls.is_serving_pushes();
+        let Calls { pool, waiter, .. } = calls;
         let attempt =
-            |load: &mut Option<L>| calls.call(|cell| cell.settled().put_unless_full(load, *place));
-        let at_once = waiter.is_none() && !calls.is_serving_pushes();
+            |load: &mut Option<L>| pool.call(|cell| cell.settled().put_unless_full(load, place));
         let poll = if let Some(pushed) = at_once.then(|| attempt(load)).flatten() {
             Poll::Ready(pushed)
         } else {
-            let mut user = waiter.get_or_insert_with(|| calls.waiter()).get_mut();
+            let mut user = waiter
+                .get_or_insert_with(|| PooledWaiter::new(pool))
+                .get_mut();
             let items = load.as_ref().expect(DONE).as_slice();
             if L::KIND == WaitKind::One && user.is_worth_waiting(items) {
                 let attempt = |_: &mut _| attempt(load);
                 wait::poll_room(&mut user, L::KIND, wake_target, attempt)
             } else {
                 // The waiter also pushes a batch, since it has gathered the room for it.
-                Local::poll_put(&mut user, load, Put::Publish, wake_target, *place)
+                Local::poll_put(&mut user, load, Put::Publish, wake_target, place)
             }
         };
         if poll.is_ready() {
-            (*queue, *waiter) = (None, None);
+            self.calls = None;
         }
         poll
     }

@@ -165,8 +165,8 @@ impl<P: PushTo> PushWith<P> {
         })
     }
 
-    /// Pushes an item or a batch by `put`. One that does not wait has a function of its own: as a case of [`Wait`](crate::Wait) it would cost
-    /// more instructions.
+    /// Pushes an item or a batch by `put`. One that does not wait has a function of its own: as a case of
+    /// [`Wait`](crate::Wait) it would cost more instructions.
     #[inline]
     #[track_caller]
     fn push_by<L: Load<P::Item, P::Order> + Send>(
