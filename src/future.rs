@@ -23,7 +23,6 @@ use crate::order::Order;
 use crate::raw::Borrow;
 use crate::wait::WakeTarget;
 use crate::{Fifo, Item, PopError};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -85,19 +84,11 @@ impl<T, O: Order<T>> Drop for TakeAsync<'_, T, O> {
 }
 
 /// A transaction borrowed by a future.
-pub(crate) struct Borrowing<'t, T, O: Order<T>> {
-    pub(crate) local: Borrow<'t, Local<T, O>>,
-}
-
-impl<'t, T, O: Order<T>> Borrowing<'t, T, O> {
-    pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Self {
-        Self { local }
-    }
-}
+pub(crate) struct Borrowing<'t, T, O: Order<T>>(pub(crate) Borrow<'t, Local<T, O>>);
 
 impl<T, O: Order<T>> Drop for Borrowing<'_, T, O> {
     fn drop(&mut self) {
-        self.local.stop_waiting();
+        self.0.stop_waiting();
     }
 }
 
@@ -114,7 +105,7 @@ pub struct PopAsync<'t, T, O: Order<T> = Fifo> {
 impl<'t, T, O: Order<T>> PopAsync<'t, T, O> {
     #[track_caller]
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Self {
-        let borrowing = Some(Borrowing::new(local));
+        let borrowing = Some(Borrowing(local));
         Self { borrowing }
     }
 }
@@ -124,7 +115,7 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Borrowing { local } = self.borrowing.as_mut().expect(DONE);
+        let Borrowing(local) = self.borrowing.as_mut().expect(DONE);
         let poll = local.poll_pop(Some(&WakeTarget::task(context.waker())), false);
         if poll.is_ready() {
             self.borrowing = None;
@@ -133,14 +124,7 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
     }
 }
 
-macro_rules! debug {
-    ($($future:ident)+) => {
-        $(impl<T, O: Order<T>> fmt::Debug for $future<'_, T, O> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($future)).finish_non_exhaustive()
-            }
-        })+
-    };
-}
-
-debug!(TakeAsync PopAsync PopBatchAsync TakeBatchAsync);
+debug_opaque!([T, O: Order<T>] TakeAsync<'_, T, O>, "TakeAsync");
+debug_opaque!([T, O: Order<T>] PopAsync<'_, T, O>, "PopAsync");
+debug_opaque!([T, O: Order<T>] PopBatchAsync<'_, T, O>, "PopBatchAsync");
+debug_opaque!([T, O: Order<T>] TakeBatchAsync<'_, T, O>, "TakeBatchAsync");

@@ -13,7 +13,6 @@ use crate::core::{CellOf, Local};
 use crate::order::Order;
 use crate::raw::Exclusive;
 use crate::Fifo;
-use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
@@ -145,8 +144,4 @@ impl<T, O: Order<T>> Clone for Handle<T, O> {
 impl<T, O: Order<T>> UnwindSafe for Handle<T, O> {}
 impl<T, O: Order<T>> RefUnwindSafe for Handle<T, O> {}
 
-impl<T, O: Order<T>> fmt::Debug for Handle<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>] Handle<T, O>, "Handle");

@@ -139,6 +139,17 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit words");
 
+/// Implements `Debug` for a type whose parameters may not have it.
+macro_rules! debug_opaque {
+    ([$($generics:tt)*] $type:ty, $name:literal) => {
+        impl<$($generics)*> std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct($name).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 // Before all modules that use its macro.
 #[macro_use]
 mod verbs;

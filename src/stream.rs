@@ -8,7 +8,6 @@ use crate::{Fifo, Handle, PushError};
 use futures_core::stream::{FusedStream, Stream};
 use futures_sink::Sink;
 use std::borrow::BorrowMut;
-use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -202,14 +201,6 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Drop for PushSink<T, O, H> {
     }
 }
 
-impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> fmt::Debug for PopStream<T, O, H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PopStream").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>, H: BorrowMut<Handle<T, O>>] PopStream<T, O, H>, "PopStream");
 
-impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> fmt::Debug for PushSink<T, O, H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PushSink").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>, H: BorrowMut<Handle<T, O>>] PushSink<T, O, H>, "PushSink");

@@ -1,7 +1,6 @@
 //! The permit cache of a handle: the owner's operations on its record.
 
 use super::record::PermitRecord;
-use super::search::take_from;
 use super::{Capacity, Took};
 use crate::sync::{planted, SMALL};
 use std::sync::Arc;
@@ -195,8 +194,7 @@ impl PermitCache {
         for record in [&self.record, capacity.records.get(self.first)] {
             if hand < want {
                 let seen = record.returned.snapshot();
-                let share = capacity.share(seen.free);
-                hand += take_from(&record.returned, seen, want - hand, range, share);
+                hand += capacity.take_from(&record.returned, seen, want - hand, range);
             }
         }
         if hand < want {

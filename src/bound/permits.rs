@@ -23,12 +23,6 @@ struct Bounded {
 }
 
 impl Bounded {
-    /// Takes the next permit of the cache, if there is one and nobody is revoking it.
-    #[inline]
-    fn take_ahead(&mut self) -> bool {
-        self.cache.take_ahead(1)
-    }
-
     /// Takes one permit; returns whether there was one.
     fn take_one(&mut self) -> bool {
         // Where others wait, what is taken ahead would only be revoked.
@@ -130,7 +124,8 @@ impl Permits {
     /// Takes a permit for a push without a transaction from the cache, if there is one.
     #[inline]
     pub(crate) fn take_ahead(&mut self) -> bool {
-        self.bounded.as_mut().is_some_and(Bounded::take_ahead)
+        let bounded = self.bounded.as_mut();
+        bounded.is_some_and(|bounded| bounded.cache.take_ahead(1))
     }
 
     /// Takes a permit for a push without a transaction; a gathered one, if there is one.

@@ -6,8 +6,6 @@ use crate::wait::{WaitQueue, WaitRoom, WaitWord};
 /// The room of a bounded queue.
 pub(crate) struct Room {
     pub(crate) capacity: Capacity,
-    /// The capacity as it was configured.
-    pub(crate) limit: usize,
     /// The wait queue for permits.
     pub(crate) wait_queue: WaitQueue,
 }
@@ -16,7 +14,6 @@ impl Room {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             capacity: Capacity::new(limit),
-            limit,
             wait_queue: WaitQueue::new(WaitWord::default(), true),
         }
     }

@@ -51,6 +51,16 @@ impl Walk {
     fn count(&mut self, taken: usize) {
         self.version = self.version.wrapping_add(taken);
     }
+
+    /// Looks at a record; returns its unused permits, and the returned ones.
+    fn inspect(&mut self, record: &PermitRecord) -> (usize, Sight) {
+        self.underway |= record.range.is_filling();
+        let (unused, used) = record.range.snapshot();
+        let seen = record.returned.snapshot();
+        self.count(seen.taken);
+        self.count(used);
+        (unused, seen)
+    }
 }
 
 impl Capacity {
@@ -105,8 +115,7 @@ impl Capacity {
                 moved += self.move_to_pool(want - seen.free, ahead);
                 continue;
             }
-            let share = self.share(seen.free);
-            let hand = take_from(&self.pool, seen, want, Some(ahead), share);
+            let hand = self.take_from(&self.pool, seen, want, Some(ahead));
             if hand >= want {
                 return Ok(hand);
             }
@@ -171,11 +180,7 @@ impl Capacity {
         let seen = self.pool.snapshot();
         walk.count(seen.taken);
         let in_record = |free: usize, record: &Arc<PermitRecord>| {
-            walk.underway |= record.range.is_filling();
-            let (unused, used) = record.range.snapshot();
-            let seen = record.returned.snapshot();
-            walk.count(seen.taken);
-            walk.count(used);
+            let (unused, seen) = walk.inspect(record);
             free.saturating_add(unused).saturating_add(seen.free)
         };
         self.records.in_use().fold(seen.free, in_record)
@@ -193,8 +198,7 @@ impl Capacity {
         let seen = self.pool.snapshot();
         walk.count(seen.taken);
         walk.found |= seen.free > 0;
-        let share = self.share(seen.free);
-        let mut hand = take_from(&self.pool, seen, want, ahead, share);
+        let mut hand = self.take_from(&self.pool, seen, want, ahead);
         let from = *first;
         let before = self.records.used().from(0);
         let before = before.take_while(|&number| number < from);
@@ -203,27 +207,41 @@ impl Capacity {
                 break;
             }
             let record = self.records.get(number);
-            walk.underway |= record.range.is_filling();
-            let (unused, used) = record.range.snapshot();
-            let seen = record.returned.snapshot();
-            walk.count(seen.taken);
-            walk.count(used);
+            let (unused, seen) = walk.inspect(record);
             walk.found |= seen.free > 0 || unused > 0;
             walk.revocable |= unused > 0;
             if seen.free > 0 {
-                hand += take_from(
-                    &record.returned,
-                    seen,
-                    want - hand,
-                    ahead,
-                    self.share(seen.free),
-                );
+                hand += self.take_from(&record.returned, seen, want - hand, ahead);
                 *first = number;
             } else if unused == 0 && self.records.is_free(number) {
                 self.retire(number);
             }
         }
         hand
+    }
+
+    /// Takes up to `want` of the permits in a snapshot, or up to a share if that is more and there is a range for the
+    /// rest; the range is filling then.
+    pub(super) fn take_from(
+        &self,
+        free: &FreeCount,
+        seen: Sight,
+        want: usize,
+        ahead: Option<&RevocableRange>,
+    ) -> usize {
+        if seen.free == 0 {
+            return 0;
+        }
+        let share = ahead.map_or(0, |_| self.share(seen.free));
+        let Some(range) = ahead.filter(|_| share > want) else {
+            return free.take(seen, want);
+        };
+        range.begin_filling();
+        let taken = free.take(seen, share);
+        if taken <= want {
+            range.end_filling();
+        }
+        taken
     }
 
     /// Retires a record that no handle has acquired, if nothing is left in it.
@@ -295,27 +313,4 @@ fn gives_up(walk: &Walk, patience: &mut usize) -> bool {
     *patience -= 1;
     thread::yield_now();
     false
-}
-
-/// Takes up to `want` of the permits in a snapshot, or up to `share` if that is more and there is a range for
-/// the rest; the range is filling then.
-pub(super) fn take_from(
-    free: &FreeCount,
-    seen: Sight,
-    want: usize,
-    ahead: Option<&RevocableRange>,
-    share: usize,
-) -> usize {
-    if seen.free == 0 {
-        return 0;
-    }
-    let Some(range) = ahead.filter(|_| share > want) else {
-        return free.take(seen, want);
-    };
-    range.begin_filling();
-    let taken = free.take(seen, share);
-    if taken <= want {
-        range.end_filling();
-    }
-    taken
 }

@@ -5,7 +5,6 @@ use crate::core::wait::DONE;
 use crate::order::Order;
 use crate::wait::{Waiter, WakeTarget};
 use crate::Fifo;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -59,8 +58,4 @@ impl<T, O: Order<T>> Drop for WaitIdle<T, O> {
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for WaitIdle<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WaitIdle").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>] WaitIdle<T, O>, "WaitIdle");

@@ -4,11 +4,10 @@ use crate::bound::Room;
 use crate::core::pool::{CheckedOut, Pool};
 use crate::core::shared::Shared;
 use crate::core::wait::{self, DONE};
-use crate::core::{CellOf, Local};
+use crate::core::Local;
 use crate::order::Order;
 use crate::wait::WakeTarget;
 use crate::{Fifo, PopError};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,17 +21,13 @@ use std::task::{Context, Poll};
 /// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPop<T, O: Order<T> = Fifo> {
-    queue: Option<Calls<T, O>>,
-    /// Only if it has waited.
-    waiter: Option<PooledWaiter<T, O>>,
+    calls: Option<Calls<T, O>>,
 }
 
 impl<T, O: Order<T>> OwnedPop<T, O> {
     pub(crate) fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>) -> Self {
-        Self {
-            queue: Some(Calls::new(shared, pool)),
-            waiter: None,
-        }
+        let calls = Some(Calls::new(shared, pool));
+        Self { calls }
     }
 }
 
@@ -44,20 +39,25 @@ impl<T, O: Order<T>> Future for OwnedPop<T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { queue, waiter } = &mut *self;
-        let calls = queue.as_ref().expect(DONE);
-        let is_newcomer = waiter.is_none() && !calls.shared.word().is_serving();
-        let look = || calls.call(|cell| cell.settled().pop_visible());
+        let Calls {
+            shared,
+            pool,
+            waiter,
+        } = self.calls.as_mut().expect(DONE);
+        let is_newcomer = waiter.is_none() && !shared.word().is_serving();
+        let look = || pool.call(|cell| cell.settled().pop_visible());
         let poll = if let Some(popped) = is_newcomer.then(look).flatten() {
             Poll::Ready(popped)
         } else {
-            let mut user = waiter.get_or_insert_with(|| calls.waiter()).get_mut();
+            let mut user = waiter
+                .get_or_insert_with(|| PooledWaiter::new(pool))
+                .get_mut();
             let wake_target = WakeTarget::task(context.waker());
-            let attempt = |_: &mut _| calls.call(|cell| cell.settled().pop_unless_empty());
+            let attempt = |_: &mut _| pool.call(|cell| cell.settled().pop_unless_empty());
             wait::wait_for_item(&mut user, &wake_target, attempt)
         };
         if poll.is_ready() {
-            (self.queue, self.waiter) = (None, None);
+            self.calls = None;
         }
         poll
     }
@@ -66,7 +66,9 @@ impl<T, O: Order<T>> Future for OwnedPop<T, O> {
 /// Calls on a queue, each with the handle of the thread that it runs on.
 pub(super) struct Calls<T, O: Order<T>> {
     shared: Arc<Shared<T, O>>,
-    pool: Arc<Pool<T, O>>,
+    pub(super) pool: Arc<Pool<T, O>>,
+    /// Only if it has waited.
+    pub(super) waiter: Option<PooledWaiter<T, O>>,
 }
 
 impl<T, O: Order<T>> Calls<T, O> {
@@ -74,11 +76,8 @@ impl<T, O: Order<T>> Calls<T, O> {
         Self {
             shared: Arc::clone(shared),
             pool: Arc::clone(pool),
+            waiter: None,
         }
-    }
-
-    pub(super) fn call<R>(&self, call: impl FnOnce(&mut CellOf<T, O>) -> R) -> R {
-        self.pool.call(call)
     }
 
     /// Whether newcomers leave the room that becomes free to a waiter.
@@ -86,17 +85,14 @@ impl<T, O: Order<T>> Calls<T, O> {
         let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
         self.shared.room().is_some_and(is_serving)
     }
-
-    pub(super) fn waiter(&self) -> PooledWaiter<T, O> {
-        PooledWaiter::new(self.pool.check_out())
-    }
 }
 
 /// A handle of the pool, to wait with. It waits no more when this is dropped.
 pub(super) struct PooledWaiter<T, O: Order<T>>(CheckedOut<T, O>);
 
 impl<T, O: Order<T>> PooledWaiter<T, O> {
-    fn new(mut cell: CheckedOut<T, O>) -> Self {
+    pub(super) fn new(pool: &Arc<Pool<T, O>>) -> Self {
+        let mut cell = pool.check_out();
         cell.begin_waiting();
         Self(cell)
     }
@@ -112,8 +108,4 @@ impl<T, O: Order<T>> Drop for PooledWaiter<T, O> {
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for OwnedPop<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedPop").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>] OwnedPop<T, O>, "OwnedPop");

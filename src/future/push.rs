@@ -18,13 +18,31 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The implementations of a future.
+/// A future of a push that is made of `$inner`, and the arguments of that.
 macro_rules! push_future {
-    ($($future:ident<$($lifetime:lifetime,)? T, O> of $load:ty: $pushed:ty)+) => { $(
-        /// What is pushed is never pinned.
-        impl<T, O: Order<T>> Unpin for $future<$($lifetime,)? T, O> {}
+    (
+        $(#[$on:meta])*
+        $future:ident<$($lifetime:lifetime,)? T, O>($inner:ident of $load:ty: $pushed:ty),
+        $($arg:ident: $type:ty),+
+    ) => {
+        $(#[$on])*
+        ///
+        /// # Panics
+        ///
+        /// If it is polled after completion.
+        #[must_use = "a future does nothing unless it is awaited"]
+        pub struct $future<$($lifetime,)? T, O: Order<T> = Fifo>($inner<$($lifetime,)? T, O, $load>);
 
-        impl<T, O: Order<T>> Future for $future<$($lifetime,)? T, O> {
+        impl<$($lifetime,)? T, O: Order<T>> $future<$($lifetime,)? T, O> {
+            pub(crate) fn new($($arg: $type,)+ load: $load, place: PlaceOf<T, O>) -> Self {
+                Self($inner::new($($arg,)+ load, place))
+            }
+        }
+
+        /// What is pushed is never pinned.
+        impl<$($lifetime,)? T, O: Order<T>> Unpin for $future<$($lifetime,)? T, O> {}
+
+        impl<$($lifetime,)? T, O: Order<T>> Future for $future<$($lifetime,)? T, O> {
             type Output = Result<$pushed, PushError<$load>>;
 
             #[track_caller]
@@ -33,21 +51,44 @@ macro_rules! push_future {
             }
         }
 
-        impl<T, O: Order<T>> fmt::Debug for $future<$($lifetime,)? T, O> {
+        impl<$($lifetime,)? T, O: Order<T>> fmt::Debug for $future<$($lifetime,)? T, O> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($future)).finish_non_exhaustive()
             }
         }
-    )+ };
+    };
 }
 
 push_future! {
-    PushAsync<'_, T, O> of T: ()
-    PushBatchAsync<'_, T, O> of Vec<T>: usize
-    StageAsync<'_, T, O> of T: ()
-    StageBatchAsync<'_, T, O> of Vec<T>: usize
-    OwnedPush<T, O> of T: ()
-    OwnedPushBatch<T, O> of Vec<T>: usize
+    /// The future of [`Handle::push_async`](crate::Handle::push_async).
+    PushAsync<'h, T, O>(Pushing of T: ()), cell: &'h mut CellOf<T, O>
+}
+
+push_future! {
+    /// The future of [`Handle::push_batch_async`](crate::Handle::push_batch_async).
+    PushBatchAsync<'h, T, O>(Pushing of Vec<T>: usize), cell: &'h mut CellOf<T, O>
+}
+
+push_future! {
+    /// The future of [`Transaction::push_async`](crate::Transaction::push_async).
+    StageAsync<'t, T, O>(Staging of T: ()), local: Borrow<'t, Local<T, O>>
+}
+
+push_future! {
+    /// The future of [`Transaction::push_batch_async`](crate::Transaction::push_batch_async).
+    StageBatchAsync<'t, T, O>(Staging of Vec<T>: usize), local: Borrow<'t, Local<T, O>>
+}
+
+push_future! {
+    /// The future of [`Queue::push_async`](crate::Queue::push_async). It borrows nothing, so it may outlive the
+    /// [`Queue`](crate::Queue) it came from.
+    OwnedPush<T, O>(OwnedPushing of T: ()), shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>
+}
+
+push_future! {
+    /// The future of [`Queue::push_batch_async`](crate::Queue::push_batch_async). It borrows nothing, so it may outlive
+    /// the [`Queue`](crate::Queue) it came from.
+    OwnedPushBatch<T, O>(OwnedPushing of Vec<T>: usize), shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>
 }
 
 /// A push by a handle.
@@ -77,34 +118,6 @@ impl<T, O: Order<T>, L> Drop for Pushing<'_, T, O, L> {
     }
 }
 
-/// The future of [`Handle::push_async`](crate::Handle::push_async).
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct PushAsync<'h, T, O: Order<T> = Fifo>(Pushing<'h, T, O, T>);
-
-impl<'h, T, O: Order<T>> PushAsync<'h, T, O> {
-    pub(crate) fn new(cell: &'h mut CellOf<T, O>, item: T, place: PlaceOf<T, O>) -> Self {
-        Self(Pushing::new(cell, item, place))
-    }
-}
-
-/// The future of [`Handle::push_batch_async`](crate::Handle::push_batch_async).
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct PushBatchAsync<'h, T, O: Order<T> = Fifo>(Pushing<'h, T, O, Vec<T>>);
-
-impl<'h, T, O: Order<T>> PushBatchAsync<'h, T, O> {
-    pub(crate) fn new(cell: &'h mut CellOf<T, O>, items: Vec<T>, place: PlaceOf<T, O>) -> Self {
-        Self(Pushing::new(cell, items, place))
-    }
-}
-
 /// A push in a transaction.
 struct Staging<'t, T, O: Order<T>, L> {
     borrowing: Option<Borrowing<'t, T, O>>,
@@ -115,7 +128,7 @@ struct Staging<'t, T, O: Order<T>, L> {
 impl<'t, T, O: Order<T>, L: Load<T, O>> Staging<'t, T, O, L> {
     fn new(local: Borrow<'t, Local<T, O>>, load: L, place: PlaceOf<T, O>) -> Self {
         Self {
-            borrowing: Some(Borrowing::new(local)),
+            borrowing: Some(Borrowing(local)),
             load: Some(load),
             place,
         }
@@ -123,7 +136,7 @@ impl<'t, T, O: Order<T>, L: Load<T, O>> Staging<'t, T, O, L> {
 
     #[track_caller]
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
-        let Borrowing { local } = self.borrowing.as_mut().expect(DONE);
+        let Borrowing(local) = self.borrowing.as_mut().expect(DONE);
         let load = &mut self.load;
         let poll = Local::poll_put(local, load, Put::Stage, wake_target, self.place);
         if poll.is_ready() {
@@ -133,19 +146,7 @@ impl<'t, T, O: Order<T>, L: Load<T, O>> Staging<'t, T, O, L> {
     }
 }
 
-/// The future of [`Transaction::push_async`](crate::Transaction::push_async).
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct StageAsync<'t, T, O: Order<T> = Fifo>(Staging<'t, T, O, T>);
-
-impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
-    pub(crate) fn new(local: Borrow<'t, Local<T, O>>, item: T, place: PlaceOf<T, O>) -> Self {
-        Self(Staging::new(local, item, place))
-    }
-
+impl<T, O: Order<T>> StageAsync<'_, T, O> {
     /// Ends the wait, and returns the item, unless it was pushed.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn end(&mut self) -> Option<T> {
@@ -154,25 +155,9 @@ impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
     }
 }
 
-/// The future of [`Transaction::push_batch_async`](crate::Transaction::push_batch_async).
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct StageBatchAsync<'t, T, O: Order<T> = Fifo>(Staging<'t, T, O, Vec<T>>);
-
-impl<'t, T, O: Order<T>> StageBatchAsync<'t, T, O> {
-    pub(crate) fn new(local: Borrow<'t, Local<T, O>>, items: Vec<T>, place: PlaceOf<T, O>) -> Self {
-        Self(Staging::new(local, items, place))
-    }
-}
-
 /// A push without a handle.
 struct OwnedPushing<T, O: Order<T>, L> {
-    queue: Option<Calls<T, O>>,
-    /// Only if it has waited.
-    waiter: Option<PooledWaiter<T, O>>,
+    calls: Option<Calls<T, O>>,
     load: Option<L>,
     place: PlaceOf<T, O>,
 }
@@ -185,8 +170,7 @@ impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
         place: PlaceOf<T, O>,
     ) -> Self {
         Self {
-            queue: Some(Calls::new(shared, pool)),
-            waiter: None,
+            calls: Some(Calls::new(shared, pool)),
             load: Some(load),
             place,
         }
@@ -194,72 +178,29 @@ impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
 
     #[track_caller]
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
-        let Self {
-            queue,
-            waiter,
-            load,
-            place,
-        } = self;
-        let calls = queue.as_ref().expect(DONE);
+        let (calls, load, place) = (self.calls.as_mut().expect(DONE), &mut self.load, self.place);
+        let at_once = calls.waiter.is_none() && !calls.is_serving_pushes();
+        let Calls { pool, waiter, .. } = calls;
         let attempt =
-            |load: &mut Option<L>| calls.call(|cell| cell.settled().put_unless_full(load, *place));
-        let at_once = waiter.is_none() && !calls.is_serving_pushes();
+            |load: &mut Option<L>| pool.call(|cell| cell.settled().put_unless_full(load, place));
         let poll = if let Some(pushed) = at_once.then(|| attempt(load)).flatten() {
             Poll::Ready(pushed)
         } else {
-            let mut user = waiter.get_or_insert_with(|| calls.waiter()).get_mut();
+            let mut user = waiter
+                .get_or_insert_with(|| PooledWaiter::new(pool))
+                .get_mut();
             let items = load.as_ref().expect(DONE).as_slice();
             if L::KIND == WaitKind::One && user.is_worth_waiting(items) {
                 let attempt = |_: &mut _| attempt(load);
                 wait::poll_room(&mut user, L::KIND, wake_target, attempt)
             } else {
                 // The waiter also pushes a batch, since it has gathered the room for it.
-                Local::poll_put(&mut user, load, Put::Publish, wake_target, *place)
+                Local::poll_put(&mut user, load, Put::Publish, wake_target, place)
             }
         };
         if poll.is_ready() {
-            (*queue, *waiter) = (None, None);
+            self.calls = None;
         }
         poll
-    }
-}
-
-/// The future of [`Queue::push_async`](crate::Queue::push_async). It borrows nothing, so it may outlive the
-/// [`Queue`](crate::Queue) it came from.
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct OwnedPush<T, O: Order<T> = Fifo>(OwnedPushing<T, O, T>);
-
-impl<T, O: Order<T>> OwnedPush<T, O> {
-    pub(crate) fn new(
-        shared: &Arc<Shared<T, O>>,
-        pool: &Arc<Pool<T, O>>,
-        item: T,
-        place: PlaceOf<T, O>,
-    ) -> Self {
-        Self(OwnedPushing::new(shared, pool, item, place))
-    }
-}
-
-/// The future of [`Queue::push_batch_async`](crate::Queue::push_batch_async). It borrows nothing, so it may outlive
-/// the [`Queue`](crate::Queue) it came from.
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct OwnedPushBatch<T, O: Order<T> = Fifo>(OwnedPushing<T, O, Vec<T>>);
-
-impl<T, O: Order<T>> OwnedPushBatch<T, O> {
-    pub(crate) fn new(
-        shared: &Arc<Shared<T, O>>,
-        pool: &Arc<Pool<T, O>>,
-        items: Vec<T>,
-        place: PlaceOf<T, O>,
-    ) -> Self {
-        Self(OwnedPushing::new(shared, pool, items, place))
     }
 }

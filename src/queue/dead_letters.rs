@@ -3,7 +3,7 @@
 use crate::core::shared::Shared;
 use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
-use crate::raw::{DeliveryMeta, Entry, Stored};
+use crate::raw::{Entry, Stored};
 use crate::sync::defer_with;
 use crate::{DeadLetter, Fifo};
 use std::collections::VecDeque;
@@ -86,16 +86,19 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         let (mut next, mut count) = (0, 0);
         let end = letters.died();
         loop {
-            let mut part = VisitedLetters {
-                shared: &self.shared,
-                letters: letters.begin_visit(next..end, PART).into(),
-            };
-            let Some(last) = part.letters.back() else {
+            let set_aside: VecDeque<_> = letters.begin_visit(next..end, PART).into();
+            // Unvisited ones first, then visited ones. They are put back also if user code panics.
+            let mut part = defer_with(set_aside, |part| {
+                letters.end_visit(part.drain(..));
+                // Items may have failed meanwhile; their overflow was left to this call.
+                letters.drop_excess(&self.shared.time);
+            });
+            let Some(last) = part.back() else {
                 return count;
             };
             next = last.letter + 1;
-            for _ in 0..part.letters.len() {
-                part.show_next(&mut visit);
+            for _ in 0..part.len() {
+                self.show_next(&mut part, &mut visit);
                 count += 1;
             }
         }
@@ -177,6 +180,27 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         pushed.count()
     }
 
+    /// Shows the first letter, and puts it behind the others.
+    fn show_next(
+        &self,
+        letters: &mut VecDeque<Failed<StoredOf<T, O>>>,
+        visit: &mut impl FnMut(&DeadLetter<T>),
+    ) {
+        let Some(failed) = letters.pop_front() else {
+            return;
+        };
+        let (meta, delivery, due) = (failed.entry.item.meta, failed.entry.delivery, failed.due);
+        let letter = Some(DeadLetter::new(failed, &self.shared.time));
+        // Put back also if the visitor panics.
+        let shown = defer_with(letter, |letter| {
+            let shown = letter.take();
+            letters.extend(shown.map(|letter| letter.into_failed(meta, delivery, due)));
+        });
+        if let Some(letter) = &*shown {
+            visit(letter);
+        }
+    }
+
     /// Pushes a removed letter, if any, to the queue again; puts it back if the push is refused.
     fn push_again(&self, letter: Option<Failed<StoredOf<T, O>>>) -> bool {
         let letters = &self.shared.failures.letters;
@@ -221,78 +245,6 @@ impl<T, O: Order<T>> Iterator for DeadLetters<T, O> {
 
     fn next(&mut self) -> Option<DeadLetter<T>> {
         self.take_oldest()
-    }
-}
-
-/// Letters that are set aside for a visit: unvisited ones first, then visited ones. They are put back on drop, also
-/// if user code panics.
-struct VisitedLetters<'s, T, O: Order<T>> {
-    shared: &'s Shared<T, O>,
-    letters: VecDeque<Failed<StoredOf<T, O>>>,
-}
-
-impl<T, O: Order<T>> VisitedLetters<'_, T, O> {
-    /// Shows the next letter.
-    fn show_next(&mut self, visit: &mut impl FnMut(&DeadLetter<T>)) {
-        /// A letter as the visitor sees it, and its internal metadata. It goes back to the others also if the visitor
-        /// panics.
-        struct ShownLetter<'p, T, O: Order<T>> {
-            letters: &'p mut VecDeque<Failed<StoredOf<T, O>>>,
-            letter: Option<(DeadLetter<T>, LetterMeta<O::Meta>)>,
-        }
-        impl<T, O: Order<T>> Drop for ShownLetter<'_, T, O> {
-            fn drop(&mut self) {
-                let letter = self.letter.take();
-                self.letters
-                    .extend(letter.map(|(letter, rest)| rest.unite(letter)));
-            }
-        }
-        let Some(failed) = self.letters.pop_front() else {
-            return;
-        };
-        let rest = LetterMeta::of(&failed);
-        let shown = ShownLetter::<T, O> {
-            letter: Some((DeadLetter::new(failed, &self.shared.time), rest)),
-            letters: &mut self.letters,
-        };
-        if let Some((letter, _)) = &shown.letter {
-            visit(letter);
-        }
-    }
-}
-
-/// The internal metadata of a letter.
-struct LetterMeta<M> {
-    meta: M,
-    delivery: DeliveryMeta,
-    due: u64,
-}
-
-impl<M: Copy> LetterMeta<M> {
-    fn of<T>(failed: &Failed<Stored<T, M>>) -> Self {
-        Self {
-            meta: failed.entry.item.meta,
-            delivery: failed.entry.delivery,
-            due: failed.due,
-        }
-    }
-
-    fn unite<T>(self, letter: DeadLetter<T>) -> Failed<Stored<T, M>> {
-        let Self {
-            meta,
-            delivery,
-            due,
-        } = self;
-        letter.into_failed(meta, delivery, due)
-    }
-}
-
-impl<T, O: Order<T>> Drop for VisitedLetters<'_, T, O> {
-    fn drop(&mut self) {
-        let failures = &self.shared.failures;
-        failures.letters.end_visit(self.letters.drain(..));
-        // Items may have failed meanwhile; their overflow was left to this call.
-        failures.letters.drop_excess(&self.shared.time);
     }
 }
 

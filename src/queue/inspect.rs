@@ -15,7 +15,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert_eq!(requeue::Queue::<u32>::unbounded().capacity(), None);
     /// ```
     pub fn capacity(&self) -> Option<usize> {
-        self.shared.room().map(|room| room.limit)
+        self.shared.room().map(|room| room.capacity.limit())
     }
 
     /// Returns `true` if there is no room for another item. Approximate under concurrency, exact at rest; always

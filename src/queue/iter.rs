@@ -3,7 +3,6 @@
 use super::Queue;
 use crate::order::Order;
 use crate::{Fifo, Handle, PushError};
-use std::fmt;
 use std::iter::FusedIterator;
 
 /// The items of a queue until it is closed and drained: an iterator from [`Queue::iter`].
@@ -33,11 +32,7 @@ impl<T, O: Order<T>> Iterator for Iter<T, O> {
 /// A closed and drained queue stays so.
 impl<T, O: Order<T>> FusedIterator for Iter<T, O> {}
 
-impl<T, O: Order<T>> fmt::Debug for Iter<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Iter").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>] Iter<T, O>, "Iter");
 
 /// The ready items of a queue: an iterator from [`Queue::drain`].
 ///
@@ -61,11 +56,7 @@ impl<T, O: Order<T>> Iterator for Drain<T, O> {
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for Drain<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Drain").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>] Drain<T, O>, "Drain");
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// The items of the queue, popped one by one: waits while nothing is ready, and ends when the queue is closed

@@ -4,7 +4,6 @@ use super::Queue;
 use crate::core::shared::restore::Restored;
 use crate::core::shared::Shared;
 use crate::order::Order;
-use std::fmt;
 use std::mem;
 use std::time::Duration;
 
@@ -49,11 +48,7 @@ impl<T, O: Order<T>> Drop for Restore<'_, T, O> {
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for Restore<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Restore").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>] Restore<'_, T, O>, "Restore");
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {

@@ -118,37 +118,28 @@ impl Gate {
         if paced.starts != starts && !planted!("gate.replaces-anyway") {
             return Err(pace);
         }
-        self.set_paced_flag(&pace);
-        Ok(mem::replace(&mut paced.pace, pace))
-    }
-
-    /// Sets the flag of the pace. Called under the lock.
-    fn set_paced_flag(&self, pace: &Pace) {
-        // ORDERING: Relaxed, both; as in `flags`.
+        // ORDERING: Relaxed, both; as in `flags`. Under the lock, so that the flag is that of the last pace.
         if pace.is_unlimited() {
             self.flags.fetch_and(!PACED, Ordering::Relaxed);
         } else {
             self.flags.fetch_or(PACED, Ordering::Relaxed);
         }
+        Ok(mem::replace(&mut paced.pace, pace))
     }
 
     /// Takes a slot if one is needed, or returns the time at which one is available.
     pub(crate) fn start(&self, time: &Time) -> Result<Option<Start>, u64> {
         while self.is_paced() {
-            let (pace, now) = (self.pace(), time.clock_now());
+            let (pace, at) = (self.pace(), time.clock_now());
             // Relative to now, since all times before the queue was created are represented as 0.
             let slot = pace
-                .start(now)
-                .map_err(|at| later(time.nanos(now), at.saturating_duration_since(now)))?;
-            let start = Start {
-                pace,
-                slot,
-                at: now,
-            };
+                .start(at)
+                .map_err(|then| later(time.nanos(at), then.saturating_duration_since(at)))?;
+            let start = Start { pace, slot, at };
             if self.record(&start) {
                 return Ok(Some(start));
             }
-            swallow_panic(|| start.cancel(now));
+            swallow_panic(|| start.cancel(at));
         }
         Ok(None)
     }

@@ -68,7 +68,7 @@ pub use weak::WeakPace;
 use crate::sync::step;
 use crate::wait::WaitQueue;
 use gcra::Gcra;
-use shared_limiter::{SharedLimiter, WaitQueues};
+use shared_limiter::{LimiterKind, SharedLimiter, WaitQueues};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -90,16 +90,10 @@ const NANO: Duration = Duration::from_nanos(1);
 /// assert_eq!(pace.clone().start(now).unwrap_err(), now + second);
 /// assert!(pace.start(now + second).is_ok());
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Pace {
-    kind: PaceKind,
-}
-
-#[derive(Clone)]
-enum PaceKind {
-    Unlimited,
-    Gcra(Arc<SharedLimiter<Gcra>>),
-    Shared(Arc<SharedLimiter<dyn Limiter>>),
+    /// `None`: unlimited.
+    shared: Option<Arc<SharedLimiter>>,
 }
 
 impl Pace {
@@ -113,9 +107,7 @@ impl Pace {
     /// assert!((0..100).all(|_| pace.start(now).is_ok()));
     /// ```
     pub fn unlimited() -> Self {
-        Self {
-            kind: PaceKind::Unlimited,
-        }
+        Self::default()
     }
 
     /// Creates a pace of one start per interval: no two starts are closer together.
@@ -187,13 +179,13 @@ impl Pace {
     #[track_caller]
     pub fn burst(self, burst: u32) -> Self {
         assert!(burst > 0, "burst of 0: nothing would ever start");
-        match self.kind {
-            PaceKind::Unlimited => self,
-            PaceKind::Gcra(shared) => Self::with_interval(shared.limiter.interval(), burst),
-            PaceKind::Shared(_) => {
-                panic!("burst of a shared pace: its `Limiter` decides on bursts")
-            }
-        }
+        let Some(shared) = &self.shared else {
+            return self;
+        };
+        let LimiterKind::Gcra(gcra) = &shared.kind else {
+            panic!("burst of a shared pace: its `Limiter` decides on bursts")
+        };
+        Self::with_interval(gcra.interval(), burst)
     }
 
     /// Creates a pace from a custom limiter, such as one backed by a store that several processes share.
@@ -219,9 +211,7 @@ impl Pace {
     /// assert!(pace.start(Instant::now()).is_err());
     /// ```
     pub fn shared(limiter: impl Limiter) -> Self {
-        Self {
-            kind: PaceKind::Shared(SharedLimiter::new(limiter)),
-        }
+        Self::of(LimiterKind::Other(Box::new(limiter)))
     }
 
     /// Changes the interval for all queues that use this pace or a clone of it. The burst does not change.
@@ -255,13 +245,12 @@ impl Pace {
     /// intervals.
     #[track_caller]
     pub fn set_interval(&self, interval: Duration) {
-        match &self.kind {
-            PaceKind::Unlimited => panic!("an unlimited pace has no interval"),
-            PaceKind::Gcra(shared) => shared.limiter.set_interval(interval.max(NANO)),
-            PaceKind::Shared(_) => {
-                panic!("interval of a shared pace: its `Limiter` decides on intervals")
-            }
-        }
+        let shared = self.shared.as_ref();
+        let shared = shared.expect("an unlimited pace has no interval");
+        let LimiterKind::Gcra(gcra) = &shared.kind else {
+            panic!("interval of a shared pace: its `Limiter` decides on intervals")
+        };
+        gcra.set_interval(interval.max(NANO));
         step!("pace.changes-unsaid", self.wake_waiters());
     }
 
@@ -320,8 +309,8 @@ impl Pace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wake_waiters(&self) {
-        if let Some(wait_queues) = self.wait_queues() {
-            wait_queues.wake();
+        if let Some(shared) = &self.shared {
+            shared.wait_queues.wake();
         }
     }
 
@@ -336,23 +325,30 @@ impl Pace {
     /// assert!(!Pace::every(Duration::from_nanos(1)).is_unlimited());
     /// ```
     pub fn is_unlimited(&self) -> bool {
-        matches!(self.kind, PaceKind::Unlimited)
+        self.shared.is_none()
     }
 
     fn with_interval(interval: Duration, burst: u32) -> Self {
         if interval.is_zero() {
             return Self::unlimited();
         }
-        Self {
-            kind: PaceKind::Gcra(SharedLimiter::new(Gcra::new(interval, burst))),
-        }
+        Self::of(LimiterKind::Gcra(Gcra::new(interval, burst)))
     }
 
-    fn wait_queues(&self) -> Option<&WaitQueues> {
-        match &self.kind {
-            PaceKind::Unlimited => None,
-            PaceKind::Gcra(shared) => Some(&shared.wait_queues),
-            PaceKind::Shared(shared) => Some(&shared.wait_queues),
+    fn limiter(&self) -> Option<&dyn Limiter> {
+        Some(match &self.shared.as_ref()?.kind {
+            LimiterKind::Gcra(gcra) => gcra,
+            LimiterKind::Other(limiter) => &**limiter,
+        })
+    }
+
+    fn of(kind: LimiterKind) -> Self {
+        let shared = SharedLimiter {
+            wait_queues: WaitQueues::default(),
+            kind,
+        };
+        Self {
+            shared: Some(Arc::new(shared)),
         }
     }
 }
@@ -361,38 +357,34 @@ impl Pace {
 impl Pace {
     /// Registers a wait queue whose waiters are woken when the pace changes.
     pub(crate) fn join(&self, wait_queue: &Arc<WaitQueue>) {
-        if let Some(wait_queues) = self.wait_queues() {
-            wait_queues.join(wait_queue);
+        if let Some(shared) = &self.shared {
+            shared.wait_queues.join(wait_queue);
         }
     }
 
     /// Reverts one [`Pace::join`].
     pub(crate) fn leave(&self, wait_queue: &Arc<WaitQueue>) {
-        if let Some(wait_queues) = self.wait_queues() {
-            wait_queues.leave(wait_queue);
+        if let Some(shared) = &self.shared {
+            shared.wait_queues.leave(wait_queue);
         }
     }
 
     /// Whether the other pace is a clone of this one.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        match (&self.kind, &other.kind) {
-            (PaceKind::Unlimited, PaceKind::Unlimited) => true,
-            (PaceKind::Gcra(one), PaceKind::Gcra(other)) => Arc::ptr_eq(one, other),
-            (PaceKind::Shared(one), PaceKind::Shared(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        }
+        let address = |pace: &Self| pace.shared.as_ref().map(Arc::as_ptr);
+        address(self) == address(other)
     }
 
     /// Counts the starts of a queue that had another pace, the last of them at `last`.
     pub(crate) fn take_over(&self, old: &Self, last: Instant) {
-        match &self.kind {
-            PaceKind::Unlimited => {}
-            PaceKind::Gcra(shared) => shared.limiter.take_over(last, old.owed(last)),
-            PaceKind::Shared(shared) => {
-                let slots = std::iter::repeat_with(|| shared.limiter.start(last));
+        match self.shared.as_ref().map(|shared| &shared.kind) {
+            None => {}
+            Some(LimiterKind::Gcra(gcra)) => gcra.take_over(last, old.owed(last)),
+            Some(LimiterKind::Other(limiter)) => {
+                let slots = std::iter::repeat_with(|| limiter.start(last));
                 let owed = usize::try_from(old.owed(last)).unwrap_or(usize::MAX);
                 for slot in slots.take(owed).map_while(Result::ok) {
-                    shared.limiter.spend(slot);
+                    limiter.spend(slot);
                 }
             }
         }
@@ -413,61 +405,44 @@ fn interval_of(n: u32, per: Duration) -> Duration {
 /// For queues, and for limiters that combine several paces.
 impl Limiter for Pace {
     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
-        match &self.kind {
-            PaceKind::Unlimited => Ok(RateSlot::new(now, 0)),
-            PaceKind::Gcra(shared) => shared.limiter.start(now),
-            PaceKind::Shared(shared) => shared.limiter.start(now),
-        }
+        let unlimited = || Ok(RateSlot::new(now, 0));
+        self.limiter()
+            .map_or_else(unlimited, |limiter| limiter.start(now))
     }
 
     fn cancel(&self, slot: RateSlot, now: Instant) {
-        match &self.kind {
-            PaceKind::Unlimited => {}
-            PaceKind::Gcra(shared) => shared.limiter.cancel(slot, now),
-            PaceKind::Shared(shared) => shared.limiter.cancel(slot, now),
+        if let Some(limiter) = self.limiter() {
+            limiter.cancel(slot, now);
         }
     }
 
     fn give_back(&self, slot: RateSlot, now: Instant) {
-        match &self.kind {
-            PaceKind::Unlimited => {}
-            PaceKind::Gcra(shared) => shared.limiter.give_back(slot, now),
-            PaceKind::Shared(shared) => shared.limiter.give_back(slot, now),
+        if let Some(limiter) = self.limiter() {
+            limiter.give_back(slot, now);
         }
     }
 
     fn spend(&self, slot: RateSlot) {
-        if let PaceKind::Shared(shared) = &self.kind {
-            shared.limiter.spend(slot);
+        if let Some(limiter) = self.limiter() {
+            limiter.spend(slot);
         }
     }
 
     fn owed(&self, last: Instant) -> u32 {
-        match &self.kind {
-            PaceKind::Unlimited => 1,
-            PaceKind::Gcra(shared) => shared.limiter.owed(last),
-            PaceKind::Shared(shared) => shared.limiter.owed(last),
-        }
-    }
-}
-
-/// [`Pace::unlimited`].
-impl Default for Pace {
-    fn default() -> Self {
-        Self::unlimited()
+        self.limiter().map_or(1, |limiter| limiter.owed(last))
     }
 }
 
 impl fmt::Debug for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            PaceKind::Unlimited => f.write_str("Pace::unlimited()"),
-            PaceKind::Gcra(shared) => f
+        match self.shared.as_ref().map(|shared| &shared.kind) {
+            None => f.write_str("Pace::unlimited()"),
+            Some(LimiterKind::Gcra(gcra)) => f
                 .debug_struct("Pace")
-                .field("interval", &shared.limiter.interval())
-                .field("burst", &shared.limiter.burst())
+                .field("interval", &gcra.interval())
+                .field("burst", &gcra.burst())
                 .finish(),
-            PaceKind::Shared(_) => f.write_str("Pace::shared(..)"),
+            Some(LimiterKind::Other(_)) => f.write_str("Pace::shared(..)"),
         }
     }
 }

@@ -1,23 +1,20 @@
 //! The state shared by the clones of a pace.
 
+use super::gcra::Gcra;
+use super::Limiter;
 use crate::sync::{lock, Mutex};
 use crate::wait::WaitQueue;
 use std::sync::{Arc, Weak};
 
 /// A limiter, and the wait queues of the queues that use it.
-pub(super) struct SharedLimiter<T: ?Sized> {
+pub(super) struct SharedLimiter {
     pub(super) wait_queues: WaitQueues,
-    pub(super) limiter: T,
+    pub(super) kind: LimiterKind,
 }
 
-impl<T> SharedLimiter<T> {
-    pub(super) fn new(limiter: T) -> Arc<Self> {
-        let wait_queues = WaitQueues::default();
-        Arc::new(Self {
-            wait_queues,
-            limiter,
-        })
-    }
+pub(super) enum LimiterKind {
+    Gcra(Gcra),
+    Other(Box<dyn Limiter>),
 }
 
 /// The wait queues of the queues that use a pace, each as often as the pace was set on its queue.

@@ -1,8 +1,7 @@
 //! A reference to a pace that does not keep its limiter alive.
 
-use super::gcra::Gcra;
 use super::shared_limiter::SharedLimiter;
-use super::{Limiter, Pace, PaceKind};
+use super::Pace;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -12,14 +11,8 @@ use std::sync::{Arc, Weak};
 /// last pace is dropped.
 #[derive(Clone)]
 pub struct WeakPace {
-    kind: WeakKind,
-}
-
-#[derive(Clone)]
-enum WeakKind {
-    Unlimited,
-    Gcra(Weak<SharedLimiter<Gcra>>),
-    Shared(Weak<SharedLimiter<dyn Limiter>>),
+    /// `None`: unlimited.
+    shared: Option<Weak<SharedLimiter>>,
 }
 
 impl Pace {
@@ -36,12 +29,8 @@ impl Pace {
     /// assert!(weak.upgrade().is_none());
     /// ```
     pub fn downgrade(&self) -> WeakPace {
-        let kind = match &self.kind {
-            PaceKind::Unlimited => WeakKind::Unlimited,
-            PaceKind::Gcra(shared) => WeakKind::Gcra(Arc::downgrade(shared)),
-            PaceKind::Shared(shared) => WeakKind::Shared(Arc::downgrade(shared)),
-        };
-        WeakPace { kind }
+        let shared = self.shared.as_ref().map(Arc::downgrade);
+        WeakPace { shared }
     }
 }
 
@@ -53,12 +42,11 @@ impl WeakPace {
     /// assert!(weak.upgrade().is_some());
     /// ```
     pub fn upgrade(&self) -> Option<Pace> {
-        let kind = match &self.kind {
-            WeakKind::Unlimited => PaceKind::Unlimited,
-            WeakKind::Gcra(shared) => PaceKind::Gcra(shared.upgrade()?),
-            WeakKind::Shared(shared) => PaceKind::Shared(shared.upgrade()?),
+        let shared = match &self.shared {
+            Some(shared) => Some(shared.upgrade()?),
+            None => None,
         };
-        Some(Pace { kind })
+        Some(Pace { shared })
     }
 }
 

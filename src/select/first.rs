@@ -73,8 +73,8 @@ pub(super) fn holding<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
 ) -> Vec<Holding<'t, T, O>> {
     let (mut all, mut busy) = (Vec::new(), false);
     for borrowed in transactions {
-        let borrowing = Borrowing::new(borrowed.transaction().local());
-        busy |= borrowing.local.has_work();
+        let borrowing = Borrowing(borrowed.transaction().local());
+        busy |= borrowing.0.has_work();
         all.push(Holding { borrowing, busy });
     }
     for holding in &mut all {
@@ -90,12 +90,12 @@ impl<'t, T, O: Order<T>> Pollable for Holding<'t, T, O> {
         &mut self,
         wake_target: Option<&WakeTarget<'_>>,
     ) -> Poll<Result<Item<'t, T>, PopError>> {
-        let held = self.borrowing.local.poll_pop(wake_target, self.busy);
+        let held = self.borrowing.0.poll_pop(wake_target, self.busy);
         held.map(|held| held.map(Item::new))
     }
 
     fn time(&mut self) -> Time {
-        self.borrowing.local.shared().time.clone()
+        self.borrowing.0.shared().time.clone()
     }
 }
 
@@ -104,13 +104,12 @@ pub(super) fn wait_for_first<S: Pollable>(
     sources: &mut [S],
     wait: Wait,
 ) -> Result<(usize, S::Item), PopError> {
-    let time = sources.first_mut().map(S::time);
-    let deadline = match &time {
-        Some(time) => Deadline::of(wait, time),
-        None => Deadline::NEVER,
+    let Some(time) = sources.first_mut().map(S::time) else {
+        return Err(PopError::Closed);
     };
     let mut found = None;
-    if !time.as_ref().is_some_and(|time| wait.is_over(time)) {
+    if !wait.is_over(&time) {
+        let deadline = Deadline::of(wait, &time);
         found = spin(sources, |_| true, |all| first(all, None)).or_else(|| {
             block(deadline, |wake_target| {
                 first(sources, Some(wake_target)).map_or(Poll::Pending, Poll::Ready)

@@ -4,11 +4,10 @@ use crate::core::wait::DONE;
 use crate::core::Local;
 use crate::order::Order;
 use crate::raw::{Borrow, Peeked};
-use crate::sync::step;
+use crate::sync::{defer_with, step};
 use crate::time::Wait;
 use crate::wait::WakeTarget;
 use crate::{Fifo, Item, PopError};
-use std::fmt;
 use std::future::{poll_fn, Future};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -33,17 +32,6 @@ pub struct Peek<'t, T, O: Order<T> = Fifo> {
     peeked: Option<Peeked<'t, Local<T, O>>>,
 }
 
-/// A transaction borrowed by a future that peeks, which leaves the wait queue when it is dropped.
-struct PeekFuture<'t, T, O: Order<T>>(Option<Borrow<'t, Local<T, O>>>);
-
-impl<T, O: Order<T>> Drop for PeekFuture<'_, T, O> {
-    fn drop(&mut self) {
-        if let Some(local) = &mut self.0 {
-            local.stop_waiting();
-        }
-    }
-}
-
 impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     /// Peeks when there is an item; without a timeout, waits forever.
     pub(super) fn waiting(
@@ -58,12 +46,16 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     pub(super) fn future(
         local: Borrow<'t, Local<T, O>>,
     ) -> impl Future<Output = Result<Self, PopError>> + 't {
-        let mut looking = PeekFuture(Some(local));
+        let mut looking = defer_with(Some(local), |looking| {
+            if let Some(local) = looking {
+                local.stop_waiting();
+            }
+        });
         poll_fn(move |context| {
-            let local = looking.0.as_mut().expect(DONE);
+            let local = looking.as_mut().expect(DONE);
             let poll = local.poll_peek(&WakeTarget::task(context.waker()));
             poll.map(|looked| {
-                let local = looking.0.take().expect(DONE);
+                let local = looking.take().expect(DONE);
                 looked.map(|()| Self::of(local))
             })
         })
@@ -149,8 +141,4 @@ impl<T, O: Order<T>> Drop for Peek<'_, T, O> {
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for Peek<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Peek").finish_non_exhaustive()
-    }
-}
+debug_opaque!([T, O: Order<T>] Peek<'_, T, O>, "Peek");

@@ -16,7 +16,7 @@ pub(super) struct Record {
 /// |---|---|---|
 /// | `IDLE` | it does not wait; its entry may still be linked | the waiter |
 /// | `WAITING` | it waits, and was not woken | the waiter, under the lock |
-/// | `FREE` | it was woken, and leaves without the lock once it has used its wake-up | who wakes it, under the lock |
+/// | `FREE` | it was woken, and leaves without the lock once it has used its wake-up: nobody is to be woken then, and waiters that gather cannot come | who wakes it, under the lock |
 /// | `WOKEN` | as `FREE`, but it can become awaited by a waiter that gathers | who wakes it, under the lock |
 /// | `AWAITED` | it was woken, and others are to be woken when it leaves | under the lock |
 ///
@@ -26,21 +26,22 @@ pub(super) struct Record {
 #[derive(Default)]
 pub(super) struct State(AtomicU8);
 
-const IDLE: u8 = 0;
-const WAITING: u8 = 1;
-const WOKEN: u8 = 2;
-const AWAITED: u8 = 3;
-const FREE: u8 = 4;
-
 impl State {
+    pub(super) const IDLE: u8 = 0;
+    pub(super) const WAITING: u8 = 1;
+    pub(super) const WOKEN: u8 = 2;
+    pub(super) const AWAITED: u8 = 3;
+    pub(super) const FREE: u8 = 4;
+
+    /// A hint without the lock. Under the lock, an idle waiter stays so until it acquires the lock.
     #[inline]
-    fn is(&self, state: u8) -> bool {
+    pub(super) fn is(&self, state: u8) -> bool {
         // ORDERING: Relaxed; as above.
         self.0.load(Ordering::Relaxed) == state
     }
 
     #[inline]
-    fn set(&self, state: u8) {
+    pub(super) fn set(&self, state: u8) {
         // ORDERING: Relaxed; as above.
         self.0.store(state, Ordering::Relaxed);
     }
@@ -52,53 +53,23 @@ impl State {
             .is_ok()
     }
 
-    /// Whether the waiter waits and was not woken, as a hint: it may have been woken just now.
-    #[inline]
-    pub(super) fn looks_asleep(&self) -> bool {
-        self.is(WAITING)
-    }
-
-    /// Whether the waiter does not wait. If so under the lock, it stays so until the waiter acquires the lock.
-    pub(super) fn is_idle(&self) -> bool {
-        self.is(IDLE)
-    }
-
-    pub(super) fn set_idle(&self) {
-        self.set(IDLE);
-    }
-
-    pub(super) fn set_waiting(&self) {
-        self.set(WAITING);
-    }
-
-    /// Nobody is to be woken when the waiter leaves, and waiters that gather cannot come.
-    #[inline]
-    pub(super) fn set_free(&self) {
-        self.set(FREE);
-    }
-
-    /// `awaited`: whether others are to be woken when the waiter leaves.
-    pub(super) fn set_woken(&self, awaited: bool) {
-        self.set(if awaited { AWAITED } else { WOKEN });
-    }
-
     /// Makes a woken waiter leave under the lock, unless it has left.
     pub(super) fn set_awaited(&self) {
-        self.change(WOKEN, AWAITED);
+        self.change(Self::WOKEN, Self::AWAITED);
     }
 
     /// Leaves without the lock, if it was woken where nobody else changes the state then.
     #[inline]
     pub(super) fn leave_freely(&self) -> bool {
-        let is_free = self.is(FREE);
+        let is_free = self.is(Self::FREE);
         if is_free {
-            self.set(IDLE);
+            self.set(Self::IDLE);
         }
         is_free
     }
 
     /// Leaves without the lock; false if others are to be woken.
     pub(super) fn leave(&self) -> bool {
-        self.leave_freely() || self.change(WOKEN, IDLE)
+        self.leave_freely() || self.change(Self::WOKEN, Self::IDLE)
     }
 }

@@ -7,6 +7,7 @@ use super::wake::{call, Wakers};
 use super::word::WaitWord;
 use crate::sync::{barrier, lock, swallow_panic, try_lock, weak, AtomicUsize, Mutex, Ordering};
 use crossbeam_utils::CachePadded;
+use std::mem;
 use std::task::Waker;
 
 /// After this number of notifications without a waiter, a publisher disarms the wait queue.
@@ -116,7 +117,7 @@ impl WaitQueue {
         if idle >= IDLE && barrier::is_asymmetric() {
             if let Some(list) = try_lock(&self.list) {
                 if self.word().is_idle() {
-                    self.clear(&list, WaitWord::ARMED);
+                    self.write(&list, self.word().flags() & !WaitWord::ARMED);
                 }
             }
         }
@@ -144,39 +145,34 @@ impl WaitQueue {
     }
 
     #[inline(never)]
-    fn wake_many(&self, mut count: usize) {
-        let mut wakers = Wakers::new();
-        while count > 0 {
-            let mut list = lock(&self.list);
-            wakers.fill(count, || list.wake_next());
-            self.update(&list);
-            drop(list);
-            if wakers.len() == 0 {
-                return;
-            }
-            count -= wakers.len();
-            count += wakers.wake();
-        }
+    fn wake_many(&self, count: usize) {
+        self.wake_by(count, WaiterList::wake_next);
     }
 
     /// Wakes all current waiters, each once: not again if it waits again meanwhile.
     pub(crate) fn wake_all(&self) {
-        let until = lock(&self.list).last_arrival();
-        let mut wakers = Wakers::new();
+        let until = lock(&self.list).arrivals;
         let mut after = 0;
-        loop {
+        self.wake_by(usize::MAX, |list| {
+            let (waker, arrival) = list.wake_between(after, until)?;
+            after = arrival;
+            Some(waker)
+        });
+    }
+
+    /// Wakes up to `count` waiters that `next` finds, and others in place of those whose wakers panic.
+    fn wake_by(&self, mut count: usize, mut next: impl FnMut(&mut WaiterList) -> Option<Waker>) {
+        let mut wakers = Wakers::default();
+        while count > 0 {
             let mut list = lock(&self.list);
-            wakers.fill(usize::MAX, || {
-                let (waker, arrival) = list.wake_between(after, until)?;
-                after = arrival;
-                Some(waker)
-            });
+            wakers.fill(count, || next(&mut list));
             self.update(&list);
             drop(list);
-            if wakers.len() == 0 {
+            if wakers.len == 0 {
                 return;
             }
-            wakers.wake();
+            count -= wakers.len;
+            count += wakers.wake();
         }
     }
 
@@ -226,13 +222,9 @@ impl WaitQueue {
         true
     }
 
-    fn clear(&self, list: &WaiterList, flag: usize) {
-        self.write(list, self.word().flags() & !flag);
-    }
-
     #[inline]
     fn write(&self, list: &WaiterList, flags: usize) -> WaitWord {
-        let word = list.shown().with(WaitWord(flags));
+        let word = list.shown.with(WaitWord(flags));
         // ORDERING: Release; pairs with the barrier of `waitqueue.seal-early`: a popper that sees `CLOSED` sees what was
         // published by those who had the lock before. Otherwise Relaxed: written under the lock, and a load without the
         // lock has a barrier that pairs with the one in `arm`.
@@ -279,18 +271,17 @@ impl WaitQueue {
     /// Whether a waiter was woken; if not, makes `waker` the one that will be called.
     pub(super) fn is_woken(&self, key: WaiterKey, waker: &Waker) -> bool {
         let mut list = lock(&self.list);
-        if list.is_woken(key) {
-            return true;
+        match list.waker(key) {
+            None => return true,
+            Some(own) if own.will_wake(waker) => return false,
+            Some(_) => drop(list),
         }
-        if list.has_waker(key, waker) {
-            return false;
-        }
-        drop(list);
         let mut waker = Some(waker.clone());
         list = lock(&self.list);
-        let woken = list.is_woken(key);
+        let own = list.waker(key);
+        let woken = own.is_none();
         if !woken {
-            waker = waker.and_then(|waker| list.replace_waker(key, waker));
+            mem::swap(own, &mut waker);
         }
         drop(list);
         swallow_panic(|| drop(waker));

@@ -1,6 +1,6 @@
 //! A waiter: an entry of a wait queue.
 
-use super::record::Record;
+use super::record::{Record, State};
 use super::wait_queue::WaitQueue;
 use super::word::WaitWord;
 use crate::sync::planted;
@@ -64,6 +64,11 @@ struct Attempt<'l, S, E> {
 }
 
 impl Waiter {
+    #[inline]
+    fn has(&self, test: impl FnOnce(&Record) -> bool) -> bool {
+        self.record.as_ref().is_some_and(test)
+    }
+
     /// Whether it is in the wait queue.
     #[inline]
     pub(crate) fn is_taken(&self) -> bool {
@@ -79,8 +84,7 @@ impl Waiter {
     /// The same, but not if it is in the wait queue and `must_wait`.
     #[inline]
     pub(crate) fn may_attempt_unless(&self, must_wait: bool) -> bool {
-        let looks_asleep = |own: &Record| own.state.looks_asleep();
-        !self.waits || !must_wait && !self.record.as_ref().is_some_and(looks_asleep)
+        !self.waits || !must_wait && !self.has(|own| own.state.is(State::WAITING))
     }
 
     /// Attempts, and waits in the wait queue while `attempt` returns `None`.
@@ -117,11 +121,7 @@ impl Waiter {
 
     /// Whether it was woken; if not, makes `waker` the one that will be called.
     fn is_woken(&self, wait_queue: &WaitQueue, waker: &Waker) -> bool {
-        self.may_attempt()
-            || self
-                .record
-                .as_ref()
-                .is_some_and(|own| wait_queue.is_woken(own.key, waker))
+        self.may_attempt() || self.has(|own| wait_queue.is_woken(own.key, waker))
     }
 
     /// Enters the wait queue, and returns its word, and how many waiters are being served: if none is, it must attempt
@@ -136,8 +136,7 @@ impl Waiter {
 
     /// Whether this is the first waiter of the wait queue.
     pub(crate) fn is_first(&self, wait_queue: &WaitQueue) -> bool {
-        let own = self.record.as_ref().filter(|_| self.waits);
-        own.is_some_and(|own| wait_queue.is_first(own.key))
+        self.waits && self.has(|own| wait_queue.is_first(own.key))
     }
 
     /// Waits again at its old position, after it was woken in vain. Returns the word.
@@ -162,17 +161,14 @@ impl Waiter {
         if !self.waits {
             return true;
         }
-        let leaves = self
-            .record
-            .as_ref()
-            .is_some_and(|own| own.state.leave_freely());
+        let leaves = self.has(|own| own.state.leave_freely());
         self.waits = !leaves;
         leaves
     }
 
     #[inline(never)]
     fn leave_woken(&mut self, wait_queue: &WaitQueue) {
-        if self.record.as_ref().is_some_and(|own| own.state.leave()) {
+        if self.has(|own| own.state.leave()) {
             self.waits = false;
         } else {
             self.give_up(wait_queue, true);

@@ -1,7 +1,7 @@
 //! The waiters of a wait queue in FIFO order.
 
 use super::entries::{Arrival, Entries, Service, WaiterKey};
-use super::record::Record;
+use super::record::{Record, State};
 use super::word::WaitWord;
 use crate::sync::{planted, step};
 use std::mem;
@@ -27,8 +27,9 @@ pub(super) struct WaiterList {
     /// The first waiter that is not woken yet.
     next: Option<WaiterKey>,
     /// What the word shows of the list: the number of waiters that are not woken yet, and whether any is being served.
-    shown: WaitWord,
-    arrivals: Arrival,
+    pub(super) shown: WaitWord,
+    /// The arrival of the last waiter.
+    pub(super) arrivals: Arrival,
     /// The number of waiters that are being served.
     serving: usize,
     /// The last service.
@@ -95,7 +96,7 @@ impl WaiterList {
         }
         self.arrivals += 1;
         let entry = &mut self.entries[key];
-        entry.state.set_waiting();
+        entry.state.set(State::WAITING);
         entry.arrival = self.arrivals;
         // Without a test for an old one, which an idle waiter has not.
         debug_assert!(entry.waker.is_none(), "an idle waiter has no waker");
@@ -134,11 +135,6 @@ impl WaiterList {
         }
     }
 
-    #[inline]
-    pub(super) fn shown(&self) -> WaitWord {
-        self.shown
-    }
-
     /// Changes the number of waiters that are being served.
     fn set_serving(&mut self, serving: usize) {
         self.serving = serving;
@@ -158,16 +154,11 @@ impl WaiterList {
     }
 
     fn has_left(&self, key: WaiterKey) -> bool {
-        self.entries[key].state.is_idle()
+        self.entries[key].state.is(State::IDLE)
     }
 
-    pub(super) fn is_woken(&self, key: WaiterKey) -> bool {
+    fn is_woken(&self, key: WaiterKey) -> bool {
         self.entries[key].waker.is_none()
-    }
-
-    /// The arrival of the last waiter.
-    pub(super) fn last_arrival(&self) -> Arrival {
-        self.arrivals
     }
 
     /// Marks the oldest waiter as woken, and returns its waker.
@@ -206,7 +197,7 @@ impl WaiterList {
         if self.owed > 0 || self.may_gather || entry.vain {
             self.await_leaving(key);
         } else {
-            entry.state.set_free();
+            entry.state.set(State::FREE);
         }
         self.shown.remove_waiter();
         (waker, after)
@@ -217,9 +208,12 @@ impl WaiterList {
     fn await_leaving(&mut self, key: WaiterKey) {
         let entry = &mut self.entries[key];
         let awaited = self.owed > 0 || self.gatherers > 0 || entry.vain;
-        entry
-            .state
-            .set_woken(awaited && !planted!("waiterlist.awaits-nobody"));
+        let depends = awaited && !planted!("waiterlist.awaits-nobody");
+        entry.state.set(if depends {
+            State::AWAITED
+        } else {
+            State::WOKEN
+        });
         if entry.vain {
             self.services += 1;
             entry.service = Some(self.services);
@@ -247,14 +241,9 @@ impl WaiterList {
         at
     }
 
-    /// Replaces the waker of a waiter that is not woken, and returns the old one.
-    pub(super) fn replace_waker(&mut self, key: WaiterKey, waker: Waker) -> Option<Waker> {
-        self.entries[key].waker.replace(waker)
-    }
-
-    pub(super) fn has_waker(&self, key: WaiterKey, waker: &Waker) -> bool {
-        let own = self.entries[key].waker.as_ref();
-        own.is_some_and(|own| own.will_wake(waker))
+    /// The waker of a waiter that is not woken.
+    pub(super) fn waker(&mut self, key: WaiterKey) -> &mut Option<Waker> {
+        &mut self.entries[key].waker
     }
 
     /// Lets a waiter that was woken in vain wait again, at its old position.
@@ -263,7 +252,7 @@ impl WaiterList {
         // A waiter that gathers makes no attempt unless it is the first.
         self.owed += usize::from(self.entries[key].gathers && !self.is_first(key));
         let entry = &mut self.entries[key];
-        entry.state.set_waiting();
+        entry.state.set(State::WAITING);
         entry.waker = Some(waker);
         entry.vain = true;
         self.shown.add_waiter();
@@ -330,7 +319,7 @@ impl WaiterList {
         }
         self.unlink(key);
         let entry = &mut self.entries[key];
-        entry.state.set_idle();
+        entry.state.set(State::IDLE);
         self.gatherers -= usize::from(entry.gathers);
         let waker = entry.waker.take();
         if waker.is_some() {

@@ -11,18 +11,10 @@ const MAX_WAKERS: usize = 8;
 #[derive(Default)]
 pub(super) struct Wakers {
     wakers: [Option<Waker>; MAX_WAKERS],
-    len: usize,
+    pub(super) len: usize,
 }
 
 impl Wakers {
-    pub(super) fn new() -> Self {
-        Self::default()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
     /// Adds up to `count` wakers, while there is room and `next` returns one.
     pub(super) fn fill(&mut self, count: usize, mut next: impl FnMut() -> Option<Waker>) {
         while self.len < count.min(MAX_WAKERS) {
@@ -37,11 +29,8 @@ impl Wakers {
     /// Takes out and calls all wakers, and returns how many panicked.
     pub(super) fn wake(&mut self) -> usize {
         let called = &mut self.wakers[..mem::take(&mut self.len)];
-        let mut panicked = 0;
-        for waker in called {
-            panicked += usize::from(!waker.take().map_or(true, call));
-        }
-        panicked
+        let wakers = called.iter_mut().filter_map(Option::take);
+        wakers.map(call).filter(|is_called| !is_called).count()
     }
 }
 

@@ -141,7 +141,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         let (sorted, _) = self.source.counts();
         let seen = self.shards.ready() + sorted as u64;
         // An item may be counted twice while it moves.
-        self.room().map_or(seen, |room| seen.min(room.limit as u64))
+        self.room()
+            .map_or(seen, |room| seen.min(room.capacity.limit() as u64))
     }
 
     /// The number of items in the order that cannot be taken yet.

@@ -3,7 +3,6 @@
 use super::PriorityError;
 use crate::core::wait::DONE;
 use crate::PushError;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -54,8 +53,4 @@ where
     }
 }
 
-impl<F, I, K> fmt::Debug for PushWithAsync<F, I, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PushWithAsync").finish_non_exhaustive()
-    }
-}
+debug_opaque!([F, I, K] PushWithAsync<F, I, K>, "PushWithAsync");

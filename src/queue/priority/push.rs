@@ -5,9 +5,43 @@ use crate::order::priority::Prioritized;
 use crate::{Handle, Queue, Transaction};
 use std::time::{Duration, Instant};
 
-/// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and
-/// [`after`](Self::after) returns a view, which has the others too, and all forms of a push.
-impl<T: Send, O: Prioritized<T>> Queue<T, O> {
+/// The views of a target.
+macro_rules! views {
+    (
+        $(#[$on:meta])* $target:ty: $this:ident: $own:ty;
+        $(#[$on_priority:meta])* priority
+        $(#[$on_at:meta])* at
+        $(#[$on_after:meta])* after
+    ) => {
+        $(#[$on])*
+        impl<T: Send, O: Prioritized<T>> $target {
+            $(#[$on_priority])*
+            #[inline]
+            pub fn priority($this: $own, priority: u16) -> PushWith<$own> {
+                PushWith::new($this).priority(priority)
+            }
+
+            $(#[$on_at])*
+            #[doc(alias("schedule", "delay"))]
+            #[inline]
+            pub fn at($this: $own, at: Instant) -> PushWith<$own> {
+                PushWith::new($this).at(at)
+            }
+
+            $(#[$on_after])*
+            #[doc(alias("schedule", "delay"))]
+            #[inline]
+            pub fn after($this: $own, delay: Duration) -> PushWith<$own> {
+                PushWith::new($this).after(delay)
+            }
+        }
+    };
+}
+
+views! {
+    /// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and
+    /// [`after`](Self::after) returns a view, which has the others too, and all forms of a push.
+    Queue<T, O>: self: &Self;
     /// A view whose pushes have this priority, from 1, the first, to 9999, the last.
     ///
     /// ```
@@ -17,11 +51,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// assert_eq!(queue.pop()?, "urgent");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
-    pub fn priority(&self, priority: u16) -> PushWith<&Self> {
-        PushWith::new(self).priority(priority)
-    }
-
+    priority
     /// A view whose items are kept back until `at`. A past time makes them ready immediately; one beyond the clock's
     /// range is clamped.
     ///
@@ -36,12 +66,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// assert_eq!(queue.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias("schedule", "delay"))]
-    #[inline]
-    pub fn at(&self, at: Instant) -> PushWith<&Self> {
-        PushWith::new(self).at(at)
-    }
-
+    at
     /// A view whose items are kept back until `delay` has passed, counted from each push.
     ///
     /// ```
@@ -52,15 +77,12 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// assert_eq!(queue.pop_blocking()?, "later");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias("schedule", "delay"))]
-    #[inline]
-    pub fn after(&self, delay: Duration) -> PushWith<&Self> {
-        PushWith::new(self).after(delay)
-    }
+    after
 }
 
-/// Pushes with a priority or a time through a handle of a [`PriorityQueue`](crate::PriorityQueue).
-impl<T: Send, O: Prioritized<T>> Handle<T, O> {
+views! {
+    /// Pushes with a priority or a time through a handle of a [`PriorityQueue`](crate::PriorityQueue).
+    Handle<T, O>: self: &mut Self;
     /// A view whose pushes have this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
     ///
     /// ```
@@ -71,11 +93,7 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// assert_eq!(handle.pop()?, "urgent");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
-    pub fn priority(&mut self, priority: u16) -> PushWith<&mut Self> {
-        PushWith::new(self).priority(priority)
-    }
-
+    priority
     /// A view whose items are kept back until `at`; see [`PriorityQueue::at`](crate::PriorityQueue::at).
     ///
     /// ```
@@ -84,12 +102,7 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// assert_eq!(queue.pop()?, "now");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias("schedule", "delay"))]
-    #[inline]
-    pub fn at(&mut self, at: Instant) -> PushWith<&mut Self> {
-        PushWith::new(self).at(at)
-    }
-
+    at
     /// A view whose items are kept back until `delay` has passed; see
     /// [`PriorityQueue::after`](crate::PriorityQueue::after).
     ///
@@ -101,16 +114,13 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// assert_eq!(handle.pop_blocking()?, "later");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias("schedule", "delay"))]
-    #[inline]
-    pub fn after(&mut self, delay: Duration) -> PushWith<&mut Self> {
-        PushWith::new(self).after(delay)
-    }
+    after
 }
 
-/// Staged pushes with a priority or a time, in a transaction of a [`PriorityQueue`](crate::PriorityQueue). Their
-/// tickets are valid once the transaction is committed; a delay is counted from the push.
-impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
+views! {
+    /// Staged pushes with a priority or a time, in a transaction of a [`PriorityQueue`](crate::PriorityQueue). Their
+    /// tickets are valid once the transaction is committed; a delay is counted from the push.
+    Transaction<'_, T, O>: self: &Self;
     /// A view that stages pushes with this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
     ///
     /// ```
@@ -124,11 +134,7 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// assert_eq!(queue.pop()?, "urgent follow-up");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
-    pub fn priority(&self, priority: u16) -> PushWith<&Self> {
-        PushWith::new(self).priority(priority)
-    }
-
+    priority
     /// A view that stages pushes of items that are kept back until `at`; see
     /// [`PriorityQueue::at`](crate::PriorityQueue::at).
     ///
@@ -141,12 +147,7 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// assert_eq!(queue.pop()?, "now");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias("schedule", "delay"))]
-    #[inline]
-    pub fn at(&self, at: Instant) -> PushWith<&Self> {
-        PushWith::new(self).at(at)
-    }
-
+    at
     /// A view that stages pushes of items that are kept back until `delay` has passed; see
     /// [`PriorityQueue::after`](crate::PriorityQueue::after).
     ///
@@ -160,9 +161,5 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// assert_eq!(handle.pop_blocking()?, "one");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias("schedule", "delay"))]
-    #[inline]
-    pub fn after(&self, delay: Duration) -> PushWith<&Self> {
-        PushWith::new(self).after(delay)
-    }
+    after
 }

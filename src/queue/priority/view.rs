@@ -3,9 +3,9 @@
 use super::future::PushWithAsync;
 use super::target::PushTo;
 use super::PriorityError;
+use crate::core::put::Load;
 use crate::core::Local;
 use crate::order::priority::{Priority, PushOptions, Ticket};
-use crate::time::Wait;
 use crate::PushError;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
@@ -165,24 +165,24 @@ impl<P: PushTo> PushWith<P> {
         })
     }
 
-    /// Pushes an item by `put`. One that does not wait has a function of its own: as a case of [`Wait`] it would cost
-    /// more instructions.
+    /// Pushes an item or a batch by `put`. One that does not wait has a function of its own: as a case of
+    /// [`Wait`](crate::Wait) it would cost more instructions.
     #[inline]
     #[track_caller]
-    fn push_by(
+    fn push_by<L: Load<P::Item, P::Order> + Send>(
         mut self,
-        item: P::Item,
+        load: L,
         put: impl FnOnce(
             &mut Local<P::Item, P::Order>,
-            P::Item,
+            L,
             PushOptions,
-        ) -> Result<(), PushError<P::Item>>,
-    ) -> Result<Ticket, PriorityError<P::Item>> {
-        let ticket = self.ticket(1);
+        ) -> Result<L::Pushed, PushError<L>>,
+    ) -> Result<Ticket, PriorityError<L>> {
+        let ticket = self.ticket(load.as_slice().len());
         let Some(place) = self.place(ticket) else {
-            return Err(PriorityError::OutOfRange(item));
+            return Err(PriorityError::OutOfRange(load));
         };
-        self.target.with_local(|local| put(local, item, place))?;
+        self.target.with_local(|local| put(local, load, place))?;
         Ok(ticket)
     }
 
@@ -281,7 +281,14 @@ impl<P: PushTo> PushWith<P> {
 
     verb! {
         push_batch(self, items: impl IntoIterator<Item = P::Item>) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>>,
-            |wait| self.push_all(items.into_iter().collect(), wait);
+            |wait| {
+                let items: Vec<_> = items.into_iter().collect();
+                let count = items.len();
+                let first = self.push_by(items, |mut local, items, place| {
+                    Local::put_waiting(&mut local, items, P::PUT, wait, place)
+                });
+                Ok(first?.and_next(count))
+            };
         now:
         /// Pushes all items, and returns their tickets: they become ready all at once, unless their time is in the
         /// future.
@@ -359,19 +366,5 @@ impl<P: PushTo> PushWith<P> {
         /// # Panics
         ///
         /// As [for the view](PushWith#panics).
-    }
-
-    #[track_caller]
-    fn push_all(
-        mut self,
-        items: Vec<P::Item>,
-        wait: Wait,
-    ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
-        let (first, count) = (self.ticket(items.len()), items.len());
-        let Some(place) = self.place(first) else {
-            return Err(PriorityError::OutOfRange(items));
-        };
-        self.target.push_batch(items, place, wait)?;
-        Ok(first.and_next(count))
     }
 }
