@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_left_without_the_lock_is_passed() {
+    fn a_waiter_that_left_without_the_lock_is_passed() {
         let wait_queue = WaitQueue::new(WaitWord::default(), false);
         let [first, second] = [(); 2].map(|()| wait_queue.new_record());
         for record in [&first, &second] {

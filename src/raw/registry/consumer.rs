@@ -38,7 +38,7 @@ const ALONE: u32 = 4;
 /// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
 pub(in crate::raw) struct Consumer<T> {
     cursor: Cursor<T>,
-    /// The number of the cursor's shard, and its [`Shards::only_flag`].
+    /// The number of the cursor's shard, and its [`NumberSet::only_flag`].
     number: usize,
     flag: u64,
     aborts: u32,
@@ -117,7 +117,7 @@ impl<T> Consumer<T> {
     }
 
     /// Takes up to `most` items that an abort returned to the current shard into the hold, if it
-    /// [adopts](Front::take_whole) them. Returns their number.
+    /// [adopts](crate::raw::shard::front::Front::take_whole) them. Returns their number.
     #[inline]
     pub(in crate::raw) fn hold_returned(&mut self, hold: &mut Hold<T>, most: usize) -> usize {
         let front = self.cursor.front();
