@@ -169,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_twice_is_counted_at_the_third_attempt() {
+    fn a_file_that_fails_twice_is_counted_at_the_third_attempt() {
         let (tally, visits) = Fake::failing("root/a/3", 2).walk("root/a/3");
         assert_eq!((tally.pushed, tally.others, visits), (23, 23, 3));
         assert!(tally.unreadable.is_empty());
     }
 
     #[test]
-    fn what_always_fails_is_reported_after_exactly_three_attempts() {
+    fn a_file_that_always_fails_is_reported_after_three_attempts() {
         let (tally, visits) = Fake::failing("root/b/7", u32::MAX).walk("root/b/7");
         assert_eq!((tally.pushed, tally.others, visits), (23, 22, 3));
         let [entry] = &tally.unreadable[..] else {

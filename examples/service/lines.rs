@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_job_does_not_end_the_lines() {
+    async fn an_invalid_line_does_not_end_the_lines() {
         let long = |length| [&b"x".repeat(length)[..], b"\n"].concat();
         assert_eq!(lines(&long(LONGEST)).await, [Line::Job]);
         let input = [

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pushed_and_consumed_balances() {
+    fn pushes_and_pops_balance() {
         let ledger = Ledger::new();
         let (job, _refused) = (job(&ledger), job(&ledger));
         ledger.pushed(&job);

@@ -209,7 +209,8 @@ impl Capacity {
     }
 
     /// How many of `free` permits a call may take, if that is more than it needs: half of them, and not more
-    /// than if all caches together had a part of the capacity, so that a search finds the rest without revoking.
+    /// than if all caches together had a part of the capacity, so that a search finds the rest without revoking. Where permits
+    /// are scarce the halves are small, and with fewer than four left each push takes its own.
     fn share(&self, free: usize) -> usize {
         if free < 2 * MIN_SHARE {
             return 0;

@@ -199,7 +199,8 @@ impl<T, O: Order<T>> Access<T, O> {
         Ok(())
     }
 
-    /// Retracts the item just pushed, since the queue was closed meanwhile, unless a pop is certain to find it.
+    /// Retracts the item just pushed, since the queue was closed meanwhile, unless a pop is certain to find it. A pop that saw
+    /// it may wait for what follows, so [`refuse`](Self::refuse) notifies an end.
     ///
     /// An item at the head may have been published after the last pop; one behind another item was not, since that
     /// one is still to be popped. A pop that finds that one gone finds ours before it returns `Closed`: see

@@ -21,7 +21,8 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         self
     }
 
-    /// Only the first waiter of the wait queue gathers permits as they become free; the other waiters take none.
+    /// Only the first waiter of the wait queue gathers permits as they become free: pushes of one item would always be faster
+    /// than a batch that keeps none. The other waiters take none: two that gather could each hold what the other needs.
     fn take_permits(&self, local: &mut Local<T, O>, _: Put) -> bool {
         let Some(room) = local.shared.room() else {
             return true;

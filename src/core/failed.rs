@@ -1,4 +1,7 @@
 //! Failed deliveries of held items that do not return to the head of their shard.
+//!
+//! An item is counted where it goes before the counters of its handle count it as aborted. So one that is not dead is at each
+//! instant counted by the counters, as delayed, or in a shard, and a thread that asks in this order misses none.
 
 use super::access::Put;
 use super::local::{CellOf, Local};

@@ -3,6 +3,11 @@
 //!
 //! `close` sets `CLOSED`, passes a heavy barrier, and sets `SEALED`: each push that began before has been published then, or
 //! sees the flag. A pop that finds nothing [seals](Ready::seal) and looks again before it says that the queue is drained.
+//!
+//! So a push announces itself before it reads the word. A plain push publishes first: if the queue is open afterwards, every
+//! pop that could return `Closed` finds the item; otherwise it takes the item back. A staged push cannot be taken back, since a
+//! commit cannot fail, so its transaction sets a flag on its counters first: either it sees `CLOSED` and is refused, or the
+//! pop sees the flag and waits for its end. A transaction that holds an item is open by that already.
 
 use crate::sync::{barrier, planted, step, SMALL};
 use crate::wait::{WaitQueue, WaitWord};
@@ -217,7 +222,8 @@ impl Ready {
         }
     }
 
-    /// Records that nothing is left, and nothing can become ready.
+    /// Records that nothing is left, and nothing can become ready. Pops read it first: the item of a late push, which is about
+    /// to be taken back, must not be popped after another pop has returned `Closed`.
     pub(super) fn set_drained(&self) {
         self.0.set(DRAINED);
     }

@@ -86,6 +86,7 @@ where
     if !worth || wait.is_over(&user.shared.time) {
         return attempt(user);
     }
+    // While it spins it revokes no permits from the caches of others, only before it sleeps: then the attempt is strict.
     let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
     let may_try = |user: &C| !user.shared.room().is_some_and(is_serving);
     let looks_full = |room: &Arc<Room>| room.capacity.looks_full();
@@ -185,6 +186,7 @@ where
 {
     let attempt = |user: &mut C| {
         let result = attempt(user);
+        // It has used nothing, so the next waiter is woken for it. So no wake-up needs to carry a key that is at its limit.
         if let Some(Err(_)) = result {
             let (waiter, wait_queue) = user.waiter(Wanted::Room);
             waiter.leave(wait_queue);
@@ -226,6 +228,7 @@ where
             step!("waits.leads", user.shared.due_timer.hand_over_lead());
         }
     });
+    // Before the attempt: what is due is ready then.
     if was_leader {
         stop_leading(&mut *user.0);
     }
@@ -270,7 +273,9 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Whether an attempt would certainly find nothing. A waiter needs no strict Empty: for each shard, by the barriers of
-    /// the waiter and of a publisher, one sees the other.
+    /// the waiter and of a publisher, one sees the other. Each shard is found empty at an instant of its own behind the barrier;
+    /// whatever becomes visible in it later is published by a thread that sees the waiter. A shard with returned runs, or with
+    /// the record of a commit over several queues, is left to the attempt.
     #[inline(always)] // the wait of a task
     pub(super) fn looks_empty(&self, word: ModeWord) -> bool {
         !word.slows_pop() && self.endpoint.looks_empty()

@@ -24,7 +24,7 @@ pub(super) struct Chunks<P, H> {
     linked: Vec<Chunk<H>>,
     /// The first vacant chunk.
     vacant: u32,
-    /// The number of items below which the vector may shrink.
+    /// Below this number of items the vector may shrink.
     least: usize,
 }
 
@@ -136,7 +136,8 @@ impl<P: Default, H: Default> Chunks<P, H> {
         mem::replace(&mut self.chunk_of(place).next, vacant)
     }
 
-    /// Prepares the use of a chunk that is probably not in a cache. The place need not exist.
+    /// Prepares the use of a chunk that is probably not in a cache. The place need not exist. The queue is often longer than a
+    /// cache, and the lock is held during a miss, so a pop that enters a chunk prefetches the next one of its list.
     #[inline]
     pub(super) fn prefetch(&self, place: u32) {
         let number = (place / Self::LEN) as usize;

@@ -12,7 +12,7 @@ const KEPT_CAPACITY: usize = 256;
 /// A sequence, and the intake that fills it from the shards.
 pub(super) struct Partition<T, M, S> {
     pub(super) sequence: S,
-    /// How many of its items are being shown.
+    /// How many of its items are being shown. They are in the queue, though not ready.
     pub(super) shown: usize,
     intake: Intake<Stored<T, M>>,
     /// Returned items; empty between two uses.

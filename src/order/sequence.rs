@@ -89,7 +89,8 @@ pub(crate) trait Sequence<T, M> {
     fn end_visit(&mut self) {}
 }
 
-/// The most items shown at once.
+/// The most items shown at once: pops wait meanwhile. A visit continues from what does not move between two parts, such as the
+/// numbers of keys and the positions in their lists.
 pub(crate) const PART: usize = 32;
 /// The most places scanned at once.
 pub(crate) const SCAN_STEP: usize = 1024;

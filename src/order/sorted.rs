@@ -2,7 +2,15 @@
 //!
 //! Items enter the partition only from the shards, or when they are put back after a visit, and leave it; all under
 //! its lock. So a thread that holds the lock, finds nothing ready in the partition, and then finds the shards
-//! [empty](Shards::is_empty) at one instant knows that nothing was ready at that instant.
+//! [empty](Shards::is_empty) at one instant knows that nothing was ready at that instant. One intake does not show that: it
+//! stops where something was returned.
+//!
+//! # No consumer takes ahead
+//!
+//! A pop takes one turn. A handle that took several under one lock, and kept them for its next pops, would hold the lock less
+//! often, but other consumers would get later items of the same key before the kept ones, and each kept item would wait for
+//! that handle. If others could take kept items back, each pop would visit all handles; a priority queue that did not would
+//! deliver a kept item although a better one was visible before. What needs no lock is done without it.
 
 use super::partition::Partition;
 use super::{Dequeued, Next, Registry, Sequence, Shown, Source};

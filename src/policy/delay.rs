@@ -43,7 +43,7 @@ impl<T> Delayed<T> {
         }
     }
 
-    /// Adds an item. Lock-free, and allocates nothing.
+    /// Adds an item. Lock-free, and allocates nothing. It is counted until it is at the head, so that it is never unseen.
     pub(crate) fn put(&self, envelope: Vacant<Failed<T>>, failed: Failed<T>) {
         // ORDERING: Relaxed; a thread that sees the end of the transaction that held the item sees the count.
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -74,7 +74,10 @@ impl<T> Delayed<T> {
         begin: impl FnOnce(),
         end: impl FnOnce(u64),
     ) -> Option<Vec<Entry<T>>> {
+        // A caller never waits for another one, which may be stalled.
         let mut heap = try_lock(&self.heap)?;
+        // Before the inbox is emptied: an item that is put in later lowers the due time again. Only one thread clears it at a
+        // time, so none erases the plan of another one.
         begin();
         heap.take_in(self.inbox.take_all());
         let due = heap.take_due(now);

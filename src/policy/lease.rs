@@ -2,7 +2,10 @@
 //!
 //! A queue with leases keeps a copy of each held item. A thread that finds a lease expired takes the copy, and the
 //! transaction has *lost* the item: it cannot commit any more. The lock of the table decides which is first: the
-//! commit, which closes the table, or the expiry.
+//! commit, which closes the table, or the expiry. No user code runs under it: items are cloned before, copies dropped after.
+//!
+//! A lost item stays in the hold until its transaction ends, even if its worker retries it: the table knows it by its
+//! position, which must not be reused meanwhile.
 
 use super::deliveries::Deliveries;
 use super::held::HeldTable;

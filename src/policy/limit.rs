@@ -91,6 +91,7 @@ impl<T, O: Order<T>> Policies<T, O> {
     }
 
     pub(crate) fn set_pace(&self, pace: Pace) {
+        // Registered before it is the pace, until after another one is, so that no change of its interval is missed.
         pace.join(&self.ready);
         let old = self.gate.set_pace(pace);
         old.leave(&self.ready);
@@ -204,6 +205,7 @@ impl HeldTokens {
                 swallow_panic(|| start.spend()); // user code
             }
         } else {
+            // This wakes waiters: the items are back already.
             policies.refund_starts(starts);
             policies.count_out(mem::take(&mut self.counted));
         }

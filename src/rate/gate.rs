@@ -96,7 +96,8 @@ impl Gate {
     /// Changes the pace, and returns the old one, whose destructor is user code. The caller must then wake
     /// the waiters.
     ///
-    /// Before anything is started at the new pace it takes over the earlier starts, which also runs user code.
+    /// Before anything is started at the new pace it takes over the earlier starts, which also runs user code, and so without
+    /// the lock: if something was started meanwhile it begins again. So each pace knows of all starts.
     pub(crate) fn set_pace(&self, mut pace: Pace) -> Pace {
         loop {
             let known = lock(&self.paced).clone();

@@ -47,7 +47,7 @@ fn a_burst_is_used_up_once() {
 }
 
 #[test]
-fn what_comes_back_is_not_lost() {
+fn a_refunded_turn_is_not_lost() {
     model(|| {
         let gcra = gcra(3);
         assert!(gcra.take(START).is_ok());

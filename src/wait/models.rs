@@ -171,7 +171,7 @@ fn a_batch_wakes_as_many_as_it_has() {
 }
 
 #[test]
-fn who_gives_up_passes_the_wake_up_on() {
+fn a_waiter_that_gives_up_passes_its_wake_up_on() {
     model(|| {
         let things = Things::new(0);
         let other = thread::spawn({
@@ -193,7 +193,7 @@ fn who_gives_up_passes_the_wake_up_on() {
 }
 
 #[test]
-fn who_was_woken_in_vain_waits_again() {
+fn a_waiter_woken_in_vain_waits_again() {
     model(|| {
         let things = Things::new(0);
         let thief = thread::spawn({

@@ -86,7 +86,8 @@ impl Sleeper {
     }
 
     /// Runs `wait` with the sleeper of the current thread. With a new one if that is in use, since a waker that is
-    /// called while this thread waits can itself wait, or if it was already destroyed with the thread's locals.
+    /// called while this thread waits can itself wait, or if it was already destroyed with the thread's locals. It is kept since
+    /// `thread::current` may panic in destructors of thread-locals.
     fn with_current<R>(wait: impl FnOnce(&Arc<Self>) -> R) -> R {
         #[cfg(any(loom, shuttle))]
         return wait(&Self::new());

@@ -22,7 +22,8 @@ pub(super) struct Record {
 ///
 /// ORDERING: Relaxed, all. A waiter that sees that it was woken attempts, and if it finds nothing attempts again under
 /// the barrier of [`WaitQueue::wait_again`](super::WaitQueue::wait_again); one that does not see it asks under the lock.
-/// What a waiter leaves without the lock is only its entry, whose other fields are used under the lock.
+/// What a waiter leaves without the lock is only its entry, whose other fields are used under the lock. A stale read of the
+/// state of one that has left only delays unlinking its entry.
 #[derive(Default)]
 pub(super) struct State(AtomicU8);
 

@@ -1,4 +1,11 @@
 //! A list of waiters, and the word that shows publishers whether there are any.
+//!
+//! # Armed
+//!
+//! A heavy barrier takes microseconds and interrupts every processor that runs the process, too much for each wait. So the
+//! first waiter *arms* the wait queue: it sets `ARMED`, and then passes the heavy barrier. A publisher that sees `ARMED` passes
+//! a full fence and reads the word again, so later waiters need no more than a full fence either. A publisher that did not see
+//! it has read the word before the heavy barrier ended, so what it published before is visible behind the barrier.
 
 use super::entries::WaiterKey;
 use super::record::Record;
@@ -89,7 +96,9 @@ impl WaitQueue {
 
     /// Wakes waiters for `count` published things, and returns the word as it is then.
     ///
-    /// Where there is a waiter, the lock serves as the fence: who enters or closes later sees what was published before.
+    /// Where there is a waiter, the lock serves as the fence: a waiter that enters later acquires the lock after this thread,
+    /// and so finds what it published; one that entered before is in the list. The same holds for a close, which sets its flag
+    /// under the lock.
     #[inline(always)] // the push to a waiting task
     pub(crate) fn notify_slowly(&self, count: usize) -> WaitWord {
         if count == 0 || self.word().waiting() == 0 {
@@ -366,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_left_without_the_lock_is_passed() {
+    fn a_waiter_that_left_without_the_lock_is_passed() {
         let wait_queue = WaitQueue::new(WaitWord::default(), false);
         let [first, second] = [(); 2].map(|()| wait_queue.new_record());
         for record in [&first, &second] {

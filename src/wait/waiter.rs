@@ -23,7 +23,7 @@ pub(crate) enum WaitKind {
 pub(crate) struct Waiter {
     record: Option<Record>,
     waits: bool,
-    /// Whether its next wait should begin without a look: its last one slept.
+    /// Whether its next wait should begin without a look: its last one slept, so this one probably sleeps too.
     pub(crate) enters_at_once: bool,
 }
 

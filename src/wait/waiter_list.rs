@@ -91,6 +91,7 @@ impl WaiterList {
         }
         if gathers {
             debug_assert!(self.may_gather);
+            // A woken waiter that leaves may make this one the first, which must then be woken.
             step!("waiterlist.awaits-none", self.await_woken());
             self.gatherers += 1;
         }
@@ -106,6 +107,8 @@ impl WaiterList {
         entry.gathers = gathers;
         self.next = self.next.or(Some(key));
         self.shown.add_waiter();
+        // It may sleep without an attempt, and what was published before has woken nobody for it: another waiter that leaves
+        // wakes one more. If the served one finds nothing it has missed nothing, since that attempt comes after its entry.
         if self.serving > 0 {
             self.owed += 1;
         }

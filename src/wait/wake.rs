@@ -34,7 +34,8 @@ impl Wakers {
     }
 }
 
-/// Calls a waker; returns false if it panicked.
+/// Calls a waker; returns false if it panicked: a publisher must not fail because of it. The waiter counts as woken, and passes
+/// that on when it leaves.
 #[inline]
 pub(super) fn call(waker: Waker) -> bool {
     swallow_panic(|| waker.wake())

@@ -21,7 +21,10 @@
 //
 // A worker waits in the queue's wait queue with a future, and checks for a command at each poll. A
 // command wakes the worker by the same waker, and the worker drops the future, which passes an unused
-// wake-up on. So a command disturbs no other waiter, and takes no wake-up away from one.
+// wake-up on. So a command disturbs no other waiter, and takes no wake-up away from one. The worker leaves its waker only after
+// a poll that found no item, and removes it when the wait has ended, so a command polls no run.
+//
+// A panic of a run is caught before the transaction ends, so both ways to fail are one: an abort with the error and a backoff.
 
 mod any_queue;
 mod block;

@@ -186,7 +186,8 @@ impl Worker {
         }
     }
 
-    /// Ready with the command if it is an awaited one; otherwise the next command wakes the worker.
+    /// Ready with the command if it is an awaited one; otherwise the next command wakes the worker. The command is read again
+    /// behind the lock: either the worker sees it, or it is woken for it.
     fn poll_command(&self, waker: &Waker, awaited: impl Fn(Command) -> bool) -> Poll<Command> {
         let command = self.current();
         if awaited(command) {
@@ -230,7 +231,8 @@ impl Worker {
         self.rest();
     }
 
-    /// Counts a run that was not done. The worker is busy until it [rests](Self::rest).
+    /// Counts a run that was not done. The worker is busy until it [rests](Self::rest), so that a thread that sees it idle sees
+    /// the count.
     #[cold]
     pub(super) fn count(&self, ran: Ran) {
         let mut record = lock(&self.record);

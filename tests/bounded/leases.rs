@@ -208,7 +208,7 @@ fn a_push_that_does_not_wait_takes_back_an_expired_lease() {
 }
 
 #[test]
-fn what_looks_at_a_full_queue_takes_back_an_expired_lease() {
+fn inspecting_a_full_queue_takes_back_an_expired_lease() {
     fn check<O: Order<u32>>(full: impl Fn() -> Full<O>) {
         let looks: [Look<O>; 5] = [
             |queue| !queue.is_full(),

@@ -91,7 +91,7 @@ fn a_consumer_that_begins_in_the_middle_keeps_the_order_within_half_a_segment() 
 }
 
 #[test]
-fn what_one_handle_has_pushed_comes_before_what_another_one_pushes_then() {
+fn an_earlier_push_of_one_handle_precedes_a_later_one_of_another() {
     let queue = Queue::unbounded();
     let (mut first, mut second) = (queue.handle(), queue.handle());
     first.push_batch(0..ITEMS / 2).unwrap();

@@ -151,7 +151,7 @@ fn threads_that_take_abort_and_stop_lose_nothing() {
 
 /// A push that was refused, or an iterator that panicked, has opened another segment at the end of one.
 #[test]
-fn what_was_staged_before_a_segment_that_stays_vacant() {
+fn items_staged_before_a_vacant_segment_are_popped() {
     for staged in 1..600_usize {
         let (queue, probe) = (Queue::unbounded(), Arc::new(()));
         let mut handle = queue.handle();

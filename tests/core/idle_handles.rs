@@ -24,7 +24,7 @@ fn look_in_vain(queue: &Queue<u32>) {
 }
 
 #[test]
-fn what_an_idle_handle_pushes_is_found() {
+fn a_push_of_an_idle_handle_is_found() {
     let queue = Queue::unbounded();
     let mut handles = idle(&queue);
     for round in 0..3 {
@@ -39,7 +39,7 @@ fn what_an_idle_handle_pushes_is_found() {
 }
 
 #[test]
-fn what_an_idle_handle_commits_is_found() {
+fn a_commit_of_an_idle_handle_is_found() {
     let (queue, other) = (Queue::unbounded(), Queue::<u32>::unbounded());
     let mut handles = idle(&queue);
     let mut others = idle(&other);
@@ -62,7 +62,7 @@ fn what_an_idle_handle_commits_is_found() {
 }
 
 #[test]
-fn what_returns_to_an_idle_handle_comes_before_what_it_pushes_next() {
+fn items_returned_to_an_idle_handle_precede_its_next_push() {
     let queue = Queue::unbounded();
     let mut handles = idle(&queue);
     let mut holder = queue.handle();

@@ -162,7 +162,7 @@ const LEAKS: [(&str, Leak); 6] = [
 
 /// Others push and pop, wait and are woken. The queue is dropped unless a handle was leaked, and no item twice.
 #[test]
-fn what_is_leaked_with_its_handle_harms_no_other() {
+fn a_leaked_handle_harms_no_other() {
     for (name, leak) in LEAKS {
         ends(move || {
             let ledger = Ledger::new(10);

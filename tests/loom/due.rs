@@ -96,7 +96,7 @@ fn a_release_against_a_close() {
 
 /// The leader takes another item, and leaves.
 #[test]
-fn who_keeps_the_time_hands_it_over() {
+fn leader_hands_over_the_timer() {
     large_model(|| {
         let (queue, clock) = timed();
         let (mut keeper, mut popper, mut pusher) = (warm(&queue), warm(&queue), warm(&queue));
@@ -121,7 +121,7 @@ fn who_keeps_the_time_hands_it_over() {
 
 /// A waiter that gives up hands the due time over too.
 #[test]
-fn who_gives_up_hands_the_time_over() {
+fn leader_that_gives_up_hands_over_the_timer() {
     model(|| {
         let (queue, clock) = timed();
         let (mut keeper, mut popper) = (warm(&queue), warm(&queue));

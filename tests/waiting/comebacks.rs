@@ -45,7 +45,7 @@ fn a_pusher_that_comes_back_is_the_last() {
 }
 
 #[test]
-fn who_comes_back_again_and_again_keeps_nobody_waiting() {
+fn frequent_returns_keep_nobody_waiting() {
     let queue = Queue::unbounded();
     let mut handles: Vec<_> = (0..8).map(|_| queue.handle()).collect();
     for round in 0..100 {
@@ -84,7 +84,7 @@ fn a_batch_is_told_when_the_woken_push_before_it_has_left() {
 }
 
 #[test]
-fn who_has_slept_finds_what_is_there_without_sleeping_again() {
+fn a_pop_after_a_sleep_finds_a_ready_item_without_sleeping() {
     for pop in async_pops() {
         let queue = Queue::unbounded();
         let [mut a, mut b, mut c] = [(); 3].map(|()| queue.handle());

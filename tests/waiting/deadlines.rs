@@ -110,7 +110,7 @@ fn a_wait_ends_at_its_deadline_by_the_clock_of_the_queue() {
 }
 
 #[test]
-fn what_comes_before_the_deadline_ends_the_wait() {
+fn an_item_before_the_deadline_ends_the_wait() {
     ends(|| {
         for pop in POPS {
             let (clock, builder) = clocked();

@@ -4,7 +4,7 @@ use crate::common::futures::Task;
 use requeue::Queue;
 
 #[test]
-fn who_waits_again_goes_to_the_end() {
+fn a_waiter_that_waits_again_goes_to_the_end() {
     let queue = Queue::unbounded();
     let (mut a, mut b) = (queue.handle(), queue.handle());
     for round in 0..3 {

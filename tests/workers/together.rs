@@ -25,7 +25,7 @@ fn a_run_commits_to_another_queue() {
 
 /// A run that fails an item of the other queue.
 #[test]
-fn what_is_given_up_of_another_queue_counts() {
+fn an_item_given_up_of_another_queue_counts() {
     ends(|| {
         let (from, to) = (filled([1, 2]), filled([3]));
         let more = Queue::<u32>::unbounded();

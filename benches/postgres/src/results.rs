@@ -88,7 +88,7 @@ mod tests {
     use super::Summary;
 
     #[test]
-    fn what_is_printed_is_what_it_says() {
+    fn a_summary_has_the_least_median_and_greatest() {
         let of = |values: &[f64]| {
             let summary = Summary::of(values.to_vec());
             summary.map(|it| (it.least, it.median, it.greatest))

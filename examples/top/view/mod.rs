@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_shown_whole_at_all_widths() {
+    fn the_view_is_whole_at_all_widths() {
         let app = App::start();
         let wide = lines(&app, 200);
         for (width, queues, workers) in [(80, 9, 8), (100, 10, 9), (120, 11, 9)] {

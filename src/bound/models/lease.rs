@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn who_leaves_loses_nothing() {
+fn leaving_loses_no_permits() {
     model(|| {
         let bank = Bank::new(4);
         let mut owner = PermitOwner::with(&bank, 1);

@@ -92,17 +92,17 @@ fn three_marked() -> PermitOwner {
 }
 
 #[test]
-fn who_leaves_reports_what_it_moves_to_the_pool() {
+fn leaving_reports_the_permits_moved_to_the_pool() {
     two_pushers(one_in_each, PermitOwner::leave);
 }
 
 #[test]
-fn who_gives_back_reports_what_it_moves_to_the_pool() {
+fn giving_back_reports_the_permits_moved_to_the_pool() {
     two_pushers(one_in_the_free_count, |mut owner| owner.give(1));
 }
 
 #[test]
-fn who_takes_one_reports_what_it_keeps() {
+fn taking_one_reports_the_permits_kept() {
     two_pushers(three_marked, |mut owner| owner.take_some(1).visible);
 }
 

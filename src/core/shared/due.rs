@@ -122,6 +122,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let entries = self.policies.take_away(watch, now, taken);
         let count = entries.len();
         let ready = self.take_over(entries);
+        // The counters are open until the items are at the head, or dead letters.
         self.policies.taken_away(watch, count);
         self.shards.count_expired(watch.counters, count);
         ready

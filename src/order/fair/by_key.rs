@@ -9,7 +9,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// How many removed items of a key are unregistered at once, so that pops rarely contend with pushes for the
-/// tables.
+/// tables. So a table may count too many for a while, but never too few: no number is free too early. A key whose last item
+/// leaves the order has unregistered all, so none is free too late.
 const BATCH: u32 = 64;
 
 /// The order of a [`FairQueue`](crate::FairQueue): see [`Builder::fair_by`](crate::Builder::fair_by).

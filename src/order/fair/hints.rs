@@ -2,7 +2,7 @@
 //!
 //! Only the tables decide whether a number belongs to a key, and they compare the keys themselves. So the hash that
 //! places a hint may be a weak one: where keys collide, the tables are searched by their own hash, which nobody can
-//! predict.
+//! predict. A hint that is stale, or that of another key, by chance or on purpose, costs a look at the wrong place.
 
 use crate::sync::{AtomicU32, SMALL};
 use std::hash::{Hash, Hasher};

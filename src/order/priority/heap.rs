@@ -369,7 +369,8 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         }
     }
 
-    /// Defers an unscheduled item, so that items due before its push, as far as that is known, go first.
+    /// Defers an unscheduled item, so that items due before its push, as far as that is known, go first: within a priority the
+    /// order is that in which items become ready.
     fn arrive_timed(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         if entry.item.meta.is_scheduled() {
             self.arrive(entry);

@@ -130,7 +130,8 @@ impl<T> ItemSlab<T> {
     }
 
     /// Puts an item into the place behind `near`, if that is vacant and in the same chunk; otherwise into a vacant chunk.
-    /// `near` is the place of an item, or nowhere.
+    /// `near` is the place of an item, or nowhere. This decides only where the item is: the order is that of the links, so an
+    /// item whose priority changes stays where it is.
     #[inline(always)] // the arrival
     pub(super) fn put(&mut self, item: SlabItem<T>, near: u32) -> u32 {
         let mut place = near.wrapping_add(1);

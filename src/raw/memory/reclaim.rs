@@ -8,7 +8,8 @@
 //! Pins are short: none lasts longer than one operation, so no idle handle holds anything back.
 //! A thread's garbage stays in its own bag until the bag is flushed; this module does so every
 //! [`FLUSH_BYTES`], so that a queue at rest leaves no more than that behind per thread. A thread that ends
-//! leaves its bag to the collector, and later pins of other threads free it.
+//! leaves its bag to the collector, and later pins of other threads free it. What the handles of a thread leave when it ends it
+//! frees itself, unless other threads are pinned then.
 //!
 //! A thread whose thread-locals are destroyed registers again for each pin.
 //!

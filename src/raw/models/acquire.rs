@@ -118,7 +118,7 @@ fn a_lent_cell_is_borrowed_by_one_thread_at_a_time() {
 
 /// The transaction is used on another thread than the borrow.
 #[test]
-fn who_finds_a_borrow_ended_uses_the_cell() {
+fn a_thread_that_finds_a_borrow_ended_uses_the_cell() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
         let cell = LocalCell::new(CellOwner(Endpoint::new(Arc::clone(&shards))));

@@ -21,7 +21,7 @@ fn adding(set: &Arc<NumberSet>, shard: usize) -> thread::JoinHandle<()> {
 }
 
 #[test]
-fn who_adds_a_shard_finds_it_while_its_neighbour_is_removed() {
+fn an_added_shard_is_found_while_its_neighbour_is_removed() {
     model(|| {
         let set = set([2]);
         let adder = adding(&set, 3);
@@ -44,7 +44,7 @@ fn a_removal_fails_if_the_shard_was_added_since() {
 }
 
 #[test]
-fn who_finds_a_shard_removed_sees_what_came_before() {
+fn a_removal_shows_what_came_before() {
     model(|| {
         let (set, came) = (set([0]), Arc::new(AtomicBool::new(false)));
         let seen = set.see(0);
@@ -83,7 +83,7 @@ fn two_who_add_shards_find_them_while_the_words_are_pruned() {
 
 /// The shards are in the first bucket.
 #[test]
-fn who_finds_a_shard_finds_its_bucket() {
+fn a_shard_that_is_found_has_its_bucket() {
     model(|| {
         let set = set([]);
         let adder = adding_only(&set, 2);

@@ -74,7 +74,7 @@ fn nothing_overtakes_what_was_looked_at() {
 }
 
 #[test]
-fn what_comes_back_meanwhile_comes_first() {
+fn items_returned_during_a_visit_come_first() {
     model(|| {
         let (shards, [mut pusher, mut visitor]) = pushed(&[1, 2]);
         assert!(pusher.hold());

@@ -30,7 +30,7 @@ fn detaching(shards: &Arc<Shards<u32>>) -> thread::JoinHandle<()> {
 }
 
 #[test]
-fn who_has_pushed_finds_the_item() {
+fn a_pusher_finds_its_item_while_its_shard_is_detached() {
     model(|| {
         let (shards, [mut pusher]) = idle();
         let detacher = detaching(&shards);
@@ -72,7 +72,7 @@ fn a_push_to_a_detached_shard() {
 
 /// The first item was attached, taken, and its shard detached again before the owner has taken the mark off.
 #[test]
-fn who_pushes_again_finds_the_item() {
+fn a_second_push_is_found_after_the_first_was_taken() {
     model_of(1, || {
         let (shards, [mut pusher]) = detached();
         let taker = thread::spawn({
@@ -131,7 +131,7 @@ fn entered(shards: &Arc<Shards<u32>>) -> (Cursor<u32>, Endpoint<u32>) {
 
 /// A consumer on the shard takes the first item of a commit before the owner has attached the shard.
 #[test]
-fn who_takes_one_item_finds_the_others() {
+fn a_consumer_that_takes_one_item_finds_the_others() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
         let (mut cursor, mut pusher) = entered(&shards);
@@ -152,7 +152,7 @@ fn who_takes_one_item_finds_the_others() {
 }
 
 #[test]
-fn who_sees_an_item_finds_it() {
+fn a_consumer_that_sees_an_item_finds_it() {
     model(|| {
         let (shards, [mut pusher]) = idle();
         let detacher = detaching(&shards);
@@ -177,7 +177,7 @@ fn holding(shards: &Arc<Shards<u32>>, owner: &mut Endpoint<u32>) -> Endpoint<u32
 }
 
 #[test]
-fn who_has_aborted_finds_the_item() {
+fn an_aborter_finds_its_item() {
     model(|| {
         let (shards, [mut owner]) = idle();
         let mut holder = holding(&shards, &mut owner);
@@ -228,7 +228,7 @@ fn an_item_that_is_taken_back() {
 
 /// A shard changes its owner while it is detached.
 #[test]
-fn who_leaves_and_who_comes_while_a_shard_is_detached() {
+fn a_detached_shard_changes_its_owner() {
     model_of(1, || {
         let (shards, [leaver]) = idle();
         let detacher = detaching(&shards);
@@ -242,7 +242,7 @@ fn who_leaves_and_who_comes_while_a_shard_is_detached() {
 
 /// The last item of a shard is taken while its owner leaves, and another thread detaches it.
 #[test]
-fn who_leaves_frees_the_memory_of_a_shard_that_is_detached() {
+fn a_leaving_owner_frees_the_memory_of_a_detached_shard() {
     model_of(1, || {
         let (shards, [mut leaver]) = idle();
         leaver.push(1);
@@ -281,7 +281,7 @@ impl Party for Endpoint<u32> {
 }
 
 #[test]
-fn who_takes_an_item_of_a_commit_over_two_queues_finds_the_other() {
+fn a_consumer_of_a_joint_commit_finds_its_other_item() {
     model_of(1, || {
         let (left, mut a) = filled([100]);
         let mut popper = Popper::new(&left);
@@ -302,7 +302,7 @@ fn who_takes_an_item_of_a_commit_over_two_queues_finds_the_other() {
 }
 
 #[test]
-fn who_commits_alone_finds_the_item() {
+fn a_single_commit_is_found() {
     model(|| {
         let (shards, [mut pusher]) = idle();
         pusher.stage_one(1);

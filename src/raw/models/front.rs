@@ -186,7 +186,7 @@ fn a_block_is_reused_after_its_last_visitor() {
 
 /// A claim from an earlier head, which always fails, sees the runs of an abort whose increment it sees.
 #[test]
-fn who_sees_that_something_came_back_finds_it() {
+fn a_returned_item_that_is_seen_is_found() {
     model(|| {
         let (shard, pusher) = filled([1]);
         let first = shard.front().head();
@@ -220,7 +220,7 @@ impl Sink<u32> for Noted {
 }
 
 #[test]
-fn who_sees_a_run_about_to_be_used_up_has_seen_it_linked() {
+fn a_run_is_seen_linked_before_it_is_used_up() {
     model(|| {
         let (shard, pusher) = filled([1]);
         let mut hold = Hold::new();

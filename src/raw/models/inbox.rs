@@ -19,7 +19,7 @@ fn take_all(inbox: &Inbox<Letter>) -> Vec<u32> {
 }
 
 #[test]
-fn who_takes_out_sees_what_was_put_in() {
+fn an_inbox_publishes_its_values() {
     model(|| {
         let inbox = Arc::new(Inbox::new());
         let others = [[1, 2], [3, 4]].map(|values| {

@@ -35,7 +35,7 @@ fn staged() -> [(Popper, Pusher); 2] {
 }
 
 #[test]
-fn who_sees_one_item_finds_the_other() {
+fn a_joint_commit_shows_all_its_items() {
     model(|| {
         let [(mut left, mut a), (mut right, mut b)] = staged();
         let committer = thread::spawn(move || drop(commit_together(&mut [&mut a, &mut b])));

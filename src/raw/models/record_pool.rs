@@ -14,7 +14,7 @@ impl Default for Counted {
 }
 
 #[test]
-fn who_leases_finds_the_records_of_another_thread() {
+fn two_threads_acquire_different_records() {
     model(|| {
         let pool = Arc::new(RecordPool::<Counted>::new(0));
         let other = thread::spawn({
@@ -27,7 +27,7 @@ fn who_leases_finds_the_records_of_another_thread() {
 }
 
 #[test]
-fn who_counts_a_record_finds_it() {
+fn a_counted_record_is_found() {
     model(|| {
         let pool = Arc::new(RecordPool::<Counted>::new(0));
         let other = thread::spawn({

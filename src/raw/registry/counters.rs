@@ -119,7 +119,8 @@ impl Counters {
     /// Whether a transaction holds or has staged items, so that items may still become ready.
     ///
     /// A transaction that holds items may begin to stage although the queue is closed, and then give back its held
-    /// items. A thread that sees these given back sees the staging, which is therefore checked last.
+    /// items. A thread that sees these given back sees the staging, which is therefore checked last. In the other order a thread
+    /// that is delayed between the two would see neither.
     pub(in crate::raw) fn is_open(&self) -> bool {
         let early = planted!("counters.stages-first").then(|| self.stages());
         (self.holds() && !planted!("counters.holds-unasked"))

@@ -76,7 +76,7 @@ pub async fn the_close_wakes_all_who_wait<S: Subject>(subject: &S) {
     assert_eq!(other.output().await, None);
 }
 
-pub async fn who_waits_learns_of_the_last_commit<S: Subject>(subject: &S) {
+pub async fn a_waiter_learns_of_the_last_commit<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     holder.take().await;
@@ -86,7 +86,7 @@ pub async fn who_waits_learns_of_the_last_commit<S: Subject>(subject: &S) {
     assert_eq!(waiting.output().await, None);
 }
 
-pub async fn who_waits_gets_what_is_aborted_after_the_close<S: Subject>(subject: &S) {
+pub async fn a_waiter_gets_items_aborted_after_the_close<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     holder.take().await;
@@ -96,7 +96,7 @@ pub async fn who_waits_gets_what_is_aborted_after_the_close<S: Subject>(subject:
     assert_eq!(waiting.output().await, Some(1));
 }
 
-pub async fn who_waits_gets_follow_ups<S: Subject>(subject: &S) {
+pub async fn a_waiter_gets_follow_ups<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     holder.take().await;
@@ -107,7 +107,7 @@ pub async fn who_waits_gets_follow_ups<S: Subject>(subject: &S) {
     assert_eq!(waiting.output().await, Some(2));
 }
 
-pub async fn who_waits_learns_of_the_last_letter<S: Subject>(subject: &S) {
+pub async fn a_waiter_learns_of_the_last_letter<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     let held = holder.pop(Wait::Forever).await.unwrap().expect("an item");

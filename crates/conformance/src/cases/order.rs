@@ -58,7 +58,7 @@ pub async fn an_aborted_batch_keeps_its_order<S: Subject>(subject: &S) {
     assert_eq!(tx.batch(8).await, [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-pub async fn what_others_hold_is_skipped<S: Subject>(subject: &S) {
+pub async fn items_held_by_others_are_skipped<S: Subject>(subject: &S) {
     let queue = filled(subject, [1, 2, 3, 4, 5]).await;
     let (mut first, mut second) = (queue.begin(None), queue.begin(None));
     assert_eq!(first.take_each(2).await, [1, 2]);

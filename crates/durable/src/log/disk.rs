@@ -284,7 +284,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_is_written_is_counted_as_the_journal_has_it() {
+    fn writes_are_counted_as_in_the_journal() {
         let files = tempfile::tempdir().unwrap();
         let store = crate::Store::open(files.path()).unwrap();
         let jobs = store.builder::<u32>("jobs").max_attempts(2);

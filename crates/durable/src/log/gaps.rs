@@ -164,7 +164,7 @@ mod tests {
 
     /// Each part looks like the start of a batch that the later ones belong to.
     #[test]
-    fn what_looks_like_many_starts_is_not_read_again_and_again() {
+    fn many_apparent_starts_are_read_once() {
         const PARTS: usize = 4_000;
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut part = vec![START, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0];

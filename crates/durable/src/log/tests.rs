@@ -89,7 +89,7 @@ fn threads_commit(ways: u64) {
 }
 
 #[test]
-fn what_opens_or_inspects_queues_writes_nothing_and_visits_no_others() {
+fn opening_and_inspecting_write_nothing_and_visit_no_other_queues() {
     let files = tempfile::tempdir().unwrap();
     let store = crate::Store::open(files.path()).unwrap();
     let names: Vec<_> = (0..50).map(|number| format!("queue {number}")).collect();

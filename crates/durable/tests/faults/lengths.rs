@@ -261,7 +261,7 @@ fn a_stray_file_among_the_keyspaces_is_ignored() {
 }
 
 #[test]
-fn what_is_of_another_kind_is_damaged() {
+fn a_path_of_another_kind_is_damage() {
     for path in ["2", "2/current", "2/tables"] {
         let base = tempfile::tempdir().unwrap();
         let store = base.path().join("store");

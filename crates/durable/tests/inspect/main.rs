@@ -112,7 +112,7 @@ fn requeued_letters_are_items_behind_the_others() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused() {
+fn impossible_commands_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let nowhere = path.join("nowhere");

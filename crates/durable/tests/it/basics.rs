@@ -40,7 +40,7 @@ fn pops_survive() {
 }
 
 #[test]
-fn what_was_open_is_back_at_the_head() {
+fn items_of_an_ended_transaction_are_back_at_the_head() {
     let directory = directory();
     let queue: DurableQueue<String> = open(&directory).queue("jobs").unwrap();
     queue.push_batch(["a", "b", "c"].map(String::from)).unwrap();

@@ -70,7 +70,7 @@ fn scheduled_items_keep_their_deliveries() {
 }
 
 #[test]
-fn what_one_thread_pushes_and_pops_is_in_order_after_a_restart() {
+fn one_thread_pops_in_order_after_a_restart() {
     for backlog in [1, 10, 300] {
         let directory = directory();
         let queue = |store: &Store| store.queue::<u32>("numbers").unwrap();
@@ -86,7 +86,7 @@ fn what_one_thread_pushes_and_pops_is_in_order_after_a_restart() {
 }
 
 #[test]
-fn what_was_recovered_comes_before_what_is_pushed_later() {
+fn recovered_items_come_before_later_pushes() {
     let directory = directory();
     let queue = |store: &Store| store.queue::<u32>("numbers").unwrap();
     let numbers = queue(&open(&directory));

@@ -133,7 +133,7 @@ fn keys_take_turns_after_a_restart() {
 }
 
 #[test]
-fn what_was_delivered_before_a_restart_is_ahead_of_the_rest() {
+fn items_delivered_before_a_restart_come_first() {
     let directory = directory();
     let build = || {
         let store = open(&directory);

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_found_an_item_without_a_wake_up_has_the_next_one_look() {
+    async fn an_item_found_without_a_wake_up_lets_the_next_waiter_look() {
         let hub = Hub::default();
         let (mut first, mut second) = (hub.enter(1), hub.enter(1));
         hub.wake(1, 0);

@@ -243,7 +243,7 @@ async fn dead_letters_are_listed_requeued_and_drained() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_decoded_becomes_a_dead_letter_with_its_payload() {
+async fn an_undecodable_item_becomes_a_dead_letter_with_its_payload() {
     let db = Db::new().await;
     let texts: PgQueue<String> = db.queue("q");
     texts

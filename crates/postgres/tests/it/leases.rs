@@ -81,7 +81,7 @@ async fn an_abort_and_a_drop_give_leased_items_back_to_their_places() {
 }
 
 #[tokio::test]
-async fn what_a_dropped_pop_has_claimed_is_given_back() {
+async fn a_dropped_pop_gives_its_claim_back() {
     let db = Db::new().await;
     let queue = leased(&db, LONG);
     assert_eq!(queue.stats().await.unwrap().ready, 0); // the queue is made

@@ -183,7 +183,7 @@ async fn items_whose_lease_expired_are_not_delivered_after_a_renewal() {
 }
 
 #[tokio::test]
-async fn what_is_claimed_ahead_during_a_release_is_given_back_too() {
+async fn items_claimed_ahead_during_a_release_are_given_back() {
     let db = Db::new().await;
     let queue = prefetched(&db, 4);
     queue.push_batch(0..8).await.unwrap();

@@ -326,7 +326,7 @@ async fn a_codec_stores_bytes() {
 }
 
 #[tokio::test]
-async fn what_jsonb_cannot_hold_is_refused_at_the_push() {
+async fn values_unfit_for_jsonb_are_refused_at_the_push() {
     let db = Db::new().await;
     let queue: PgQueue<String> = db.queue("q");
     let mut tx = db.begin().await.unwrap();

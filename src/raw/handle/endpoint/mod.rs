@@ -2,6 +2,9 @@
 //!
 //! The endpoint keeps the state of the transaction, so that a forgotten transaction is detected and ended at the next
 //! use of the handle, or when the handle is dropped. No step runs user code, except destructors of removed items.
+//! Where something must come between two steps, such as the choice of the order, or whether the queue is closed, the first
+//! step announces what is under way (an item is expected, something is staged), the caller asks, and the second step ends it; a
+//! guard of the caller ends it if user code panics.
 
 mod end;
 mod put;

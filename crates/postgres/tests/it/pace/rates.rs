@@ -27,7 +27,7 @@ fn assert_rate(starts: &[(i64, i64)], interval: i64, tolerance: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_server_grants_to_several_processes_obeys_the_rate() {
+async fn several_processes_share_one_rate() {
     let db = Db::new().await;
     // An interval of a millisecond, and a burst of 6 of which the lateness takes 3.
     db.rate("r", 1000, SECOND).burst(6).set().await.unwrap();
