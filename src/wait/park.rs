@@ -20,8 +20,6 @@ const SHORT: Duration = Duration::from_micros(50);
 pub(crate) struct Deadline<'t>(Option<(&'t Time, u64)>);
 
 impl<'t> Deadline<'t> {
-    pub(crate) const NEVER: Self = Self(None);
-
     /// The deadline of a wait that begins now.
     pub(crate) fn of(wait: Wait, time: &'t Time) -> Self {
         Self(wait.end(time).map(|end| (time, end)))
