@@ -6,7 +6,7 @@
 //! task that is never polled. So an end that has published nothing, and finds an item ready, wakes the next waiter: the one
 //! that was woken for the item may not come.
 //!
-//! Of two concurrent ends at least one sees the other: both pass the barrier of [`seal`](crate::wait::WaitQueue::seal) between their end and
+//! Of two concurrent ends at least one sees the other: both pass the barrier of [`seal`](crate::core::mode::Ready::seal) between their end and
 //! their look. A look that finds something leaves the rest to its end: an item is taken by a pop or a transaction, a
 //! delayed one becomes ready first, and even what only seems to be open, such as an attempt to take something, ends with
 //! a look. A waiter looks too, behind the barrier of its wait queue, before it sleeps.

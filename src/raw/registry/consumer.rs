@@ -4,7 +4,7 @@
 //! allows, the segment that it entered there is used up, the shard is empty, or another consumer is faster. Then it
 //! looks for a shard where an item is visible, compares that one with a random other, and takes from the one with the
 //! older head. This is the power of two choices (Mitzenmacher, 2001), with the present shard as one of the two; to compare only
-//! after several items is known from the MultiQueue (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it
+//! after several items is known from the `MultiQueue` (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it
 //! compares its position with a cached limit anyway. After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again does
 //! not keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
 //! answers Empty.
@@ -37,7 +37,7 @@ const ALONE: u32 = 4;
 /// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
 pub(in crate::raw) struct Consumer<T> {
     cursor: Cursor<T>,
-    /// The number of the cursor's shard, and its [`Shards::only_flag`].
+    /// The number of the cursor's shard, and its [`NumberSet::only_flag`].
     number: usize,
     flag: u64,
     aborts: u32,
@@ -116,7 +116,7 @@ impl<T> Consumer<T> {
     }
 
     /// Takes up to `most` items that an abort returned to the current shard into the hold, if it
-    /// [adopts](Front::take_whole) them. Returns their number.
+    /// [adopts](crate::raw::shard::front::Front::take_whole) them. Returns their number.
     #[inline]
     pub(in crate::raw) fn hold_returned(&mut self, hold: &mut Hold<T>, most: usize) -> usize {
         let front = self.cursor.front();

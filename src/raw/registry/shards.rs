@@ -58,7 +58,7 @@ unsafe impl<T: Send> Send for Shards<T> {}
 unsafe impl<T: Send> Sync for Shards<T> {}
 
 impl<T> Shards<T> {
-    /// A tick of the logical clock, as a difference between [ages](Self::age).
+    /// A tick of the logical clock, as a difference between [ages](Shard::age).
     pub(in crate::raw) const TICK: u64 = Segment::<T>::LEN as u64;
 
     pub(crate) fn new(timed: bool) -> Self {
