@@ -26,8 +26,9 @@ impl Wake for Signal {
 
     fn wake_by_ref(self: &Arc<Self>) {
         // ORDERING: Release; pairs with `driver.sleep`, so that the next poll sees what happened before.
-        self.is_woken.store(true, weak!("driver.wake", Release));
-        self.thread.unpark();
+        if !self.is_woken.swap(true, weak!("driver.wake", Release)) {
+            self.thread.unpark();
+        }
     }
 }
 
