@@ -183,7 +183,11 @@ mod wait;
 #[cfg(not(any(loom, shuttle)))]
 pub mod workers;
 
-/// The part of [`workers`] that has a model.
+/// The parts of [`workers`] that have models.
+#[cfg(all(loom, test))]
+#[allow(dead_code)] // what only workers use
+#[path = "workers/block.rs"]
+mod block;
 #[cfg(all(loom, test))]
 #[path = "workers/progress.rs"]
 mod progress;

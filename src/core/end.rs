@@ -5,7 +5,9 @@ use super::local::{CellOf, Local};
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::Copies;
 use crate::policy::retry::Cause;
-use crate::raw::{HeldPosition, Stored, Unborrowed};
+#[cfg(not(any(loom, shuttle)))]
+use crate::raw::HeldPosition;
+use crate::raw::{Stored, Unborrowed};
 use crate::sync::{defer_with, planted, step};
 use std::mem;
 

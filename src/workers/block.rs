@@ -1,12 +1,11 @@
 //! A thread that drives futures.
 
+use crate::sync::{thread, weak, AtomicBool};
 use crate::Wait;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 use std::time::Instant;
 
 /// The current thread, as a driver of futures, one after the other.
@@ -16,7 +15,7 @@ pub(super) struct Driver {
 }
 
 struct Signal {
-    thread: Thread,
+    thread: thread::Thread,
     is_woken: AtomicBool,
 }
 
@@ -26,9 +25,10 @@ impl Wake for Signal {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // ORDERING: Release; pairs with the swap of `sleep`, so that the next poll sees what happened before.
-        self.is_woken.store(true, Ordering::Release);
-        self.thread.unpark();
+        // ORDERING: Release; pairs with `driver.sleep`, so that the next poll sees what happened before.
+        if !self.is_woken.swap(true, weak!("driver.wake", Release)) {
+            self.thread.unpark();
+        }
     }
 }
 
@@ -73,8 +73,12 @@ impl Driver {
 
     /// Sleeps until it is woken, or until the deadline. User code may park the thread too: the flag decides.
     fn sleep(&self, deadline: Option<Instant>) {
-        // ORDERING: Acquire; pairs with `wake_by_ref`.
-        while !self.signal.is_woken.swap(false, Ordering::Acquire) {
+        // ORDERING: Acquire; pairs with `driver.wake`.
+        while !self
+            .signal
+            .is_woken
+            .swap(false, weak!("driver.sleep", Acquire))
+        {
             let Some(deadline) = deadline else {
                 thread::park();
                 continue;
@@ -91,4 +95,36 @@ impl Driver {
 /// Waits for a future on the current thread.
 pub(super) fn block_on<F: Future>(future: F) -> F::Output {
     Driver::new().drive(future)
+}
+
+#[cfg(all(loom, test))]
+mod models {
+    use super::block_on;
+    use crate::sync::model::model;
+    use crate::sync::{AtomicU32, Ordering};
+    use loom::thread;
+    use std::future::poll_fn;
+    use std::sync::Arc;
+    use std::task::Poll;
+
+    #[test]
+    fn a_poll_sees_what_came_before_its_wake_up() {
+        model(|| {
+            let value = Arc::new(AtomicU32::new(0));
+            let mut other = None;
+            let future = poll_fn(|context| {
+                if other.is_some() {
+                    return Poll::Ready(value.load(Ordering::Relaxed));
+                }
+                let (value, waker) = (Arc::clone(&value), context.waker().clone());
+                other = Some(thread::spawn(move || {
+                    value.store(1, Ordering::Relaxed);
+                    waker.wake();
+                }));
+                Poll::Pending
+            });
+            assert_eq!(block_on(future), 1);
+            other.unwrap().join().unwrap();
+        });
+    }
 }

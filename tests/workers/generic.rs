@@ -137,7 +137,7 @@ fn a_generic_function_is_spawned() {
         works(&queue, |item| queue.push(item).unwrap());
         let queue = Remote::default();
         works(&queue, |item| {
-            queue.stored.lock().unwrap().push_back((item, 0))
+            queue.stored.lock().unwrap().push_back((item, 0));
         });
     });
 }

@@ -33,7 +33,7 @@ const OPERATIONS: [(&str, Operation); 15] = [
     ("task-wait", task_waits),
     ("worker", worker),
     ("lifo", |count| {
-        pairs(&Queue::builder().lifo().build(), count)
+        pairs(&Queue::builder().lifo().build(), count);
     }),
     ("fair", fair),
     ("priority", priority),

@@ -4,7 +4,7 @@
 //! allows, the segment that it entered there is used up, the shard is empty, or another consumer is faster. Then it
 //! looks for a shard where an item is visible, compares that one with a random other, and takes from the one with the
 //! older head. This is the power of two choices (Mitzenmacher, 2001), with the present shard as one of the two; to compare only
-//! after several items is known from the MultiQueue (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it
+//! after several items is known from the `MultiQueue` (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it
 //! compares its position with a cached limit anyway. No shard starves: the age of a head that nobody takes stays, and those of
 //! others grow. After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again
 //! does not keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
