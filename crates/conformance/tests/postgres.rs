@@ -1,0 +1,89 @@
+//! The queues in PostgreSQL: those whose items are locked, and leased ones.
+
+// The server of the tests of `requeue-postgres`; its pooler is not used here.
+#[allow(dead_code)]
+#[path = "../../postgres/tests/it/server.rs"]
+mod server;
+
+use requeue_conformance::{settled_late_suite, strict_order_suite, suite};
+use requeue_conformance::{Letter, Settings, Subject, ViewOf, LONG};
+use requeue_postgres::{PgQueue, Postgres};
+use server::SERVER;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// Queues in a schema of their own.
+struct Postgresql {
+    leased: bool,
+    db: OnceCell<Postgres>,
+}
+
+fn locked() -> Postgresql {
+    let (leased, db) = (false, OnceCell::new());
+    Postgresql { leased, db }
+}
+
+fn leased() -> Postgresql {
+    let leased = true;
+    Postgresql { leased, ..locked() }
+}
+
+async fn database() -> Postgres {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let schema = format!("test_{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let options = Postgres::options(&SERVER.url()).schema(&schema);
+    let db = options.max_connections(8).connect().await.unwrap();
+    db.install().await.unwrap();
+    db
+}
+
+impl Subject for Postgresql {
+    type Queue = PgQueue<u32>;
+
+    const SHORT: Duration = Duration::from_secs(1);
+    const MANUAL: bool = false;
+    const SETTLE: Duration = Duration::from_millis(50);
+
+    async fn queue(&self, settings: Settings) -> PgQueue<u32> {
+        let db = self.db.get_or_init(database).await;
+        let mut builder = db.builder("numbers");
+        if let Some(attempts) = settings.max_attempts {
+            builder = builder.max_attempts(attempts);
+        }
+        if let Some(backoff) = settings.backoff {
+            builder = builder.backoff(backoff);
+        }
+        if self.leased {
+            builder = builder.leased(settings.lease.unwrap_or(LONG));
+        }
+        builder.build()
+    }
+
+    async fn letters(&self, queue: &PgQueue<u32>) -> Vec<Letter> {
+        let letters = queue.dead_letters().list(99).await.unwrap();
+        let letters = letters.into_iter().map(|letter| Letter {
+            item: letter.item.unwrap(),
+            attempts: letter.attempts,
+            error: letter.error,
+            reason: letter.reason,
+        });
+        letters.collect()
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    async fn push_in(view: &ViewOf<Self>, item: u32) -> Result<(), String> {
+        let pushed = view.push(item).await;
+        pushed.map_err(|refused| refused.to_string())
+    }
+}
+
+suite!(locked_items, locked());
+settled_late_suite!(locked_items_settled, locked());
+strict_order_suite!(locked_items_in_order, locked());
+suite!(leased_items, leased());
+settled_late_suite!(leased_items_settled, leased());
+strict_order_suite!(leased_items_in_order, leased());
