@@ -142,32 +142,6 @@ fn a_generic_function_is_spawned() {
     });
 }
 
-/// Waits end by their own time, whatever its form is.
-#[test]
-fn waits_of_a_transaction() {
-    let clock = ManualClock::new();
-    let queue = Queue::<u32>::builder().clock(clock.clone()).build();
-    let tx = Backend::begin(&queue, None);
-    let second = Duration::from_secs(1);
-    for over in [
-        Wait::Never,
-        Wait::For(Duration::ZERO),
-        Wait::Until(queue.now()),
-    ] {
-        assert!(block_on(Tx::pop(&tx, over)).unwrap().is_none());
-        assert!(block_on(Tx::pop_batch(&tx, 2, over)).unwrap().is_empty());
-    }
-    for wait in [
-        Wait::For(second),
-        Wait::Until(queue.now() + second),
-        Wait::Forever,
-    ] {
-        queue.push_batch([1, 2, 3]).unwrap();
-        assert_eq!(*block_on(Tx::pop(&tx, wait)).unwrap().unwrap(), 1);
-        assert_eq!(block_on(Tx::pop_batch(&tx, 2, wait)).unwrap().len(), 2);
-    }
-}
-
 /// A push in a transaction waits for room, and comes back in time.
 #[test]
 fn pushes_of_a_transaction_wait() {

@@ -11,23 +11,6 @@ use std::thread;
 use std::time::Duration;
 
 #[test]
-fn a_stop_ends_workers_that_wait() {
-    let directory = directory();
-    let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
-    let (send, received) = channel();
-    let workers = Workers::builder(&queue)
-        .threads(3)
-        .name("count")
-        .run(move |number, _tx| send.send(*number));
-    queue.push(1).unwrap();
-    assert_eq!(received.recv(), Ok(1));
-    assert_eq!(&*workers.status()[2].name, "count-2");
-    assert_eq!(workers.stop().done, 1);
-    queue.push(2).unwrap();
-    assert_eq!(queue.pop().unwrap(), 2);
-}
-
-#[test]
 fn a_failed_run_is_delayed_and_what_it_pushed_is_dropped() {
     let directory = directory();
     let clock = ManualClock::new();
@@ -210,26 +193,6 @@ fn a_shutdown_names_the_stuck_workers() {
     assert_eq!(end.recv(), Ok(7));
 }
 
-/// A shutdown takes no more items, a finish does all that was accepted.
-#[test]
-fn a_finish_does_what_is_left() {
-    let directory = directory();
-    let store = open(&directory);
-    let numbers: DurableQueue<u32> = store.queue("numbers").unwrap();
-    numbers.push_batch(0..100).unwrap();
-    let workers = Workers::builder(&numbers).threads(2);
-    let workers = workers.run(|number, tx| match *number {
-        0 if number.attempts() == 1 => Err(PushError::Closed(0)), // delayed
-        99 => tx.push(100),
-        _ => Ok(()),
-    });
-    let report = workers.finish(Duration::MAX);
-    assert_eq!((report.done, report.failed, report.left), (101, 1, 0));
-    assert_eq!(report.stuck, []);
-    assert!(numbers.push(1).unwrap_err().is_closed());
-    assert!(numbers.is_empty());
-}
-
 /// A worker in a run is stuck at the deadline, one that waits for an item is not.
 #[test]
 fn a_finish_that_is_over_says_what_is_left() {
@@ -284,24 +247,6 @@ fn a_finish_does_not_wait_for_hooks_and_tasks_that_are_not_polled() {
     let report = workers.finish(Duration::ZERO);
     assert_eq!((report.stuck.len(), report.left), (1, 1));
     drop(kept);
-}
-
-#[test]
-fn runs_that_give_items_back_or_up_are_counted_as_such() {
-    let directory = directory();
-    let store = open(&directory);
-    let numbers: DurableQueue<u32> = store.queue("numbers").unwrap();
-    numbers.push_batch(0..4).unwrap();
-    numbers.close().unwrap();
-    let workers = Workers::builder(&numbers).threads(1);
-    let workers = workers.run(|number, tx| match (*number, number.attempts()) {
-        (1, 1) => tx.retry(number),
-        (2, 1) => tx.retry_after(number, Duration::ZERO),
-        (3, _) => tx.fail(number, "never"),
-        _ => Ok(()),
-    });
-    let report = workers.join();
-    assert_eq!((report.done, report.given_up, report.failed), (3, 3, 0));
 }
 
 #[test]
