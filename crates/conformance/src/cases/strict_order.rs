@@ -1,6 +1,6 @@
 //! The order of the items of all producers.
 
-use crate::steps::{drains, filled, push, Steps};
+use crate::steps::{drains, Steps};
 use crate::{Settings, Subject};
 use requeue::backend::Backend;
 
