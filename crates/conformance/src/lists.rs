@@ -25,6 +25,32 @@ macro_rules! tests {
     };
 }
 
+/// Makes a module of tests: the cases for those in memory and on disk: an aborted item is again before all others, also if the cause has no delay.
+#[macro_export]
+macro_rules! embedded_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            transactions:
+                aborted_items_come_before_those_behind;
+            order:
+                aborted_items_come_before_later_pushes
+                an_aborted_batch_keeps_its_order
+                an_abort_after_an_abort_keeps_the_order
+                what_others_hold_is_skipped
+                commits_between_keep_the_order_of_what_is_left;
+            batches:
+                batches_and_single_pops_mix;
+            delays:
+                the_backoff_of_the_queue_delays_what_is_retried;
+            letters:
+                the_cause_of_the_last_abort_is_kept
+                letters_are_in_the_order_of_their_deaths;
+            tasks:
+                letters_keep_the_errors_of_runs;
+        }
+    };
+}
+
 /// Makes a module of tests: the cases for all kinds of queues.
 #[macro_export]
 macro_rules! suite {
@@ -34,7 +60,6 @@ macro_rules! suite {
                 a_popped_item_is_invisible_until_the_commit
                 a_held_item_is_left
                 an_abort_gives_items_back_in_their_order
-                aborted_items_come_before_those_behind
                 a_drop_is_an_abort
                 several_transactions_are_open
                 transactions_end_in_any_order
@@ -56,12 +81,7 @@ macro_rules! suite {
             order:
                 items_of_a_commit_come_in_order
                 commits_of_a_producer_come_in_order
-                batches_keep_the_order
-                aborted_items_come_before_later_pushes
-                an_abort_after_an_abort_keeps_the_order
-                an_aborted_batch_keeps_its_order
-                items_held_by_others_are_skipped
-                commits_between_keep_the_order_of_what_is_left;
+                batches_keep_the_order;
             attempts:
                 the_first_delivery_is_the_first_attempt
                 aborts_count
@@ -79,11 +99,10 @@ macro_rules! suite {
                 a_pop_that_finds_nothing_counts_nothing;
             letters:
                 an_item_fails
+                an_abort_leaves_what_was_settled
                 several_items_fail_in_one_transaction
                 items_of_a_transaction_have_different_ends
                 letters_are_not_delivered
-                letters_are_in_the_order_of_their_deaths
-                the_cause_of_the_last_abort_is_kept
                 a_panic_is_a_reason
                 an_abort_is_a_reason
                 a_retry_of_the_last_attempt_is_a_reason
@@ -97,7 +116,6 @@ macro_rules! suite {
                 a_waiting_pop_gets_a_delayed_item
                 the_cause_of_an_abort_delays
                 the_backoff_of_the_queue_delays_what_is_aborted
-                the_backoff_of_the_queue_delays_what_is_retried
                 the_delay_of_a_retry_goes_before_the_backoff_of_the_queue
                 the_backoff_of_the_queue_goes_before_that_of_the_cause
                 a_backoff_grows
@@ -127,7 +145,6 @@ macro_rules! suite {
                 a_batch_has_what_is_ready
                 batches_of_two_transactions_have_no_item_in_common
                 a_batch_is_committed_as_a_whole
-                batches_and_single_pops_mix
                 items_of_a_batch_are_settled_one_by_one
                 a_batch_is_larger_than_any_buffer;
             cancelled:
@@ -150,7 +167,6 @@ macro_rules! suite {
                 a_run_retries_its_item
                 a_run_retries_its_item_later
                 a_run_fails_its_item
-                letters_keep_the_errors_of_runs
                 hooks_learn_of_failures
                 a_hook_gets_the_payload_of_a_panic
                 a_hook_sees_the_item_back_in_the_queue
@@ -175,16 +191,13 @@ macro_rules! suite {
     };
 }
 
-/// Makes a module of tests: the cases for those that settle an item by the commit, so that an abort undoes it.
+/// Makes a module of tests: the cases for those that settle an item by the end of its transaction, and not if that is dropped.
 #[macro_export]
 macro_rules! settled_late_suite {
     ($name:ident, $subject:expr) => {
         $crate::tests! { $name, $subject,
             settled_late:
                 a_letter_is_made_by_the_commit
-                an_abort_undoes_a_failure
-                an_undone_delay_is_none
-                letters_are_in_the_order_of_their_deaths
                 a_commit_of_a_retry_wakes
                 a_drop_undoes_a_retry;
         }
@@ -198,9 +211,7 @@ macro_rules! strict_order_suite {
         $crate::tests! { $name, $subject,
             strict_order:
                 commits_of_all_producers_come_in_order
-                items_are_in_the_order_of_commits_not_of_pushes
-                aborts_in_any_order_restore_the_order
-                aborted_items_keep_their_places_among_others;
+                items_are_in_the_order_of_commits_not_of_pushes;
         }
     };
 }
@@ -217,10 +228,10 @@ macro_rules! closing_suite {
                 its_items_are_delivered_and_then_none
                 it_accepts_follow_ups
                 the_close_wakes_all_who_wait
-                a_waiter_learns_of_the_last_commit
-                a_waiter_gets_items_aborted_after_the_close
-                a_waiter_gets_follow_ups
-                a_waiter_learns_of_the_last_letter
+                who_waits_learns_of_the_last_commit
+                who_waits_gets_what_is_aborted_after_the_close
+                who_waits_gets_follow_ups
+                who_waits_learns_of_the_last_letter
                 delayed_items_are_waited_for
                 retries_are_accepted
                 a_refused_push_leaves_the_transaction_open

@@ -32,6 +32,16 @@ pub async fn an_item_fails<S: Subject>(subject: &S) {
     );
 }
 
+pub async fn an_abort_leaves_what_was_settled<S: Subject>(subject: &S) {
+    let queue = filled(subject, [1, 2]).await;
+    let mut tx = queue.begin(None);
+    tx.settle_next(fail("no")).await;
+    tx.take().await;
+    tx.undo().await;
+    assert_eq!(dead(subject, &queue).await, [(1, 1)]);
+    drains(&queue, &[2]).await;
+}
+
 pub async fn several_items_fail_in_one_transaction<S: Subject>(subject: &S) {
     let queue = filled(subject, [1, 2, 3]).await;
     let mut tx = queue.begin(None);

@@ -1,4 +1,4 @@
-//! Items that are settled by the commit, and not before.
+//! Items that are settled by the end of their transaction, and not before.
 
 use crate::steps::{dead, drains, fail, filled, left, popping, Steps};
 use crate::{Subject, LONG};
@@ -14,35 +14,6 @@ pub async fn a_letter_is_made_by_the_commit<S: Subject>(subject: &S) {
     tx.done().await;
     assert_eq!(left(&queue).await, 0);
     assert_eq!(dead(subject, &queue).await, [(1, 1)]);
-}
-
-pub async fn an_abort_undoes_a_failure<S: Subject>(subject: &S) {
-    let queue = filled(subject, [1]).await;
-    let mut tx = queue.begin(None);
-    tx.settle_next(fail("no")).await;
-    tx.undo().await;
-    assert!(subject.letters(&queue).await.is_empty());
-    drains(&queue, &[1]).await;
-}
-
-pub async fn an_undone_delay_is_none<S: Subject>(subject: &S) {
-    let queue = filled(subject, [1]).await;
-    let mut tx = queue.begin(None);
-    tx.settle_next(Settlement::RetryAfter(LONG)).await;
-    tx.undo().await;
-    drains(&queue, &[1]).await;
-}
-
-pub async fn letters_are_in_the_order_of_their_deaths<S: Subject>(subject: &S) {
-    let queue = filled(subject, [1, 2, 3]).await;
-    let (mut first, mut second) = (queue.begin(None), queue.begin(None));
-    first.settle_next(fail("no")).await;
-    for _ in 0..2 {
-        second.settle_next(fail("no")).await;
-        second.done().await;
-    }
-    first.done().await;
-    assert_eq!(dead(subject, &queue).await, [(2, 1), (3, 1), (1, 1)]);
 }
 
 pub async fn a_commit_of_a_retry_wakes<S: Subject>(subject: &S) {
