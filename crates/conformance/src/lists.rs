@@ -36,7 +36,7 @@ macro_rules! embedded_suite {
                 aborted_items_come_before_later_pushes
                 an_aborted_batch_keeps_its_order
                 an_abort_after_an_abort_keeps_the_order
-                what_others_hold_is_skipped
+                items_held_by_others_are_skipped
                 commits_between_keep_the_order_of_what_is_left;
             batches:
                 batches_and_single_pops_mix;
@@ -228,10 +228,10 @@ macro_rules! closing_suite {
                 its_items_are_delivered_and_then_none
                 it_accepts_follow_ups
                 the_close_wakes_all_who_wait
-                who_waits_learns_of_the_last_commit
-                who_waits_gets_what_is_aborted_after_the_close
-                who_waits_gets_follow_ups
-                who_waits_learns_of_the_last_letter
+                a_waiter_learns_of_the_last_commit
+                a_waiter_gets_items_aborted_after_the_close
+                a_waiter_gets_follow_ups
+                a_waiter_learns_of_the_last_letter
                 delayed_items_are_waited_for
                 retries_are_accepted
                 a_refused_push_leaves_the_transaction_open
