@@ -7,7 +7,7 @@ use super::ledger::Job;
 use super::whole::Soak;
 
 impl Soak {
-    /// Records the end of a transaction by `try_commit`, which held so many items and staged these.
+    /// Records the end of a transaction by `try_commit`, which held this number of items and staged these.
     pub(crate) fn ended<O: Put>(
         &self,
         lane: &Lane<O>,

@@ -11,9 +11,9 @@ use std::sync::atomic::{self, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// One of so many accesses yields.
+/// One of this number of accesses yields.
 const YIELDS: u64 = 16;
-/// One of so many accesses sleeps, for less than this number of microseconds, or about as long as that takes at least.
+/// One of this number of accesses sleeps, for less than this number of microseconds, or about as long as that takes at least.
 const SLEEPS: u64 = 256;
 const MICROS: u64 = 32;
 

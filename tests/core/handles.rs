@@ -283,7 +283,7 @@ fn an_item_that_always_fails_does_not_hide_the_other_shards() {
     [0, 1, 10].into_iter().for_each(fail_beside_idle);
 }
 
-/// One item fails always, and another one never. The shards of so many idle handles are between theirs.
+/// One item fails always, and another one never. The shards of `handles` idle handles are between theirs.
 fn fail_beside_idle(handles: usize) {
     let queue = Queue::unbounded();
     let mut bad = queue.handle();

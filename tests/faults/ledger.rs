@@ -68,7 +68,7 @@ impl Ledger {
         drop(items);
     }
 
-    /// So many items more may be lost.
+    /// Allows this number of further items to be lost.
     pub(crate) fn excuse(&self, items: usize) {
         self.excused.fetch_add(items, Ordering::SeqCst);
     }

@@ -57,7 +57,7 @@ impl Sizes {
         self.load_of(10)
     }
 
-    /// One of so many parts of the items.
+    /// One of `parts` equal parts of the items.
     fn load_of(&self, parts: u64) -> Load {
         Load {
             items: (self.items / parts).max(1),
@@ -104,7 +104,7 @@ macro_rules! mpmc {
     };
 }
 
-/// For all queues that can be used by so many senders and receivers.
+/// For all queues that support this number of senders and receivers.
 macro_rules! all {
     ($senders:expr, $receivers:expr; $function:ident $arguments:tt) => {{
         let mut subjects = mpmc!(u64: $function $arguments; cpp Moodycamel, MoodycamelImplicit, Tbb);
@@ -118,7 +118,7 @@ macro_rules! all {
     }};
 }
 
-/// For all queues that keep a bound and can be used by so many senders and receivers.
+/// For all bounded queues that support this number of senders and receivers.
 macro_rules! all_bounded {
     ($senders:expr, $receivers:expr; $function:ident $arguments:tt) => {{
         let mut subjects = each!(u64: $function $arguments for Plain, Transactional, Direct, ArrayQueue, Crossbeam,

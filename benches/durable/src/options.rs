@@ -24,7 +24,7 @@ pub(crate) struct Options {
     pub(crate) items: u64,
     pub(crate) dir: PathBuf,
     pub(crate) out: Option<PathBuf>,
-    /// Fill a table of this contestant with so many items, and die: the recovery does so in a child process.
+    /// Fill a table of this contestant with this number of items, and exit: the recovery does so in a child process.
     pub(crate) fill: Option<(String, u64)>,
 }
 

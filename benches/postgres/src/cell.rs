@@ -43,7 +43,7 @@ impl Cell {
         format!("{backlog}, {}x{}", self.workers, self.batch)
     }
 
-    /// The producer pushes once so many jobs are done.
+    /// The number of finished jobs after which the producer pushes.
     fn chunk(self) -> u64 {
         (self.workers * self.batch).max(50) as u64
     }

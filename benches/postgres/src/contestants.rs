@@ -16,7 +16,7 @@ use std::time::Duration;
 /// A queue in a database of its own.
 #[async_trait]
 pub(crate) trait Jobs: Send + Sync {
-    /// Pushes so many jobs, in one commit.
+    /// Pushes `count` jobs in one commit.
     async fn push(&self, count: u64) -> Result<(), Failure>;
 
     /// How many jobs are neither done nor deleted.
@@ -33,7 +33,7 @@ pub(crate) trait Jobs: Send + Sync {
         Ok(Box::new(Loops::start(users, batch, done)))
     }
 
-    /// How many jobs so many workers take ahead together, whatever the size of a batch.
+    /// The number of jobs that these workers take ahead together, whatever the size of a batch.
     fn ahead(&self, _workers: usize) -> u64 {
         0
     }

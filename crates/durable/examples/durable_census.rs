@@ -23,7 +23,7 @@ use std::time::Duration;
 use std::{env, fs, io, thread};
 
 const WORKERS: usize = 2;
-/// So many jobs are one commit.
+/// The number of jobs in one commit.
 const JOBS: usize = 8;
 /// A job that cannot be done is tried so often.
 const ATTEMPTS: u32 = 3;

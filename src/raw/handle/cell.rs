@@ -150,7 +150,7 @@ impl<L: Session> LocalCell<L> {
     #[inline]
     fn flags(&self) -> u8 {
         // ORDERING: Acquire; pairs with `borrow.end`.
-        self.flags.load(weak!("cell.is-lent", Acquire))
+        self.flags.load(weak!("cell.is-borrowed", Acquire))
     }
 
     /// Takes one more item into the hold by [`Endpoint::hold_next`], if the cell is not borrowed, and the contents allow
@@ -297,7 +297,7 @@ impl<L: Session> Drop for Borrow<'_, L> {
     fn drop(&mut self) {
         // ORDERING: Relaxed; nobody else writes it during the borrow.
         let lent = self.cell.flags.load(Ordering::Relaxed) & LENT;
-        // ORDERING: Release; pairs with `cell.is-lent` and `cell.borrow-lent`.
+        // ORDERING: Release; pairs with `cell.is-borrowed` and `cell.borrow-lent`.
         self.cell.flags.store(lent, weak!("borrow.end", Release));
     }
 }

@@ -87,7 +87,7 @@ impl Popper {
         Self::of(shard, false, u32::MAX)
     }
 
-    /// Enters a segment for so many items, which have times if they are `timed`.
+    /// Enters a segment for `stickiness` items, which have times if they are `timed`.
     fn of(shard: &Arc<Shard<u32>>, timed: bool, stickiness: u32) -> Self {
         Self {
             shard: Arc::clone(shard),

@@ -13,7 +13,7 @@ pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
     ]
 }
 
-/// Large items are fewer: one of so many parts.
+/// There are fewer large items: one of `parts` parts.
 fn of<T: Payload + Sync>(bytes: &str, sizes: Sizes, parts: u64) -> Workload {
     let (plan, load) = (sizes.plan(2, 2), sizes.load_of(parts));
     Workload::new(

@@ -13,7 +13,7 @@ fn capacity(items: usize) -> Settings {
     }
 }
 
-/// Checks that there is room for so many items.
+/// Checks that there is room for `items` items.
 async fn has_room<B: Backend<Item = u32>>(queue: &B, items: usize) {
     let mut tx = queue.begin(None);
     for _ in 0..items {

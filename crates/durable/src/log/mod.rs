@@ -53,7 +53,7 @@ use std::time::{Duration, Instant};
 
 /// The size of a group that is written although nobody waits for it, in bytes.
 const WRITE_AT: usize = 1 << 20;
-/// At how many bytes further buffered commits wait.
+/// The number of buffered bytes from which on further commits wait.
 const FULL_AT: usize = 64 << 20;
 /// The largest buffer of a group that is kept for the next one, in bytes.
 const MAX_KEPT_BUFFER: usize = 16 << 20;

@@ -54,7 +54,7 @@ fn files(progress: &str) -> u64 {
     number.parse().unwrap_or_else(|_| panic!("{progress}"))
 }
 
-/// Ends it by a signal after so many lines of progress; the number of files in the last one. `Err`: it ended before, and said
+/// Ends it by a signal after this number of lines of progress; the number of files in the last one. `Err`: it ended before, and said
 /// this.
 fn ended(
     root: &Path,

@@ -3,7 +3,7 @@
 use crate::count;
 use crate::load::{check, Loaded};
 
-/// After so many kills the next one is of a new store.
+/// The number of kills after which a new store is used.
 const ROUNDS: u64 = 10;
 
 #[test]

@@ -231,7 +231,7 @@ impl Loaded {
         }
     }
 
-    /// Kills the child after so many acknowledgements; returns all that it wrote.
+    /// Kills the child after `count` acknowledgements; returns all that it wrote.
     pub(crate) fn kill_after(mut self, count: u64) -> Acknowledged {
         let mut line = String::new();
         while self.acknowledged.count < count && self.lines.read_line(&mut line).unwrap() > 0 {

@@ -59,7 +59,7 @@ impl Hub {
         }
     }
 
-    /// Waiters look for so many new items; if it is 0, the number is unknown: the first one looks, and then the next one if it
+    /// Wakes waiters for this number of new items; if it is 0, the number is unknown: the first one looks, and then the next one if it
     /// found an item.
     pub(crate) fn wake(&self, queue: i32, items: usize) {
         if let Some(list) = self.waiting.lock().get_mut(&queue) {

@@ -33,7 +33,7 @@ impl Mode {
         self.limited(db, 100)
     }
 
-    /// The queue, with so many attempts for each item.
+    /// The queue, with a limit of attempts for each item.
     pub(crate) fn limited(self, db: &Postgres, max_attempts: u32) -> PgQueue<i64> {
         let builder = db.builder("jobs").max_attempts(max_attempts);
         match self {

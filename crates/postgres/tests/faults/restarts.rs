@@ -55,7 +55,7 @@ async fn consume(db: Arc<Db>, mode: Mode) {
     }
 }
 
-/// Takes results until there are so many. Its own commits are in doubt too, so results are looked at first, and then removed.
+/// Takes results until there are `count`. Its own commits are in doubt too, so results are looked at first, and then removed.
 async fn results(db: &Db, count: usize) -> Vec<i64> {
     let results: PgQueue<i64> = db.queue("results");
     loop {

@@ -219,7 +219,7 @@ async fn a_finish_that_is_over_says_what_is_left() {
     }
 }
 
-/// The pool cannot end it: it is aborted when the run lets go of it.
+/// The pool cannot end it: it is aborted when the run drops it.
 #[tokio::test]
 async fn a_transaction_that_a_run_keeps_is_aborted_when_it_is_dropped() {
     for leased in [false, true] {

@@ -22,7 +22,7 @@ pub struct Builder<T, O: Order<T> = Fifo, C = Postcard> {
     settings: Settings<T>,
 }
 
-/// Makes the builder of the queue in memory, which has room for so many items of one key.
+/// Makes the builder of the queue in memory, with this limit of items of one key.
 type MakeRam<T, O> = Box<dyn FnOnce(usize) -> RamBuilder<T, O> + Send>;
 
 /// The settings that are the same in all orders.
