@@ -1,4 +1,4 @@
-//! The queues in PostgreSQL: those whose items are locked, and leased ones.
+//! The queues in `PostgreSQL`: those whose items are locked, and leased ones.
 
 // The server of the tests of `requeue-postgres`; its pooler is not used here.
 #[allow(dead_code)]
