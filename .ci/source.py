@@ -32,7 +32,13 @@ def code(text, *without):
 
 
 def item_end(text, start):
-    """Where the item that begins at `start` ends."""
+    """Where the item, or the field, that begins at `start` ends."""
+    if re.match(r"(pub(\([^)]*\))? )?(\w+\s*:(?!:)|\w+,|\.\w+\()", text[start:]):
+        depth = 0
+        for end in range(start, len(text)):
+            depth += (text[end] in "({[") - (text[end] in ")}]")
+            if depth < 0 or depth == 0 and text[end] in ",;":
+                return end + (depth == 0)
     end = re.compile(r"[;{]").search(text, start).start()
     if text[end] == "{" and not re.match(r"(pub\S* )?use\b", text[start:]):
         return block_end(text, end)
