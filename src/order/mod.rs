@@ -78,7 +78,7 @@ pub(crate) type ShardsOf<T, O> = Shards<StoredOf<T, O>>;
 /// The default order of a [`Queue`](crate::Queue): first in, first out, as far as possible without slowing
 /// down any thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Fifo; // for another order: `Queue::builder().lifo()`, `.by_priority()`, or `.fair_by(key)`
+pub struct Fifo; // for another order: `Queue::builder().by_priority()`, `.fair_by(key)`, or `.lifo()`
 
 impl Unleased for Fifo {}
 
