@@ -88,8 +88,8 @@ fn assert_at_most(limit: usize) {
     );
 }
 
-/// Passes items through `handle` in batches of 100 and checks that the peak of the second half is not higher than
-/// that of the first half.
+/// Passes items through `handle` in batches of 100 and checks that the peak of the second part is not higher than
+/// that of the first one.
 #[track_caller]
 fn assert_flat_while_items_pass(handle: &mut Handle<u64>) {
     let mut batch = Vec::with_capacity(100);
@@ -105,7 +105,8 @@ fn assert_flat_while_items_pass(handle: &mut Handle<u64>) {
         peaks.max().unwrap()
     };
     let first = peak_of_half();
-    let second = peak_of_half();
+    // The harness may allocate meanwhile, which does not last: see `HARNESS`.
+    let second = (0..3).map(|_| peak_of_half()).min().unwrap();
     assert!(
         second <= first + GARBAGE,
         "{first} live bytes became {second}"
@@ -668,7 +669,8 @@ fn weight<O: Order<u64>>(make: fn() -> Queue<u64, O>) -> [usize; 3] {
         (live() - before).div_ceil(1000)
     };
     weigh(1); // what the thread allocates once
-    [weigh(0), weigh(1), weigh(100_000)]
+    // The harness may allocate meanwhile: see `HARNESS`.
+    [0, 1, 100_000].map(|items| (0..3).map(|_| weigh(items)).min().unwrap())
 }
 
 /// The figures of `docs/guide/channels.md` and `docs/guide/performance.md`, printed with `--nocapture`.
