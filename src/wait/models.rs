@@ -7,9 +7,15 @@ use super::{block, Alone, Deadline, WaitKind, WaitQueue, WaitWord, Waiter, WakeT
 use crate::core::mode::{ModeWord, Ready};
 use crate::sync::model::model;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::time::{Time, Wait};
 use loom::thread;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
+
+/// Waits on this thread, without a deadline.
+fn block_forever<R>(poll: impl FnMut(&WakeTarget<'_>) -> Poll<R>) -> Option<R> {
+    block(Deadline::of(Wait::Forever, &Time::system()), poll)
+}
 
 /// A number of things, and the wait queue for them.
 struct Things {
@@ -58,7 +64,7 @@ impl Things {
 
     fn wait_as(&self, waiter: &mut Waiter) {
         let poll = |wake_target: &WakeTarget<'_>| self.poll(waiter, wake_target.waker);
-        assert!(block(Deadline::NEVER, poll).is_some());
+        assert!(block_forever(poll).is_some());
         assert!(!waiter.is_taken());
     }
 
@@ -82,7 +88,7 @@ impl Things {
                 attempt,
             )
         };
-        assert!(block(Deadline::NEVER, poll).is_some());
+        assert!(block_forever(poll).is_some());
     }
 
     fn poll(&self, waiter: &mut Waiter, waker: &Waker) -> Poll<()> {
@@ -374,7 +380,7 @@ fn a_close_wakes() {
             let attempt = || ready.word().is_closed().then_some(());
             poll(&mut waiter, &ready, wake_target.waker, attempt)
         };
-        assert!(block(Deadline::NEVER, poll).is_some());
+        assert!(block_forever(poll).is_some());
         assert!(closer.join().unwrap());
     });
 }
