@@ -143,9 +143,8 @@ pub trait Tx: Holds {
         wait: Wait,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Decides what becomes of an item other than that the commit is the end of it. A commit and an
-    /// [`abort`](Self::abort) leave it so. Queues in memory and on disk do it at once; a database does it with the end, and
-    /// not if the transaction is dropped.
+    /// Decides what becomes of an item other than that the commit is the end of it. Queues in memory and on disk do it at
+    /// once, and an [`abort`](Self::abort) leaves it so; a database does it with the commit, and not otherwise.
     ///
     /// # Errors
     ///

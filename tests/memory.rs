@@ -669,7 +669,7 @@ fn weight<O: Order<u64>>(make: fn() -> Queue<u64, O>) -> [usize; 3] {
         (live() - before).div_ceil(1000)
     };
     weigh(1); // what the thread allocates once
-    // The harness may allocate meanwhile: see `HARNESS`.
+              // The harness may allocate meanwhile: see `HARNESS`.
     [0, 1, 100_000].map(|items| (0..3).map(|_| weigh(items)).min().unwrap())
 }
 

@@ -25,7 +25,8 @@ macro_rules! tests {
     };
 }
 
-/// Makes a module of tests: the cases for those in memory and on disk: an aborted item is again before all others, also if the cause has no delay.
+/// Makes a module of tests: the cases for those in memory and on disk. An aborted item is before all others again, also if
+/// the cause has no delay, and an item is settled at once.
 #[macro_export]
 macro_rules! embedded_suite {
     ($name:ident, $subject:expr) => {
@@ -44,6 +45,7 @@ macro_rules! embedded_suite {
                 the_backoff_of_the_queue_delays_what_is_retried;
             letters:
                 the_cause_of_the_last_abort_is_kept
+                an_abort_leaves_what_was_settled
                 letters_are_in_the_order_of_their_deaths;
             tasks:
                 letters_keep_the_errors_of_runs;
@@ -99,7 +101,6 @@ macro_rules! suite {
                 a_pop_that_finds_nothing_counts_nothing;
             letters:
                 an_item_fails
-                an_abort_leaves_what_was_settled
                 several_items_fail_in_one_transaction
                 items_of_a_transaction_have_different_ends
                 letters_are_not_delivered
@@ -199,6 +200,7 @@ macro_rules! settled_late_suite {
             settled_late:
                 a_letter_is_made_by_the_commit
                 a_commit_of_a_retry_wakes
+                an_abort_undoes_what_was_settled
                 a_drop_undoes_a_retry;
         }
     };

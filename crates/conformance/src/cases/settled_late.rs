@@ -25,6 +25,16 @@ pub async fn a_commit_of_a_retry_wakes<S: Subject>(subject: &S) {
     assert_eq!(waiting.output().await, Some(1));
 }
 
+pub async fn an_abort_undoes_what_was_settled<S: Subject>(subject: &S) {
+    let queue = filled(subject, [1, 2]).await;
+    let mut tx = queue.begin(None);
+    tx.settle_next(fail("no")).await;
+    tx.take().await;
+    tx.undo().await;
+    assert!(subject.letters(&queue).await.is_empty());
+    assert_eq!(left(&queue).await, 2);
+}
+
 pub async fn a_drop_undoes_a_retry<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let tx = queue.begin(None);
