@@ -483,7 +483,9 @@ pub async fn a_run_that_keeps_its_item_has_failed<S: Subject>(subject: &S) {
         });
     let (item, tx) = kept.recv().await.unwrap();
     assert!(failures.recv().await.unwrap().contains("kept"));
-    assert_eq!((*item, left(&queue).await), (1, 1));
+    assert_eq!(*item, 1);
+    // Not at once: the count is approximate while the worker looks for another item.
+    eventually(async || left(&queue).await == 1).await;
     drop((item, tx));
     let report = tasks.finish(LONG).await;
     assert_eq!((report.done, report.failed), (1, 1));
