@@ -224,6 +224,9 @@ impl WaitQueue {
         if flags & flag != 0 {
             return false;
         }
+        // In two writes: a fence is no step of a model, so it needs another one before the barrier, where a reader sees the flag
+        // and passes its own barrier first.
+        self.write(&list, flags | flag);
         let flags = flags | flag | WaitWord::ARMED;
         self.write(&list, flags);
         barrier::heavy_against_compiler(barrier);
