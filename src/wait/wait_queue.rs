@@ -220,17 +220,16 @@ impl WaitQueue {
     /// Under the lock, as in `arm`, so that a thread that finds the flag set knows that the heavy barrier is done.
     pub(crate) fn announce(&self, flag: usize, done: usize, barrier: &'static str) -> bool {
         let list = lock(&self.list);
-        let flags = self.word().flags();
-        if flags & flag != 0 {
+        if self.word().flags() & flag != 0 {
             return false;
         }
+        let flags = self.word().flags() | flag;
         // In two writes: a fence is no step of a model, so it needs another one before the barrier, where a reader sees the flag
         // and passes its own barrier first.
-        self.write(&list, flags | flag);
-        let flags = flags | flag | WaitWord::ARMED;
         self.write(&list, flags);
+        self.write(&list, flags | WaitWord::ARMED);
         barrier::heavy_against_compiler(barrier);
-        self.write(&list, flags | done);
+        self.write(&list, flags | WaitWord::ARMED | done);
         true
     }
 
