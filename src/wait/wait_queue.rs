@@ -227,8 +227,7 @@ impl WaitQueue {
         // In two writes: a fence is no step of a model, so it needs another one before the barrier, where a reader sees the flag
         // and passes its own barrier first.
         self.write(&list, flags | flag);
-        let flags = flags | flag | WaitWord::ARMED;
-        self.write(&list, flags);
+        let flags = self.write(&list, flags | flag | WaitWord::ARMED).flags();
         barrier::heavy_against_compiler(barrier);
         self.write(&list, flags | done);
         true
