@@ -193,6 +193,8 @@ impl<'q> Workers<AnyQueue<'q>> {
 
     /// Closes the queue, and works until nothing is left in it, for at most `limit`; then the workers are stopped.
     ///
+    /// A queue that cannot be closed, one in `PostgreSQL`, is asked from time to time whether something is left.
+    ///
     /// It is for the end of a service: what was accepted is done, follow-ups that runs push included, and nothing else
     /// is accepted. Delayed items are waited for. Paused workers are resumed. [`Report::left`] says how many items are left
     /// at the deadline: a part of the work was not done if it is not 0. They stay in the queue. Workers that are in a run at
