@@ -119,8 +119,8 @@ fn drain<T>(shard: &mut Cursor<T>, most: u64, receiver: &mut impl Receive<T>) {
             Take::Got(count) => left -= count,
             Take::Spent => shard.enter(),
             Take::Lost => backoff.spin(),
-            // Not behind returned items, which the caller takes first.
-            Take::Returned if shard.front().is_detached() && shard.attach_if_ready() => {}
+            // Not behind returned items, which the caller takes first. A front that was closed may be open again by now.
+            Take::Returned if !shard.front().has_runs() && shard.attach_if_ready() => {}
             Take::Empty | Take::Returned => break,
         }
     }
