@@ -114,7 +114,8 @@ pub trait Tx: Holds {
         wait: Wait,
     ) -> impl Future<Output = Result<Option<Self::Held<'_>>, Self::Error>> + Send;
 
-    /// Takes up to `max` items that are ready, waiting for the first one. None: as for [`pop`](Self::pop).
+    /// Takes up to `max` items that are ready, waiting for the first one. Empty if [`pop`](Self::pop) would return
+    /// `None`.
     ///
     /// # Errors
     ///
@@ -170,7 +171,7 @@ pub trait Tx: Holds {
     /// # Errors
     ///
     /// If the queue could not be reached. The items are given back when it notices.
-    fn abort(&mut self, cause: Cause) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn abort(&mut self, cause: AbortCause) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// From now on a thread drives the futures of the transaction: they may block it instead of waiting.
     fn may_block(&mut self) {}
@@ -205,7 +206,7 @@ pub enum Settlement {
 /// Why a transaction is aborted.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Cause {
+pub struct AbortCause {
     /// The reason that dead letters keep.
     pub reason: Reason,
     /// The error that dead letters keep.
@@ -214,7 +215,7 @@ pub struct Cause {
     pub backoff: Backoff,
 }
 
-impl Cause {
+impl AbortCause {
     /// Creates one.
     pub fn new(reason: Reason, error: impl Into<Arc<str>>, backoff: Backoff) -> Self {
         let error = error.into();

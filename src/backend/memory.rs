@@ -1,6 +1,6 @@
 //! The queues in memory as backends.
 
-use super::{Backend, Cause, Committed, Holds, Settlement, Tx};
+use super::{AbortCause, Backend, Committed, Holds, Settlement, Tx};
 use crate::error::TransactionError;
 use crate::order::Order;
 use crate::policy::retry;
@@ -151,8 +151,8 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
         )
     }
 
-    fn abort(&mut self, cause: Cause) -> impl Future<Output = Result<(), Self::Error>> + Send {
-        let Cause {
+    fn abort(&mut self, cause: AbortCause) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        let AbortCause {
             reason,
             error,
             backoff,

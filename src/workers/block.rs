@@ -45,19 +45,17 @@ impl Driver {
     /// Waits for the future.
     #[inline]
     pub(super) fn drive<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
-        let mut context = Context::from_waker(&self.waker);
-        loop {
-            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-                return output;
-            }
-            self.sleep(None);
-        }
+        let output = self.drive_by(future, None);
+        output.expect("it waits without a deadline")
     }
 
     /// Waits for the future, for as long as `wait` says by the system's clock.
     pub(super) fn drive_until<F: Future>(&self, future: F, wait: Wait) -> Option<F::Output> {
-        let deadline = wait.deadline(Instant::now());
+        self.drive_by(future, wait.deadline(Instant::now()))
+    }
+
+    #[inline]
+    fn drive_by<F: Future>(&self, future: F, deadline: Option<Instant>) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut context = Context::from_waker(&self.waker);
         loop {

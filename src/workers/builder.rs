@@ -31,7 +31,7 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a builder does nothing until the workers run"]
-pub struct Builder<B> {
+pub struct PoolBuilder<B> {
     queue: B,
     count: Option<NonZeroUsize>,
     name: String,
@@ -40,7 +40,7 @@ pub struct Builder<B> {
     hooks: Hooks,
 }
 
-impl<B: Backend> Builder<B> {
+impl<B: Backend> PoolBuilder<B> {
     pub(super) fn new(queue: B) -> Self {
         Self {
             queue,
@@ -237,7 +237,7 @@ impl<B: Backend> Builder<B> {
     }
 }
 
-impl<B> fmt::Debug for Builder<B> {
+impl<B> fmt::Debug for PoolBuilder<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkersBuilder")
             .field("name", &self.name)

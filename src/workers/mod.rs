@@ -52,7 +52,7 @@ mod work;
 mod worker;
 
 pub use any_queue::AnyQueue;
-pub use builder::Builder;
+pub use builder::PoolBuilder;
 #[doc(hidden)]
 pub use failure::text_of_panic;
 pub use failure::Failure;
@@ -67,4 +67,4 @@ pub use tasks::Tasks;
 pub use threads::Workers;
 
 /// Settings of a new pool of workers of a [`Queue`](crate::Queue).
-pub type WorkersBuilder<T, O = crate::Fifo> = Builder<crate::Queue<T, O>>;
+pub type WorkersBuilder<T, O = crate::Fifo> = PoolBuilder<crate::Queue<T, O>>;

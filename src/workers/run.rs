@@ -2,7 +2,7 @@
 
 use super::step::RunStep;
 use super::work::{work, HeldOf, ViewOf, WorkerThread};
-use super::{AnyQueue, Builder, CommitWith, Job, Workers};
+use super::{AnyQueue, CommitWith, Job, PoolBuilder, Workers};
 use crate::backend::Backend;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::thread::{self, Scope};
 
 const REFUSED: &str = "the system refused to start a thread";
 
-impl<B: Backend + 'static> Builder<B> {
+impl<B: Backend + 'static> PoolBuilder<B> {
     /// Starts threads that run `run` on one item at a time, each in a transaction of its own: `Ok`
     /// commits, `Err` and a panic give the item back and undo the pushes of the transaction.
     ///
@@ -167,7 +167,7 @@ impl<B: Backend + 'static> Builder<B> {
     }
 }
 
-impl<B: Backend> Builder<B> {
+impl<B: Backend> PoolBuilder<B> {
     /// Like [`run`](Self::run), with a function that may borrow data that outlives `scope`. The scope joins the
     /// threads at its end, which blocks until the workers are stopped or dropped, or the queue is closed and drained.
     ///
@@ -219,7 +219,7 @@ impl<B: Backend> Builder<B> {
     }
 }
 
-impl<B: Backend<Item = Job> + 'static> Builder<B> {
+impl<B: Backend<Item = Job> + 'static> PoolBuilder<B> {
     /// Starts threads that run the jobs of the queue. A job that has run is committed, even if it
     /// panicked: its [`Outcome`](crate::Outcome) reports the panic.
     ///

@@ -4,9 +4,9 @@ use super::caught::Caught;
 use super::failure::RunError;
 use super::step::{Batches, Ended, QueueWorker, RunStep};
 use super::worker::Ran;
-use super::{Builder, KeptItem, KeptTransaction, Workers};
 #[cfg(feature = "tokio")]
 use super::{Job, Tasks};
+use super::{KeptItem, KeptTransaction, PoolBuilder, Workers};
 use crate::backend::{Backend, Tx};
 use crate::policy::telemetry::RunSpan;
 use crate::raw::{Finding, Keeper};
@@ -24,7 +24,7 @@ type ItemOf<B> = KeptItem<<B as Backend>::Tx>;
 type TransactionOf<B> = KeptTransaction<<B as Backend>::Tx>;
 
 #[cfg(feature = "tokio")]
-impl<B: Backend + 'static> Builder<B>
+impl<B: Backend + 'static> PoolBuilder<B>
 where
     B::Tx: 'static,
 {
@@ -143,7 +143,7 @@ where
 }
 
 #[cfg(feature = "tokio")]
-impl<B: Backend<Item = Job> + 'static> Builder<B>
+impl<B: Backend<Item = Job> + 'static> PoolBuilder<B>
 where
     B::Tx: 'static,
 {
@@ -176,7 +176,7 @@ where
     }
 }
 
-impl<B: Backend + 'static> Builder<B>
+impl<B: Backend + 'static> PoolBuilder<B>
 where
     B::Tx: 'static,
 {

@@ -3,7 +3,7 @@
 use super::failure::{RunError, Trouble};
 use super::pool::WorkerGuard;
 use super::worker::{Ran, Worker};
-use crate::backend::{Backend, Cause, Committed, Tx};
+use crate::backend::{AbortCause, Backend, Committed, Tx};
 use crate::{Backoff, Clock, SystemClock, Wait};
 use std::future::{poll_fn, Future};
 use std::pin::pin;
@@ -91,9 +91,12 @@ impl<B: Backend> QueueWorker<B> {
                 .map(|items| Some(items).filter(|items| !items.is_empty()))
         };
         let mut items = self.take(first).await?;
+        if linger.is_zero() {
+            return Ok(items);
+        }
         let until = self.queue.now().checked_add(linger);
         let until = until.map_or(Wait::Forever, Wait::Until);
-        while items.len() < max && !linger.is_zero() {
+        while items.len() < max {
             // An error is met again by the next run.
             match unless_interrupted(self.worker(), pop(max - items.len(), until)).await {
                 Some(Ok(more)) if !more.is_empty() => items.extend(more),
@@ -139,7 +142,7 @@ impl<B: Backend> QueueWorker<B> {
     #[cold]
     pub(super) async fn fail(&self, tx: &mut B::Tx, error: RunError) -> RunStep {
         let deliveries = tx.deliveries();
-        let cause = Cause::new(error.reason, Arc::clone(&error.text), self.backoff);
+        let cause = AbortCause::new(error.reason, Arc::clone(&error.text), self.backoff);
         // A queue that cannot be reached gives the items back when it notices.
         let _ = tx.abort(cause).await;
         RunStep::Failed(Box::new(Trouble::new(self.worker(), deliveries, error)))
@@ -170,16 +173,12 @@ impl<B: Backend> QueueWorker<B> {
             RunStep::Unreachable(trouble) => {
                 *errors = before.saturating_add(1);
                 self.guard.pool().report_failure(*trouble);
-                self.pause(*errors).await;
+                self.worker().rest();
+                let pause = sleep(BACKOFF.delay(*errors));
+                let _ = unless_interrupted(self.worker(), pause).await;
             }
         }
         true
-    }
-
-    /// Pauses after the given number of errors of the queue in a row.
-    async fn pause(&self, errors: u32) {
-        let paused = sleep(BACKOFF.delay(errors));
-        let _ = unless_interrupted(self.worker(), paused).await;
     }
 }
 

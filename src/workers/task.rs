@@ -13,7 +13,7 @@ pub type TaskItem<T, O = Fifo> = KeptItem<OwnedTransaction<T, O>>;
 /// The transaction of a task's run of a [`Queue`](crate::Queue).
 pub type TaskTransaction<T, O = Fifo> = KeptTransaction<OwnedTransaction<T, O>>;
 
-/// The item of a run of [`run_async`](super::Builder::run_on), owned by the run's future: [`TaskItem`] for a queue in
+/// The item of a run of [`run_async`](super::PoolBuilder::run_on), owned by the run's future: [`TaskItem`] for a queue in
 /// memory.
 ///
 /// Dropping it does not give the item back: the pool commits or aborts the transaction of the run.
@@ -86,7 +86,7 @@ where
     }
 }
 
-/// The transaction of a run of [`run_async`](super::Builder::run_on), owned by the run's future: [`TaskTransaction`] for a
+/// The transaction of a run of [`run_async`](super::PoolBuilder::run_on), owned by the run's future: [`TaskTransaction`] for a
 /// queue in memory.
 ///
 /// It dereferences to what the backend [shows](Holds::View), for a queue in memory a

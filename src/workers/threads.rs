@@ -3,7 +3,7 @@
 use super::block::{block_on, Driver};
 use super::pool::{report_wait, WorkerPool, JOIN_REPORT_DELAY};
 use super::worker::Command;
-use super::{AnyQueue, Builder, Report, WorkerStatus};
+use super::{AnyQueue, PoolBuilder, Report, WorkerStatus};
 use crate::backend::Backend;
 use crate::Wait;
 use std::fmt;
@@ -73,8 +73,8 @@ impl Workers {
     /// let builder = requeue::Workers::builder(&queue).threads(2);
     /// assert!(format!("{builder:?}").contains("worker"));
     /// ```
-    pub fn builder<B: Backend>(queue: &B) -> Builder<B> {
-        Builder::new(queue.clone())
+    pub fn builder<B: Backend>(queue: &B) -> PoolBuilder<B> {
+        PoolBuilder::new(queue.clone())
     }
 }
 

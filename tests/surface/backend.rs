@@ -1,6 +1,6 @@
 //! Functions for transactions of any queue.
 
-use requeue::backend::{Backend, Cause, Committed, Tx};
+use requeue::backend::{AbortCause, Backend, Committed, Tx};
 use requeue::{Backoff, Queue, Reason, Wait};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ async fn push_and_end<X: Tx<Item = u8>>(mut tx: X, commits: bool) {
         let committed: Committed = tx.commit().await.unwrap();
         assert!(!committed.given_up);
     } else {
-        let cause = Cause::new(Reason::Aborted, "no", Backoff::fixed(Duration::ZERO));
+        let cause = AbortCause::new(Reason::Aborted, "no", Backoff::fixed(Duration::ZERO));
         tx.abort(cause).await.unwrap();
     }
 }

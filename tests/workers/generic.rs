@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::common::ends;
 use crate::common::futures::block_on;
 use futures::FutureExt;
-use requeue::backend::{Backend, Cause, Committed, Holds, Settlement, Tx};
+use requeue::backend::{AbortCause, Backend, Committed, Holds, Settlement, Tx};
 use requeue::error::TransactionError;
 use requeue::{
     Backoff, Expired, FairQueue, ManualClock, PriorityQueue, PushError, Queue, Reason, Transaction,
@@ -30,7 +30,7 @@ fn finish<X: Tx>(
             tx.commit().await.map(drop)
         } else {
             let backoff = Backoff::fixed(Duration::ZERO);
-            tx.abort(Cause::new(Reason::Failed, "in vain", backoff))
+            tx.abort(AbortCause::new(Reason::Failed, "in vain", backoff))
                 .await
         }
     }
@@ -322,7 +322,7 @@ impl Tx for RemoteTx {
         Ok(Committed::default())
     }
 
-    async fn abort(&mut self, _cause: Cause) -> std::io::Result<()> {
+    async fn abort(&mut self, _cause: AbortCause) -> std::io::Result<()> {
         self.end(false);
         Ok(())
     }

@@ -267,7 +267,7 @@ macro_rules! bounded_suite {
     };
 }
 
-/// Makes a module of tests: the cases for those whose items are held until a deadline.
+/// Makes a module of tests: the cases for queues that lease their items.
 #[macro_export]
 macro_rules! leased_suite {
     ($name:ident, $subject:expr) => {
@@ -288,7 +288,7 @@ macro_rules! leased_suite {
     };
 }
 
-/// Makes a module of tests: the cases for those whose worker pools may be threads: a [`Threaded`](crate::Threaded) subject.
+/// Makes a module of tests: the cases for queues whose worker pools may be threads: a [`Threaded`](crate::Threaded) subject.
 #[macro_export]
 macro_rules! threads_suite {
     ($name:ident, $subject:expr) => {

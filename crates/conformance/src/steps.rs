@@ -2,7 +2,7 @@
 
 use crate::waiting::Waiting;
 use crate::{Letter, Settings, Subject, TxOf};
-use requeue::backend::{Backend, Cause, Settlement, Tx};
+use requeue::backend::{AbortCause, Backend, Settlement, Tx};
 use requeue::{Backoff, Reason, Wait};
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -73,8 +73,8 @@ pub(crate) trait Steps: Tx<Item = u32> {
 
 impl<X: Tx<Item = u32>> Steps for X {}
 
-pub(crate) fn cause(error: &str) -> Cause {
-    Cause::new(Reason::Aborted, error, AT_ONCE)
+pub(crate) fn cause(error: &str) -> AbortCause {
+    AbortCause::new(Reason::Aborted, error, AT_ONCE)
 }
 
 pub(crate) fn fail(error: &str) -> Settlement {

@@ -9,7 +9,7 @@ use crate::log::Urgency;
 use crate::order::Order;
 use crate::transaction::Core;
 use crate::{DurableQueue, OwnedTransaction};
-use requeue::backend::{Backend, Cause, Committed, Holds, RunSpan, Settlement, Tx};
+use requeue::backend::{AbortCause, Backend, Committed, Holds, RunSpan, Settlement, Tx};
 use requeue::{Clock, Wait};
 use std::future::{poll_fn, Future};
 use std::mem;
@@ -183,7 +183,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
         committed
     }
 
-    async fn abort(&mut self, mut cause: Cause) -> Result<(), PushError<T>> {
+    async fn abort(&mut self, mut cause: AbortCause) -> Result<(), PushError<T>> {
         let core = self.core_mut();
         if mem::take(&mut core.local.failed) {
             cause.error = format!("the commit failed: {}", cause.error).into();

@@ -82,7 +82,7 @@
 //! | `pop_batch` into a `Vec` of the caller | a batch whose commit fails goes back to the queue, so it is returned |
 //! | `DeadLetters::visit`, `drain` | [`DeadLetters::all`], [`DeadLetters::remove`], which can fail |
 //! | `try_commit`, `try_commit_all`, `try_transact` | each commit can fail: [`Transaction::commit`] returns a `Result` |
-//! | feature `tokio` | that of `requeue`; [`WorkersBuilder::run_on`](requeue::workers::Builder::run_on) works with every executor |
+//! | feature `tokio` | that of `requeue`; [`WorkersBuilder::run_on`](requeue::workers::PoolBuilder::run_on) works with every executor |
 //! | features `metrics` and `tracing` | [`DurableQueue::stats`], [`Workers::status`] |
 //!
 //! # Features

@@ -15,7 +15,7 @@ use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
 use record::Recorded;
-use requeue::backend::Cause;
+use requeue::backend::AbortCause;
 use requeue::Wait;
 use std::fmt;
 use std::future::Future;
@@ -82,7 +82,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     }
 
     /// Aborts.
-    pub(crate) fn rollback(&mut self, cause: Option<Cause>) {
+    pub(crate) fn rollback(&mut self, cause: Option<AbortCause>) {
         let Local { shared, batch, .. } = &mut *self.local;
         batch.get_mut().clear();
         let worker = cause.as_ref().map(|cause| cause.backoff);

@@ -5,7 +5,7 @@ use crate::steps::{
     AT_ONCE,
 };
 use crate::{Settings, Subject, LONG};
-use requeue::backend::{Backend, Cause, Settlement, Tx};
+use requeue::backend::{AbortCause, Backend, Settlement, Tx};
 use requeue::{Backoff, Reason, Wait};
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ pub async fn the_cause_of_an_abort_delays<S: Subject>(subject: &S) {
     let mut tx = queue.begin(None);
     tx.take().await;
     let delay = Delay::short::<S>();
-    let cause = Cause::new(Reason::Failed, "no", Backoff::fixed(S::SHORT));
+    let cause = AbortCause::new(Reason::Failed, "no", Backoff::fixed(S::SHORT));
     tx.abort(cause).await.unwrap();
     comes_later(subject, &queue, delay, 1).await;
 }
@@ -136,7 +136,7 @@ pub async fn the_backoff_of_the_queue_goes_before_that_of_the_cause<S: Subject>(
     let queue = filled_with(subject, backoff(AT_ONCE), [1]).await;
     let mut tx = queue.begin(None);
     tx.take().await;
-    let cause = Cause::new(Reason::Failed, "no", Backoff::fixed(LONG));
+    let cause = AbortCause::new(Reason::Failed, "no", Backoff::fixed(LONG));
     tx.abort(cause).await.unwrap();
     assert_eq!(tx.take().await, 1);
 }
@@ -177,7 +177,7 @@ pub async fn a_delayed_batch_comes_back_as_a_whole<S: Subject>(subject: &S) {
     let mut tx = queue.begin(None);
     tx.batch(3).await;
     let delay = Delay::short::<S>();
-    let cause = Cause::new(Reason::Failed, "no", Backoff::fixed(S::SHORT));
+    let cause = AbortCause::new(Reason::Failed, "no", Backoff::fixed(S::SHORT));
     tx.abort(cause).await.unwrap();
     delay.not_before(tx.look()).await;
     tx.undo().await;

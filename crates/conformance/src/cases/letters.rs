@@ -2,7 +2,7 @@
 
 use crate::steps::{cause, dead, drains, fail, filled, filled_with, left, letter, Steps, AT_ONCE};
 use crate::{Letter, Settings, Subject};
-use requeue::backend::{Backend, Cause, Settlement, Tx};
+use requeue::backend::{AbortCause, Backend, Settlement, Tx};
 use requeue::{Reason, Wait};
 
 fn one_attempt() -> Settings {
@@ -100,7 +100,7 @@ pub async fn the_cause_of_the_last_abort_is_kept<S: Subject>(subject: &S) {
     let queue = filled_with(subject, one_attempt(), [1]).await;
     let mut tx = queue.begin(None);
     tx.take().await;
-    let failed = Cause::new(Reason::Failed, "disk full", AT_ONCE);
+    let failed = AbortCause::new(Reason::Failed, "disk full", AT_ONCE);
     tx.abort(failed).await.unwrap();
     assert_eq!(
         letter(subject, &queue).await,
@@ -112,7 +112,7 @@ pub async fn a_panic_is_a_reason<S: Subject>(subject: &S) {
     let queue = filled_with(subject, one_attempt(), [1]).await;
     let mut tx = queue.begin(None);
     tx.take().await;
-    let panicked = Cause::new(Reason::Panicked, "bad luck", AT_ONCE);
+    let panicked = AbortCause::new(Reason::Panicked, "bad luck", AT_ONCE);
     tx.abort(panicked).await.unwrap();
     assert_eq!(
         letter(subject, &queue).await,

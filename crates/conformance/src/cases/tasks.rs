@@ -6,7 +6,7 @@ use crate::steps::{
 };
 use crate::{Settings, Subject, LONG};
 use requeue::backend::Backend;
-use requeue::workers::{Builder, WorkerState};
+use requeue::workers::{PoolBuilder, WorkerState};
 use requeue::{Backoff, Workers};
 use std::future::pending;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::Semaphore;
 
 /// A pool of one worker that does not wait after failures.
-fn pool<B: Backend>(queue: &B) -> Builder<B> {
+fn pool<B: Backend>(queue: &B) -> PoolBuilder<B> {
     Workers::builder(queue).threads(1).backoff(AT_ONCE)
 }
 

@@ -5,7 +5,7 @@ use crate::steps::{
 };
 use crate::{HeldOf, Settings, Subject, Threaded, TxOf, ViewOf, LONG};
 use requeue::backend::{Backend, Holds, Settlement};
-use requeue::workers::{Builder, WorkerState};
+use requeue::workers::{PoolBuilder, WorkerState};
 use requeue::Workers;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
@@ -13,7 +13,7 @@ use std::thread;
 use tokio::sync::mpsc::unbounded_channel;
 
 /// A pool of one worker that does not wait after failures.
-fn pool<B: Backend>(queue: &B) -> Builder<B> {
+fn pool<B: Backend>(queue: &B) -> PoolBuilder<B> {
     Workers::builder(queue).threads(1).backoff(AT_ONCE)
 }
 

@@ -8,7 +8,7 @@ pub use jobs::Jobs;
 use crate::{DurableQueue, Fifo, OwnedTransaction};
 
 /// The settings of a pool of workers, from [`Workers::builder`](requeue::Workers::builder).
-pub type WorkersBuilder<T, O = Fifo> = requeue::workers::Builder<DurableQueue<T, O>>;
+pub type WorkersBuilder<T, O = Fifo> = requeue::workers::PoolBuilder<DurableQueue<T, O>>;
 
 /// The item of a run by a task.
 pub type RunItem<T, O = Fifo> = requeue::workers::KeptItem<OwnedTransaction<T, O>>;

@@ -4,8 +4,8 @@ use super::{Hold, PgTransaction};
 use crate::error::Error;
 use crate::item::PgItem;
 use crate::queue::{Core, PgQueue};
-use requeue::backend::{Backend, Cause, Committed, Holds, Settlement, Share, Tx};
-use requeue::workers::{Builder, KeptTransaction};
+use requeue::backend::{AbortCause, Backend, Committed, Holds, Settlement, Share, Tx};
+use requeue::workers::{KeptTransaction, PoolBuilder};
 use requeue::{Reason, Wait};
 use std::future::{poll_fn, ready, Future};
 use std::mem;
@@ -27,7 +27,7 @@ const LOCKED: &str = "the transaction is locked";
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Builds a pool of workers, from [`PgQueue::workers`].
-pub type WorkersBuilder<T> = Builder<PgQueue<T>>;
+pub type WorkersBuilder<T> = PoolBuilder<PgQueue<T>>;
 
 /// The transaction of a run of [`run_async`](WorkersBuilder::run_async), which its pool ends.
 pub type RunTransaction<T> = KeptTransaction<OwnedTransaction<T>>;
@@ -133,7 +133,7 @@ impl Bound {
     }
 
     /// Has the items of the queue tried again, after the backoff of the queue, or makes them dead letters; undoes all else.
-    async fn fail(mut self, cause: &Cause) -> Result<(), Error> {
+    async fn fail(mut self, cause: &AbortCause) -> Result<(), Error> {
         self.release_others();
         let tx = &mut self.tx;
         tx.staged.clear();
@@ -372,7 +372,7 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
         Ok(Committed::new(bound.take().marks.given_up))
     }
 
-    async fn abort(&mut self, cause: Cause) -> Result<(), Error> {
+    async fn abort(&mut self, cause: AbortCause) -> Result<(), Error> {
         let failed = self.bound.lock().await.take();
         inside(&self.queue.core, failed.fail(&cause)).await
     }

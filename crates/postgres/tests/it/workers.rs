@@ -1,7 +1,7 @@
 //! Worker pools, and the traits of backends.
 
 use crate::{until, Db, LONG};
-use requeue::backend::{Backend, Cause, Tx};
+use requeue::backend::{AbortCause, Backend, Tx};
 use requeue::{Reason, Wait};
 use requeue_postgres::{Backoff, PgQueue, WorkerState};
 use std::future::{poll_fn, Future};
@@ -339,7 +339,7 @@ async fn push_both<B: Backend<Item = u32>>(queue: B, commits: bool) -> Result<()
     if commits {
         tx.commit().await.map(drop)
     } else {
-        let cause = Cause::new(Reason::Aborted, "no", Backoff::fixed(Duration::ZERO));
+        let cause = AbortCause::new(Reason::Aborted, "no", Backoff::fixed(Duration::ZERO));
         tx.abort(cause).await
     }
 }
