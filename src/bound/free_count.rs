@@ -1,18 +1,19 @@
 //! A free count: free permits that any thread may take.
 
 use crate::sync::{planted, start, weak, AtomicUsize, Ordering};
+use crossbeam_utils::CachePadded;
 
 /// Where totals begin that wrap.
 #[allow(clippy::cast_possible_truncation)] // of so many bits
-pub(super) const START: usize = start(usize::BITS) as usize;
+const START: usize = start(usize::BITS) as usize;
 
 /// The total numbers of permits put in and taken out; the difference is free.
 ///
 /// Both totals only grow, and wrap, so a take computed from a snapshot is correct if its CAS finds the total of takes
-/// unchanged: the permits put in before the snapshot are still there.
+/// unchanged: the permits put in before the snapshot are still there. Takers and givers write different cache lines.
 pub(super) struct FreeCount {
-    put: AtomicUsize,
-    taken: AtomicUsize,
+    put: CachePadded<AtomicUsize>,
+    taken: CachePadded<AtomicUsize>,
 }
 
 /// A snapshot of a free count.
@@ -32,8 +33,8 @@ impl Default for FreeCount {
 impl FreeCount {
     pub(super) fn with(permits: usize) -> Self {
         Self {
-            put: AtomicUsize::new(START.wrapping_add(permits)),
-            taken: AtomicUsize::new(START),
+            put: CachePadded::new(AtomicUsize::new(START.wrapping_add(permits))),
+            taken: CachePadded::new(AtomicUsize::new(START)),
         }
     }
 
@@ -70,19 +71,26 @@ impl FreeCount {
         }
     }
 
-    /// Takes up to `most` of the permits in the snapshot; 0 if another thread has taken some since.
-    pub(super) fn take(&self, seen: Sight, most: usize) -> usize {
+    /// Takes up to `most` of the permits in the snapshot, which it updates; 0 if another thread has taken some since.
+    #[inline]
+    pub(super) fn take(&self, seen: &mut Sight, most: usize) -> usize {
         let got = seen.free.min(most);
-        let (from, to) = (seen.taken, seen.taken.wrapping_add(got));
+        if got == 0 {
+            return 0;
+        }
+        let to = seen.taken.wrapping_add(got);
         // ORDERING: Release; pairs with `free.look-taken`. Relaxed on failure: nothing is read.
         let release = weak!("free.take", Release);
-        match self
+        let took = self
             .taken
-            .compare_exchange(from, to, release, Ordering::Relaxed)
-        {
-            Ok(_) => got,
-            Err(_) if planted!("free.takes-anyway") => got,
-            Err(_) => 0,
+            .compare_exchange(seen.taken, to, release, Ordering::Relaxed);
+        if took.is_err() && !planted!("free.takes-anyway") {
+            return 0;
         }
+        *seen = Sight {
+            free: seen.free - got,
+            taken: to,
+        };
+        got
     }
 }

@@ -1,6 +1,6 @@
 //! The permits of a handle and its transaction.
 
-use super::{Capacity, PermitCache, Room, Took};
+use super::{RecordOwner, Room};
 use crate::sync::step;
 use std::mem;
 use std::sync::Arc;
@@ -18,36 +18,33 @@ pub(crate) struct Permits {
 
 /// A handle's part in the room of a bounded queue.
 struct Bounded {
-    cache: PermitCache,
+    owner: RecordOwner,
     room: Arc<Room>,
 }
 
 impl Bounded {
-    /// Takes one permit; returns whether there was one.
-    fn take_one(&mut self) -> bool {
-        // Where others wait, what is taken ahead would only be revoked.
-        let ahead = self.room.wait_queue.word().waiting() == 0;
-        let visible = self.cache.take_one(&self.room.capacity, ahead);
-        self.room.freed(visible.unwrap_or(0));
-        visible.is_some()
+    /// Takes up to `want` permits, fewer only if none was free at some point during the call.
+    fn take(&mut self, want: usize) -> usize {
+        self.owner.take(&self.room.capacity, want)
     }
 
-    fn take_by(
-        &mut self,
-        take: impl Fn(&mut PermitCache, &Capacity, usize) -> Took,
-        want: usize,
-    ) -> usize {
-        let took = take(&mut self.cache, &self.room.capacity, want);
-        self.room.freed(took.visible);
-        took.got
+    /// Takes `want` permits or none. Returns how many.
+    fn take_all(&mut self, want: usize) -> usize {
+        match self.owner.take_all(&self.room.capacity, want) {
+            Ok(()) => want,
+            Err(moved) => {
+                self.room.freed(moved);
+                0
+            }
+        }
     }
 
     /// Releases permits; returns whether that is all, since nobody waits for them. Otherwise
     /// [`notify_freed`](Self::notify_freed) must follow.
     #[inline]
     fn put_back(&mut self, count: usize) -> bool {
-        self.cache.put_back(count);
-        !self.cache.is_due() && self.room.wait_queue.needs_no_notify()
+        self.owner.put_back(count);
+        self.room.wait_queue.needs_no_notify()
     }
 
     /// Releases permits, and wakes their waiters.
@@ -62,15 +59,14 @@ impl Bounded {
     #[cold]
     #[inline(never)]
     fn notify_freed(&mut self, count: usize) {
-        let visible = self.cache.tidy(&self.room.capacity, count);
-        step!("permits.frees-unsaid", self.room.freed(visible));
+        step!("permits.frees-unsaid", self.room.freed(count));
     }
 }
 
 impl Permits {
     pub(crate) fn new(room: Option<&Arc<Room>>) -> Self {
         let bounded = room.map(|room| Bounded {
-            cache: PermitCache::new(&room.capacity),
+            owner: RecordOwner::new(&room.capacity),
             room: Arc::clone(room),
         });
         Self {
@@ -118,14 +114,14 @@ impl Permits {
     #[inline]
     fn take_one(&mut self) -> bool {
         let bounded = self.bounded.as_mut();
-        bounded.map_or(true, Bounded::take_one)
+        bounded.map_or(true, |bounded| bounded.take(1) == 1)
     }
 
-    /// Takes a permit for a push without a transaction from the cache, if there is one.
+    /// Takes a permit for a push without a transaction, without a search.
     #[inline]
-    pub(crate) fn take_ahead(&mut self) -> bool {
+    pub(crate) fn take_seen(&mut self) -> bool {
         let bounded = self.bounded.as_mut();
-        bounded.is_some_and(|bounded| bounded.cache.take_ahead(1))
+        bounded.is_some_and(|bounded| bounded.owner.take_seen(1))
     }
 
     /// Takes a permit for a push without a transaction; a gathered one, if there is one.
@@ -146,8 +142,8 @@ impl Permits {
     /// Makes sure that the transaction has a permit for one more staged item, without a search; returns whether it
     /// has.
     #[inline]
-    pub(crate) fn ensure_ahead(&mut self, staged: usize, held: usize) -> bool {
-        self.ensure_by(staged, held, Self::take_ahead)
+    pub(crate) fn ensure_seen(&mut self, staged: usize, held: usize) -> bool {
+        self.ensure_by(staged, held, Self::take_seen)
     }
 
     /// Makes sure that the transaction has a permit for one more staged item; returns whether it has.
@@ -184,12 +180,12 @@ impl Permits {
         };
         let gathered = mem::take(&mut self.gathered);
         let missing = len.saturating_sub(gathered);
-        let take = if gathers {
-            PermitCache::take
-        } else {
-            PermitCache::take_all
-        };
-        let got = gathered + bounded.take_by(take, missing);
+        let got = gathered
+            + if gathers {
+                bounded.take(missing)
+            } else {
+                bounded.take_all(missing)
+            };
         if got >= len {
             self.gathered = got - len;
             self.extra += len;
@@ -240,25 +236,10 @@ impl Permits {
         }
     }
 
-    /// Releases the permits taken ahead. A call that failed to take one must end so, or take permits in another way:
-    /// the position that it tried would stay hidden from others.
-    pub(crate) fn release_ahead(&mut self) {
-        if let Some(Bounded { cache, room }) = &mut self.bounded {
-            room.freed(cache.give_ahead(&room.capacity));
-        }
-    }
-
-    /// Releases all permits that the handle has cached, and its record. Returns what wakes the waiters for them.
-    #[must_use = "the permits are free, and their waiters asleep"]
-    pub(crate) fn leave(&mut self) -> impl FnOnce() {
-        let left = self.bounded.take().map(|Bounded { mut cache, room }| {
-            let freed = cache.leave(&room.capacity);
-            (room, freed)
-        });
-        move || {
-            if let Some((room, freed)) = left {
-                room.freed(freed);
-            }
+    /// Releases the record of the handle.
+    pub(crate) fn leave(&mut self) {
+        if let Some(Bounded { owner, room }) = self.bounded.take() {
+            owner.leave(&room.capacity);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Room {
 
     /// Takes a permit that will belong to no handle.
     pub(crate) fn take_one(&self) -> bool {
-        self.capacity.take_shared(1) == 1
+        self.capacity.take_shared()
     }
 }
 

@@ -51,7 +51,6 @@ impl<T, O: Order<T>> Local<T, O> {
         // The keys are checked first, so that no permit is taken that others could use meanwhile. Nobody waits for a key, so a
         // push to a full one is refused for good, and the permits that a waiting batch has gathered go back.
         if is_refusing || self.may_find_full && !self.fits(load.as_slice()) {
-            self.permits.release_ahead();
             self.permits.give_back_gathered();
             let closed = is_refusing.then_some(Refusal::Closed);
             return Some(Err(closed.unwrap_or(Refusal::Full)));

@@ -81,12 +81,6 @@ impl<T, O: Order<T>> ThreadValue for CellOf<T, O> {
     fn may_end(&mut self) -> bool {
         !self.is_unsettled()
     }
-
-    /// Leaves the shard with its items, the counters and the permits, as the drop of a handle does, except that waiters for
-    /// the permits are woken afterwards.
-    fn end(&mut self) -> Box<dyn FnOnce()> {
-        Box::new(self.get_mut().permits.leave())
-    }
 }
 
 /// The pool that a handle goes back to, if it is from one.

@@ -66,6 +66,6 @@ impl<T, O: Order<T>> Drop for Local<T, O> {
             self.room_waiter.release(&room.wait_queue);
         }
         self.deliveries.leave(&self.shared);
-        self.permits.leave()();
+        self.permits.leave();
     }
 }

@@ -86,15 +86,9 @@ where
     if !worth || wait.is_over(&user.shared.time) {
         return attempt(user);
     }
-    // While it spins it revokes no permits from the caches of others, only before it sleeps: then the attempt is strict.
     let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
     let may_try = |user: &C| !user.shared.room().is_some_and(is_serving);
-    let looks_full = |room: &Arc<Room>| room.capacity.looks_full();
-    let attempt_if_free = |user: &mut C| {
-        let is_full = user.word().is_only_bounded() && user.shared.room().is_some_and(looks_full);
-        (!is_full).then(|| attempt(user)).flatten()
-    };
-    let found = spin(user, may_try, attempt_if_free);
+    let found = spin(user, may_try, &mut attempt);
     found.or_else(|| {
         sleep(user, wait, attempt, |user, wake_target, attempt| {
             poll_room(user, kind, wake_target, attempt)

@@ -1,8 +1,8 @@
 //! Asymmetric barriers: light on the frequent side, heavy on the rare one.
 //!
 //! Two threads each store and then load what the other stores; at least one of them must see the
-//! other's store. That takes a full fence between store and load on both sides, or a [`light`] one
-//! on one side and a [`heavy`] one on the other. On Linux the heavy one is `membarrier(2)`, which
+//! other's store. That takes a full fence between store and load on both sides, or a *light* one
+//! on one side and a *heavy* one on the other. On Linux the heavy one is `membarrier(2)`, which
 //! makes every running thread of the process pass a fence, and the light one binds the compiler only.
 //! Elsewhere both are full fences, also under Miri, which has no `membarrier`, and in the models, which can disable each
 //! by its name. Shuttle's `fence` does nothing, which is correct there: shuttle is sequentially consistent, whatever the
@@ -31,28 +31,9 @@ pub(crate) fn compiler() {
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// The barrier of the side that must be fast; pairs with [`heavy`].
-#[inline]
-pub(crate) fn light(name: &'static str) {
-    // Before the kind is read too: a compiler that reads it earlier than the caller's store would leave a moment in
-    // which the other side has begun to rely on full fences, and this one has none.
-    compiler();
-    if !is_asymmetric() {
-        full(name);
-    }
-    compiler();
-}
-
-/// The barrier of the side that may take some microseconds; pairs with [`light`] and [`full`].
+/// A heavy barrier, which takes some microseconds. It pairs with [`compiler`] even after the kernel has started to refuse.
 ///
 /// The caller, or whoever created the structure that it works on, has called [`prepare`].
-pub(crate) fn heavy(name: &'static str) {
-    if !kind::fence_all_threads() {
-        full(name);
-    }
-}
-
-/// Like [`heavy`], but pairs with [`compiler`] too, even after the kernel has started to refuse.
 pub(crate) fn heavy_against_compiler(name: &'static str) {
     if !kind::fence_all_threads() {
         kind::wait_for_stores();
@@ -78,7 +59,7 @@ pub(crate) fn heavy_for_detach(name: &'static str) -> bool {
     SMALL || kind::fence_all_threads()
 }
 
-/// A full barrier, which pairs with itself and with [`light`] and [`heavy`].
+/// A full barrier, which pairs with itself and with a heavy one.
 #[inline]
 pub(crate) fn full(name: &'static str) {
     if !is_weakened(name) {

@@ -6,13 +6,13 @@ use super::*;
 fn one_of_two_batches_gets_all() {
     model(|| {
         let bank = Bank::new(2);
-        let mut left = PermitOwner::new(&bank);
-        let mut right = PermitOwner::new(&bank);
+        let mut left = Owner::new(&bank);
+        let mut right = Owner::new(&bank);
         assert_eq!(right.take(2), 2);
         left.give(1);
         right.give(1);
-        let other = spawn(move || left.take_all(2).got);
-        let got = right.take_all(2).got;
+        let other = spawn(move || left.take_all(2).unwrap_or(0));
+        let got = right.take_all(2).unwrap_or(0);
         assert_eq!(got + other.join().unwrap(), 2);
         bank.balance(2);
     });
@@ -22,11 +22,11 @@ fn one_of_two_batches_gets_all() {
 fn a_batch_that_fails_is_in_the_way_of_nobody() {
     model_of(3, || {
         let bank = Bank::new(3);
-        let mut long = PermitOwner::new(&bank);
-        let mut short = PermitOwner::new(&bank);
-        let long = spawn(move || long.take_all(3).got);
-        let one = bank.take_shared(1);
-        let two = short.take_all(2).got;
+        let mut long = Owner::new(&bank);
+        let mut short = Owner::new(&bank);
+        let long = spawn(move || long.take_all(3).unwrap_or(0));
+        let one = bank.take_shared();
+        let two = short.take_all(2).unwrap_or(0);
         let three = long.join().unwrap();
         assert_eq!(one + two + three, 3, "there were enough permits for these");
         bank.balance(3);

@@ -4,10 +4,9 @@ mod batch;
 mod free_count;
 mod full;
 mod lease;
-mod range;
 mod report;
 
-use super::{Capacity, PermitCache, Took};
+use super::{Capacity, RecordOwner};
 use crate::sync::model::{model, model_of};
 use loom::thread;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,8 +33,14 @@ impl Bank {
         permits
     }
 
-    fn take_shared(&self, want: usize) -> usize {
-        self.took(self.capacity.take_shared(want))
+    /// Takes a permit without a record, and returns how many.
+    fn take_shared(&self) -> usize {
+        self.took(usize::from(self.capacity.take_shared()))
+    }
+
+    /// Takes up to `want` permits as [`take_shared`](Self::take_shared) does.
+    fn take_many(&self, want: usize) -> usize {
+        (0..want).map(|_| self.take_shared()).sum()
     }
 
     /// Checks that all permits except `permits` are free.
@@ -43,71 +48,43 @@ impl Bank {
         assert_eq!(self.out.load(Ordering::SeqCst), permits);
         let limit = self.capacity.limit();
         assert_eq!(self.capacity.free(), limit - permits);
-        assert_eq!(self.take_shared(limit), limit - permits);
+        assert_eq!(self.take_many(limit), limit - permits);
     }
 }
 
-/// A cache whose permits are counted.
-struct PermitOwner {
+/// The owner of a record whose permits are counted.
+struct Owner {
     bank: Arc<Bank>,
-    cache: PermitCache,
+    owner: RecordOwner,
 }
 
-impl PermitOwner {
+impl Owner {
     fn new(bank: &Arc<Bank>) -> Self {
         Self {
             bank: Arc::clone(bank),
-            cache: PermitCache::new(&bank.capacity),
+            owner: RecordOwner::new(&bank.capacity),
         }
     }
 
-    /// An owner with one permit taken and `ahead` in the cache, when there is no other record.
-    fn with(bank: &Arc<Bank>, ahead: usize) -> Self {
-        let mut owner = Self::new(bank);
-        assert_eq!(owner.take(1), 1);
-        assert_eq!(owner.cache.left(), ahead);
-        owner
-    }
-
+    /// Takes up to `want` permits.
     fn take(&mut self, want: usize) -> usize {
-        self.take_some(want).got
+        self.bank.took(self.owner.take(&self.bank.capacity, want))
     }
 
-    /// Takes up to `want` permits; a single one as a push does.
-    fn take_some(&mut self, want: usize) -> Took {
-        let capacity = &self.bank.capacity;
-        let took = match want {
-            1 if self.cache.take_ahead(1) => Took::all(1),
-            1 => {
-                let visible = self.cache.take_one(capacity, true);
-                Took {
-                    got: usize::from(visible.is_some()),
-                    visible: visible.unwrap_or(0),
-                }
-            }
-            _ => self.cache.take(capacity, want),
-        };
-        self.bank.took(took.got);
-        took
+    /// Takes `want` permits or none. Returns how many, or how many are reported.
+    fn take_all(&mut self, want: usize) -> Result<usize, usize> {
+        let took = self.owner.take_all(&self.bank.capacity, want);
+        took.map(|()| self.bank.took(want))
     }
 
-    /// Takes `want` permits or none.
-    fn take_all(&mut self, want: usize) -> Took {
-        let took = self.cache.take_all(&self.bank.capacity, want);
-        assert!(took.got == 0 || took.got == want);
-        self.bank.took(took.got);
-        took
-    }
-
-    /// Gives permits back, and returns how many are reported.
-    fn give(&mut self, permits: usize) -> usize {
+    /// Gives permits back.
+    fn give(&mut self, permits: usize) {
         self.bank.out.fetch_sub(permits, Ordering::SeqCst);
-        self.cache.give(&self.bank.capacity, permits)
+        self.owner.put_back(permits);
     }
 
-    /// Releases the record, and returns how many permits are reported.
-    fn leave(mut self) -> usize {
-        self.cache.leave(&self.bank.capacity)
+    fn leave(self) {
+        self.owner.leave(&self.bank.capacity);
     }
 }
 

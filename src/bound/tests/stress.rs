@@ -1,6 +1,6 @@
 //! Stress tests: threads take permits and give them back, and all permits are counted.
 
-use super::super::{Capacity, PermitCache};
+use super::super::{Capacity, RecordOwner};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Barrier;
 use std::thread;
@@ -14,11 +14,11 @@ fn rounds() -> usize {
 /// What a thread of the stress test does.
 #[derive(Clone, Copy)]
 enum Role {
-    /// Uses one cache all the time.
+    /// Uses one record all the time.
     Both,
-    /// Uses no cache.
+    /// Puts permits into the pool.
     Shared,
-    /// Releases its cache now and then.
+    /// Releases its record now and then.
     Visitor,
 }
 
@@ -29,7 +29,7 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
         assert!(before + count <= capacity.limit(), "more than the limit");
     };
     let gives = |count: usize| out.fetch_sub(count, Ordering::SeqCst);
-    let mut cache = PermitCache::new(capacity);
+    let mut owner = RecordOwner::new(capacity);
     let mut mine = 0;
     for _ in 0..rounds() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -41,34 +41,28 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
             mine -= count;
             match role {
                 Role::Shared => assert_eq!(capacity.give_shared(count), count),
-                _ => assert!(cache.give(capacity, count) >= count),
+                _ => owner.put_back(count),
             }
             continue;
         }
         let got = match role {
-            Role::Shared => capacity.take_shared(batch),
-            _ if choice % 8 < 2 => cache.take(capacity, batch).got,
-            _ if choice % 8 == 3 => take_all(&mut cache, capacity, batch),
-            _ => usize::from(cache.take_one(capacity, true).is_some()),
+            Role::Shared => usize::from(capacity.take_shared()),
+            _ if choice % 8 < 2 => owner.take(capacity, batch),
+            _ if choice % 8 == 3 => owner.take_all(capacity, batch).map_or(0, |()| batch),
+            _ => owner.take(capacity, 1),
         };
         took(got);
         mine += got;
         if matches!(role, Role::Visitor) && choice % 64 == 1 {
-            let _ = cache.leave(capacity);
-            cache = PermitCache::new(capacity);
+            owner.leave(capacity);
+            owner = RecordOwner::new(capacity);
         }
     }
     gives(mine);
-    assert!(cache.give(capacity, mine) >= mine);
+    owner.put_back(mine);
     if matches!(role, Role::Visitor) {
-        let _ = cache.leave(capacity);
+        owner.leave(capacity);
     }
-}
-
-fn take_all(cache: &mut PermitCache, capacity: &Capacity, want: usize) -> usize {
-    let got = cache.take_all(capacity, want).got;
-    assert!(got == 0 || got == want);
-    got
 }
 
 #[test]
@@ -84,11 +78,14 @@ fn no_permit_is_doubled_or_lost_under_stress() {
         });
         assert_eq!(out.load(Ordering::SeqCst), 0);
         assert_eq!(capacity.free(), limit);
-        assert_eq!(capacity.take_shared(limit + 1), limit);
+        assert_eq!(
+            super::drain(&mut RecordOwner::new(&capacity), &capacity),
+            limit
+        );
     }
 }
 
-/// No thread ever has more than one permit, in hand or taken, so one is free for a thread that has none.
+/// No thread ever has more than one permit, so one is free for a thread that has none.
 #[test]
 fn a_moving_permit_is_found() {
     let movers = 3;
@@ -97,11 +94,11 @@ fn a_moving_permit_is_found() {
     thread::scope(|scope| {
         for _ in 0..movers {
             scope.spawn(|| {
-                let mut cache = PermitCache::new(&capacity);
+                let mut owner = RecordOwner::new(&capacity);
                 start.wait();
                 for _ in 0..rounds() {
-                    assert_eq!(cache.take_one(&capacity, true), Some(0));
-                    assert!(cache.give(&capacity, 1) > 0);
+                    assert_eq!(owner.take(&capacity, 1), 1);
+                    owner.put_back(1);
                 }
             });
         }

@@ -7,16 +7,15 @@
 //! |---|---|---|
 //! | a slot is made | its own, at its first call | added to the set, then to the map |
 //! | the value is used | its own | a flag that no other thread reads |
-//! | the thread ends | its own | the slot leaves the set, and its value is ended and freed, all under the lock |
+//! | the thread ends | its own | the value is dropped, and the slot leaves the set, all under the lock |
 //! | the table is dropped | any | the set is emptied under the lock; the slots are freed after that |
 //!
 //! So whoever takes a slot out of the set frees it. The map does not own the slot: an entry keeps only the set alive, which
 //! tells whether the table still has the slot. Entries of dropped tables are removed when the map has doubled.
 //!
 //! A thread may end after what the values borrow: `thread::scope` does not wait for the destructors of thread-locals. So a
-//! value is ended under the lock, for which whoever drops the table waits; and what [`ThreadValue::end`] does uses nothing
-//! that is borrowed, since a table that was forgotten outlives that too. No user code runs under the lock: waiters that
-//! the end of a value wakes are woken after it. A slot in use stays until the table is dropped: user code that runs in a
+//! value is dropped under the lock, for which whoever drops the table waits; and only one whose drop uses nothing
+//! that is borrowed, since a table that was forgotten outlives that too, and runs no user code. A slot in use stays until the table is dropped: user code that runs in a
 //! call may exit the process, which destroys the thread-locals of the thread that makes the call. After a
 //! fork the values of the other threads stay.
 //!
@@ -40,17 +39,11 @@ const MAX_UNCHECKED_ENTRIES: usize = 16;
 /// How many slots a thread finds without its map.
 const MAX_KNOWN_SLOTS: usize = 8;
 
-/// What has to be done when the locks are released.
-pub(crate) type Afterwards = Box<dyn FnOnce()>;
-
 /// What a table has for a thread.
 pub(crate) trait ThreadValue: Sized {
-    /// Whether the value can be ended: nothing is left in it that user code would have to be run for.
+    /// Whether the value can be dropped under a lock when its thread ends: that runs no user code, and uses nothing that its
+    /// type borrows.
     fn may_end(&mut self) -> bool;
-
-    /// Ends the value, since its thread ends, without user code, and without use of anything that its type borrows. Returns
-    /// what has to be done outside of locks.
-    fn end(&mut self) -> Afterwards;
 }
 
 /// A value for each thread.
@@ -167,25 +160,22 @@ impl<C: ThreadValue> Drop for ThreadCells<C> {
     }
 }
 
-/// Ends the value in a slot, and frees it, if it is not in use. Returns what has to be done outside of locks.
+/// Drops the value in a slot if it is not in use. Returns whether it was dropped.
 ///
 /// # Safety
 ///
 /// The slot is one of the current thread with such a value, and in its set, whose lock is held.
-unsafe fn end_slot<C: ThreadValue>(slot: NonNull<()>) -> Option<Afterwards> {
+unsafe fn end_slot<C: ThreadValue>(slot: NonNull<()>) -> bool {
     let slot = slot.cast::<ThreadSlot<C>>();
     // SAFETY: by contract.
     let ThreadSlot { value, busy } = unsafe { slot.as_ref() };
     // SAFETY: the slot belongs to this thread; the value is used only if it is not in use.
     let can_end = !busy.get() && value.with_mut(|value| unsafe { (*value).may_end() });
-    if !can_end {
-        return None;
+    if can_end {
+        // SAFETY: made by a box; it leaves the set under the same lock, so nobody else frees it.
+        drop(unsafe { Box::from_raw(slot.as_ptr()) });
     }
-    // SAFETY: as above.
-    let afterwards = value.with_mut(|value| unsafe { (*value).end() });
-    // SAFETY: made by a box; it leaves the set under the same lock, so nobody else frees it.
-    drop(unsafe { Box::from_raw(slot.as_ptr()) });
-    Some(afterwards)
+    can_end
 }
 
 /// The use of the current thread's value. It ends on the thread on which it began.
@@ -231,7 +221,7 @@ struct Entry {
     slots: Arc<SlotSet>,
     slot: NonNull<()>,
     /// [`end_slot`] for its type.
-    end: unsafe fn(NonNull<()>) -> Option<Afterwards>,
+    end: unsafe fn(NonNull<()>) -> bool,
 }
 
 impl Map {
@@ -276,14 +266,9 @@ impl Entry {
 
     fn end(self) {
         let mut slots = lock(&self.slots.0);
-        if !slots.contains(&self.slot) {
-            return;
-        }
         // SAFETY: a slot of this thread, with a value of this type, and in the set.
-        if let Some(afterwards) = unsafe { (self.end)(self.slot) } {
+        if slots.contains(&self.slot) && unsafe { (self.end)(self.slot) } {
             slots.remove(&self.slot);
-            drop(slots);
-            afterwards();
         }
     }
 }
@@ -360,10 +345,6 @@ thread_locals! {
 impl<V> ThreadValue for Cell<V> {
     fn may_end(&mut self) -> bool {
         true
-    }
-
-    fn end(&mut self) -> Afterwards {
-        Box::new(|| ())
     }
 }
 
