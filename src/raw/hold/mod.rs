@@ -5,7 +5,6 @@ pub(in crate::raw) mod item_ref;
 pub(in crate::raw) mod position;
 pub(in crate::raw) mod removal;
 
-use crate::raw::hold::position::HeldPosition;
 use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::row::Row;
 use crate::raw::shard::front::Front;
@@ -13,6 +12,7 @@ use crate::raw::shard::run::{Block, HeldSlot, Home, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::SMALL;
 use std::mem::{self, size_of};
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 /// Bytes of items in the first block.
@@ -47,8 +47,10 @@ pub(in crate::raw) struct Hold<T> {
     has_gaps: bool,
     /// The block in which an item was found by its address last.
     found: usize,
-    /// After the commit, the position behind the item that was taken out last.
-    taken: Option<HeldPosition>,
+    /// After the commit, the slots of the block from which items are taken out, from the oldest one on.
+    oldest: Range<*const HeldSlot<T>>,
+    /// 0 in an open transaction; after the commit one more than the number of blocks whose items are, or were, taken out.
+    phase: usize,
 }
 
 /// The number of items that fit into `bytes`, at least one.
@@ -74,7 +76,8 @@ impl<T> Hold<T> {
             len: 0,
             has_gaps: false,
             found: 0,
-            taken: None,
+            oldest: ptr::null()..ptr::null(),
+            phase: 0,
         }
     }
 
@@ -99,7 +102,7 @@ impl<T> Hold<T> {
 
     /// Whether the items are committed, and still have to be taken out.
     pub(in crate::raw) fn is_committed(&self) -> bool {
-        self.taken.is_some()
+        self.phase > 0
     }
 
     /// The front from which the last accepted item came.
@@ -118,7 +121,7 @@ impl<T> Hold<T> {
     /// Makes the remaining items ready to be taken out.
     #[inline]
     pub(in crate::raw) fn commit(&mut self) {
-        self.taken = Some(HeldPosition::default());
+        self.phase = 1;
     }
 
     /// The number of items put into a block.
@@ -139,15 +142,38 @@ impl<T> Hold<T> {
     /// Moves the oldest item out, after the commit.
     #[inline]
     pub(in crate::raw) fn take_out(&mut self) -> Option<T> {
-        let mut position = self.taken?;
-        // SAFETY: held, and taken once: the position advances.
-        let item = unsafe { self.next_at(&mut position)?.take() };
-        self.taken = Some(position);
+        if self.len == 0 {
+            return None;
+        }
+        let item = loop {
+            while self.oldest.is_empty() {
+                self.begin_block();
+            }
+            let slot = self.oldest.start;
+            // SAFETY: the slot was filled, and is within its block. Its item is taken once: the range advances.
+            unsafe {
+                self.oldest.start = slot.add(1);
+                if !(*slot).delivery().is_gone() {
+                    break (*slot).take();
+                }
+            }
+        };
         self.len -= 1;
         if self.len == 0 {
             self.clear();
         }
         Some(item)
+    }
+
+    /// Continues with the items of the next block.
+    fn begin_block(&mut self) {
+        let part = self.phase - 1;
+        // SAFETY: the hold owns the block, and has filled so many of its slots.
+        unsafe {
+            let first = Row::element(self.parts[part], 0).cast_const();
+            self.oldest = first..first.add(self.filled(part));
+        }
+        self.phase += 1;
     }
 
     /// Makes the hold ready for the next transaction. Remaining items are not dropped.
@@ -159,7 +185,8 @@ impl<T> Hold<T> {
         self.len = 0;
         self.next = self.first;
         self.has_gaps = false;
-        self.taken = None;
+        self.oldest = ptr::null()..ptr::null();
+        self.phase = 0;
     }
 
     /// Keeps the blocks as spare ones. The last ones are the largest.
