@@ -31,8 +31,7 @@ use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::memory::row::Row;
 use crate::raw::shard::cursor::{Cursor, Take};
 use crate::raw::shard::front::Front;
-use crate::raw::shard::run::Block;
-use crate::raw::shard::run::{Filled, HeldSlot, Home, Run};
+use crate::raw::shard::run::{Block, HeldSlot, Home, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::SMALL;
 use crossbeam_utils::Backoff;
@@ -46,7 +45,7 @@ fn part<T>() -> usize {
 
 /// A bookmark, which is linked, and the items in it so far.
 struct Bookmark<T> {
-    block: Filled<T>,
+    block: Block<T>,
     run: NonNull<Run<T>>,
     /// How many items it has room for.
     room: usize,
@@ -57,7 +56,11 @@ impl<T> Bookmark<T> {
     /// A bookmark with room for some of `left` items, at least for one.
     fn new(home: Home, left: usize) -> Self {
         let room = left.clamp(1, part::<T>());
-        let (block, run) = Block::allocate_bookmark(room, home);
+        let block = Run::allocate(room);
+        // SAFETY: allocated just now.
+        let run = unsafe { Run::of(block) };
+        run.begin_bookmark(home);
+        let run = NonNull::from(run);
         Self {
             block,
             run,
@@ -215,7 +218,7 @@ impl<T> ShardVisit<'_, T> {
             Front::unlink_below(bookmark, &visit);
             let (run, cursor) = Front::next_below(bookmark, &visit)?;
             let count = self.bookmark.reserve(most.min(cursor.left()), front.home());
-            if front.claim_run(run, cursor, run.advance(cursor, count)) {
+            if front.claim_run(run, cursor, cursor.after(count)) {
                 // SAFETY: claimed just now, in the visit; there is room.
                 unsafe { run.move_out(cursor, count, &mut self.bookmark) };
                 Front::unlink_below(bookmark, &visit);

@@ -1,17 +1,16 @@
 //! Adopting: an empty hold takes over the block of a run that it takes as a whole, with the items in it.
 //!
-//! The commonest run is that of a transaction which held one item and aborted. Such a run is *whole* if its items are
-//! all that was put into the block and none is claimed yet: a run with gaps, or beside another one, has vacant slots before its
-//! items, or visitors that use them. Its items are claimed like any others. A visitor that
+//! The commonest run is that of a transaction which held one item and aborted. Such a run is *whole* if none of its items is
+//! claimed yet: otherwise there are vacant slots before them. They are claimed like any others. A visitor that
 //! unlinks the run and ends its visit alone has the block for itself: it could reuse it, and so it may use the
 //! items where they are. If it was not alone, others may still read the run and the delivery metadata, and the items
 //! are moved out. For that the hold keeps a spare block, so nothing has to be allocated after the claim. The block is then
 //! retired when its run is unlinked, for which the pin is enough: a visitor that finds a run used up by somebody else never
 //! reuses the block. The spare stays, so a handle keeps two blocks at most, and adopts none but those that it would keep.
 
-use crate::raw::hold::{Hold, HoldBlock};
+use crate::raw::hold::{is_kept, Hold};
+use crate::raw::memory::row::Row;
 use crate::raw::shard::front::Front;
-use crate::raw::shard::run::Block;
 use crate::raw::shard::run::{Home, Progress, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::planted;
@@ -28,18 +27,15 @@ impl<T> Front<T> {
         };
         let cursor = run.cursor();
         let count = cursor.left();
-        let wanted = 0 < count && count <= most && run.is_whole(cursor);
         // SAFETY: in a visit to the block's run.
-        if !wanted || !unsafe { HoldBlock::new(run.block()) }.is_kept() {
-            return 0;
-        }
-        if !self.claim_run(run, cursor, Progress::used_up()) {
+        let is_kept = || is_kept::<T>(unsafe { Row::len(run.block()) });
+        let wanted = 0 < count && count <= most && cursor.is_whole() && is_kept();
+        if !wanted || !self.claim_run(run, cursor, Progress::used_up()) {
             return 0;
         }
         let unlinked = self.unlink(run);
         let end = visit.end();
-        // SAFETY: claimed just now. A visitor that has unlinked the only run of a block, and was alone, has the block for
-        // itself.
+        // SAFETY: claimed just now. A visitor that has unlinked the run, and was alone, has the block for itself.
         unsafe {
             let unlinked = unlinked || planted!("front.adopts-linked");
             if unlinked && (end.alone || planted!("front.adopts-shared")) {
@@ -47,7 +43,7 @@ impl<T> Front<T> {
             } else {
                 hold.move_in(run, cursor, self.home());
                 if unlinked {
-                    Block::release_shared(run.block(), &end.pin);
+                    Run::retire(run.block(), &end.pin);
                 }
             }
         }
@@ -64,12 +60,9 @@ impl<T> Hold<T> {
     /// has no block in use.
     #[inline(always)] // the pop of an aborted item
     unsafe fn adopt(&mut self, run: &Run<T>, count: usize, home: Home) {
-        let block = run.block();
         // SAFETY: by contract.
-        unsafe {
-            Block::count_delivery(block, count);
-            self.add_filled(HoldBlock::new(block), count, home);
-        }
+        unsafe { run.count_delivery(count) };
+        self.add_filled(run.block(), count, home);
     }
 
     /// Moves the items of a run, from this cursor on, into the room that the hold has kept for them.

@@ -38,7 +38,7 @@ impl<T> Hold<T> {
             position.index = 0;
         }
         // SAFETY: the hold owns the block; the index was just checked.
-        let held = unsafe { Row::get(self.parts[position.part].block, position.index) };
+        let held = unsafe { Row::get(self.parts[position.part], position.index) };
         position.index += 1;
         Some(held)
     }
@@ -51,7 +51,7 @@ impl<T> Hold<T> {
             "the position is outside of this hold"
         );
         // SAFETY: the hold owns the block; the index was just checked.
-        unsafe { Row::get(self.parts[position.part].block, index) }
+        unsafe { Row::get(self.parts[position.part], index) }
     }
 
     /// The filled slots from `position` on, block by block: the first one of each block, and their number.
@@ -62,7 +62,7 @@ impl<T> Hold<T> {
         (position.part..self.parts.len()).map(move |part| {
             let first = usize::from(part == position.part) * position.index;
             // SAFETY: the hold owns the block; `first` is within it.
-            let slot = unsafe { Row::element(self.parts[part].block, first) };
+            let slot = unsafe { Row::element(self.parts[part], first) };
             (slot.cast_const(), self.filled(part) - first)
         })
     }
@@ -90,7 +90,7 @@ impl<T> Hold<T> {
 
     /// The index of an item in a block, if it is there. A slot begins with its item.
     fn index_in(&self, part: usize, address: usize) -> Option<usize> {
-        let block = self.parts.get(part)?.block;
+        let block = *self.parts.get(part)?;
         // SAFETY: the hold owns the block.
         let first = unsafe { Row::element(block, 0) } as usize;
         let index = address.checked_sub(first)? / size_of::<HeldSlot<T>>();

@@ -1,6 +1,6 @@
 //! Segments: the slots of consecutive positions of one shard.
 //!
-//! In a queue that keeps times, a segment has a row of them behind its slots: when each item was pushed. Only the layers
+//! In a queue that keeps times, a segment has a table of them: when each item was pushed. Only the layers
 //! above know the unit; 0 means not known. A producer records the time of an item before it publishes the item, which
 //! publishes the time too; a consumer that has claimed a position reads its time like its slot.
 //!
@@ -27,13 +27,15 @@ pub(in crate::raw) const FIRST_STAMP: u64 = start_before(1 << (u64::BITS - MAX_I
 ///
 /// A segment is alive while one of its positions is not finished: unclaimed, or claimed and not yet
 /// moved out. Whoever finishes the last one has exclusive access.
-pub(in crate::raw) struct Segment<T>(NonNull<Row<Header, Slot<T>, AtomicU64>>);
+pub(in crate::raw) struct Segment<T>(NonNull<Row<Header, Slot<T>>>);
 
 /// The header of a segment, aligned so that no item of 16 bytes crosses a cache line.
 #[repr(align(16))]
 struct Header {
     /// The number of finished positions.
     finished: AtomicU64,
+    /// The times of the items, if they are kept.
+    times: Box<[AtomicU64]>,
 }
 
 impl<T> Clone for Segment<T> {
@@ -68,12 +70,12 @@ impl<T> Segment<T> {
 
     /// Allocates a segment, with times if its items are `timed`.
     pub(in crate::raw) fn new(timed: bool) -> Self {
+        let times = if timed { Self::LEN } else { 0 };
         let header = Header {
             finished: AtomicU64::new(0),
+            times: (0..times).map(|_| AtomicU64::new(0)).collect(),
         };
-        let extras = if timed { Self::LEN } else { 0 };
-        let unknown = || AtomicU64::new(0);
-        Self(Row::new(header, Self::LEN, Slot::vacant, extras, unknown))
+        Self(Row::new(header, Self::LEN, Slot::vacant))
     }
 
     pub(in crate::raw) fn into_raw(self) -> *mut () {
@@ -114,7 +116,9 @@ impl<T> Segment<T> {
     /// The segment is alive.
     unsafe fn time<'a>(self, position: u64) -> Option<&'a AtomicU64> {
         // SAFETY: alive by contract.
-        unsafe { Row::extras(self.0) }.get(offset::<T>(position))
+        unsafe { Row::header(self.0) }
+            .times
+            .get(offset::<T>(position))
     }
 
     /// Records the time of the item that is stored at `position`.
@@ -217,10 +221,11 @@ impl<T> Segment<T> {
         // SAFETY: by contract. Later pins do not reach it: they find the segment of an unclaimed position. The slots are
         // vacant, so no user code runs.
         unsafe {
-            if Row::extras(self.0).is_empty() {
+            if Row::header(self.0).times.is_empty() {
                 self.free();
             } else {
-                reclaim::pin().retire(Row::bytes(self.0), move || self.free());
+                let bytes = Row::<Header, Slot<T>>::layout(Self::LEN).size();
+                reclaim::pin().retire(bytes, move || self.free());
             }
         }
     }

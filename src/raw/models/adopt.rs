@@ -134,26 +134,19 @@ fn a_shard_may_be_about_to_be_detached() {
 }
 
 #[test]
-fn a_block_with_two_runs_is_not_adopted() {
+fn a_run_is_adopted_as_a_whole() {
     model(|| {
-        let ((left, pusher), (right, other_pusher)) = (filled([1]), filled([2]));
-        let mut hold = Hold::new();
-        Popper::new(&right).hold(&mut hold, 1);
-        Popper::new(&left).hold(&mut hold, 1);
-        hold.give_back();
-        let (mut mine, mut theirs) = (adopter(), adopter());
-        let other = thread::spawn({
-            let right = Arc::clone(&right);
-            move || {
-                right.front().take_whole(&mut theirs, 1);
-                theirs.give_back();
-            }
+        let (shard, pusher) = returned([1, 2]);
+        let mut hold = adopter();
+        let consumer = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.pop()
         });
-        left.front().take_whole(&mut mine, 1);
-        mine.give_back();
-        other.join().unwrap();
-        assert_eq!(Popper::new(&left).drain(), [1]);
-        assert_eq!(Popper::new(&right).drain(), [2]);
-        drop((pusher, other_pusher));
+        shard.front().take_whole(&mut hold, 2);
+        hold.give_back();
+        let theirs = consumer.join().unwrap();
+        let mine = Popper::new(&shard).drain();
+        assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2]);
+        drop(pusher);
     });
 }

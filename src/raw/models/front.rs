@@ -142,27 +142,6 @@ impl Reuser {
     }
 }
 
-#[test]
-fn a_block_with_two_runs_is_reused_once() {
-    model(|| {
-        let ((left, pusher), (right, other_pusher)) = (filled([1]), filled([2]));
-        let mut hold = Hold::new();
-        // The last one fills the first slot.
-        Popper::new(&right).hold(&mut hold, 1);
-        Popper::new(&left).hold(&mut hold, 1);
-        hold.give_back();
-        // Each takes one of the runs, and then uses the block if it was the last one.
-        let (reuser, other) = (Reuser::new(), Reuser::new());
-        let consumer = thread::spawn({
-            let left = Arc::clone(&left);
-            move || reuser.reuse(left.front())
-        });
-        other.reuse(right.front());
-        consumer.join().unwrap();
-        drop((pusher, other_pusher));
-    });
-}
-
 /// The last visitor of a run takes over its block, and fills it again.
 #[test]
 fn a_block_is_reused_after_its_last_visitor() {

@@ -4,8 +4,8 @@
 //! from this shard, in order; they are claimed from the first on, by moving a cursor. An exhausted
 //! run is unlinked when it is on top. Threads that reach runs are *visitors*: pinned, and counted, from before
 //! the load of the top until they use no run any more. A visitor that has unlinked a run and leaves as the last
-//! one has the run for itself: those that come later do not reach it. A block whose runs were all left so is
-//! reused at once; any other one is retired.
+//! one has the run for itself: those that come later do not reach it. The block of such a run is reused at once; any
+//! other one is retired.
 //!
 //! A consumer reads the head first, then the stack, then claims at the head. An abort first links
 //! its runs and then increments the count of aborts in the head, so that a claim which missed the
@@ -20,7 +20,6 @@
 
 use crate::raw::memory::number_set::NumberSet;
 use crate::raw::memory::reclaim::{self, Pin};
-use crate::raw::shard::run::Block;
 use crate::raw::shard::run::{Home, Progress, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::{
@@ -157,19 +156,6 @@ impl<T> Front<T> {
         unsafe { &*home.cast() }
     }
 
-    /// Links each chain of a list made by [`Run::group`] to its home.
-    ///
-    /// # Safety
-    ///
-    /// The runs' blocks are complete, and the caller does not use them any more.
-    pub(in crate::raw) unsafe fn link_all(mut homes: *mut Run<T>) {
-        // SAFETY: by contract, and each is linked once. A home is part of a shard, which the handle keeps alive.
-        while let Some((home, [first, last])) = unsafe { Run::next_chain(&mut homes) } {
-            // SAFETY: as above.
-            unsafe { Self::at(home).link(first, last) };
-        }
-    }
-
     #[inline]
     pub(in crate::raw) fn visit(&self) -> RunVisit<'_> {
         let pin = reclaim::pin();
@@ -229,8 +215,8 @@ impl<T> Front<T> {
     ///
     /// # Safety
     ///
-    /// `first` to `last` are linked by their `next`; their blocks are complete, and the caller gives them
-    /// up: it does not access them afterwards.
+    /// `first` to `last` are linked by their `next`, and the caller gives their blocks up: it does not access them
+    /// afterwards.
     pub(in crate::raw) unsafe fn link(&self, first: NonNull<Run<T>>, last: NonNull<Run<T>>) {
         // ORDERING: Acquire; pairs with `front.close`: if the front is closed, the addition to the set comes after
         // the detaching thread has read the set.
@@ -410,7 +396,7 @@ impl<T> Front<T> {
                 return 0;
             };
             let count = sink.reserve(most.min(cursor.left()), self.home());
-            let after = run.advance(cursor, count);
+            let after = cursor.after(count);
             if !self.claim_run(run, cursor, after) {
                 continue;
             }
@@ -418,11 +404,13 @@ impl<T> Front<T> {
             unsafe { run.move_out(cursor, count, sink) };
             if after.left() == 0 && self.unlink(run) {
                 let block = run.block();
-                // SAFETY: unlinked just now; and then the block is this thread's.
+                let end = visit.end();
+                // SAFETY: unlinked just now; and no other visitor can reach it, or the pin keeps it alive.
                 unsafe {
-                    let end = visit.end();
-                    if let Some(block) = Block::release(block, end.alone, &end.pin) {
+                    if end.alone {
                         sink.recycle(block);
+                    } else {
+                        Run::retire(block, &end.pin);
                     }
                 }
             }
@@ -469,7 +457,7 @@ impl<T> Front<T> {
             }
             bookmark.change_next(run.next());
             // SAFETY: unlinked just now.
-            unsafe { Block::release_shared(run.block(), &visit.pin) };
+            unsafe { Run::retire(run.block(), &visit.pin) };
         }
     }
 
@@ -505,7 +493,7 @@ impl<T> Front<T> {
     fn retire(&self, run: &Run<T>, visit: &RunVisit<'_>) {
         if self.unlink(run) {
             // SAFETY: unlinked just now.
-            unsafe { Block::release_shared(run.block(), &visit.pin) };
+            unsafe { Run::retire(run.block(), &visit.pin) };
         }
     }
 
@@ -585,8 +573,8 @@ impl<T> Run<T> {
         count: usize,
         sink: &mut S,
     ) {
-        for at in self.indices(cursor.next(), count) {
-            let held = self.held(at);
+        for index in cursor.indices(count) {
+            let held = self.held(index);
             // SAFETY: claimed by the caller; filled before the link. The sink granted room.
             unsafe { sink.accept(held.take(), held.delivery().again()) };
         }

@@ -10,7 +10,6 @@
 //! | | a thread that detaches the shard: the idle mark; the owner takes it off | the owner, after `tail` |
 //! | `front` | consumers: claims; aborts; whoever detaches or attaches the shard | consumers; the owner only when it releases the shard |
 
-pub(in crate::raw) mod block;
 pub(in crate::raw) mod cursor;
 pub(in crate::raw) mod front;
 pub(in crate::raw) mod joint;

@@ -1,8 +1,8 @@
 //! Sinks for claimed items.
 
 use crate::raw::memory::entry::{DeliveryMeta, Entry, Stored};
-use crate::raw::shard::run::Block;
-use crate::raw::shard::run::{Filled, Home};
+use crate::raw::memory::row::Row;
+use crate::raw::shard::run::{Block, Home};
 
 /// A destination of claimed items.
 ///
@@ -23,9 +23,9 @@ pub(in crate::raw) trait Sink<T> {
     /// # Safety
     ///
     /// The block is vacant, and the caller, its only user, gives it up.
-    unsafe fn recycle(&mut self, block: Filled<T>) {
+    unsafe fn recycle(&mut self, block: Block<T>) {
         // SAFETY: by contract.
-        unsafe { Block::free(block) };
+        unsafe { Row::free(block) };
     }
 
     /// Accepts several items that are delivered for the first time and have no time.

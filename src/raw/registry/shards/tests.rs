@@ -428,7 +428,7 @@ fn a_run_that_was_used_up_below_another_one_is_unlinked_in_the_end() {
         let _visit = front.visit();
         // SAFETY: in a visit.
         let run = unsafe { front.top() }.unwrap();
-        let (from, to) = (run.cursor(), run.advance(run.cursor(), 1));
+        let (from, to) = (run.cursor(), run.cursor().after(1));
         assert!(front.claim_run(run, from, to));
         let mut item: Option<u32> = None;
         // SAFETY: claimed; there is room for one item.
