@@ -67,7 +67,6 @@ use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch, TakeBatchAsync};
 use crate::queue::{Drain, Iter};
 use crate::{PopError, PushError, Queue};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Makes an unbounded channel.
 ///
@@ -378,8 +377,8 @@ impl<T> Receiver<T> {
         /// assert_eq!(popped, 1); // fewer than 2
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        async<'i>(&self, min: usize, max: usize, items: &'i mut Vec<T>) -> TakeBatchAsync<'i, T> {
-            self.0 .0.pop_batch_async(min, max, items)
+        async_within<'i>(&self, min: usize, max: usize, items: &'i mut Vec<T>) -> TakeBatchAsync<'i, T>, |wait| {
+            self.0 .0.pop_batch_within(min, max, items, wait)
         }
         /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them, cancel
         /// safe: see [`Queue::pop_batch_async`]. It does not count as a receiver.
@@ -393,30 +392,21 @@ impl<T> Receiver<T> {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// # }).unwrap();
         /// ```
-    }
-
-    /// As [`pop_batch_async`](Self::pop_batch_async), but ready after `timeout` at the latest: see
-    /// [`Queue::pop_batch_timeout_async`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// # futures::executor::block_on(async {
-    /// let (sender, receiver) = requeue::channel::unbounded();
-    /// sender.push(1)?;
-    /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
-    /// assert_eq!(receiver.pop_batch_timeout_async(2, 10, &mut items, moment).await, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn pop_batch_timeout_async<'i>(
-        &self,
-        min: usize,
-        max: usize,
-        items: &'i mut Vec<T>,
-        timeout: Duration,
-    ) -> TakeBatchAsync<'i, T> {
-        self.0 .0.pop_batch_timeout_async(min, max, items, timeout)
+        timeout_async:
+        /// As [`pop_batch_async`](Self::pop_batch_async), but ready after `timeout` at the latest: see
+        /// [`Queue::pop_batch_timeout_async`].
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// # futures::executor::block_on(async {
+        /// let (sender, receiver) = requeue::channel::unbounded();
+        /// sender.push(1)?;
+        /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
+        /// assert_eq!(receiver.pop_batch_timeout_async(2, 10, &mut items, moment).await, 1);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 
     /// All items until the channel is closed and drained; waits for them. `for item in &receiver` does the same. The

@@ -6,125 +6,109 @@
 // The waiter of a future is stored in its handle. It leaves the wait queue when the future is ready or dropped; the
 // next use of the handle removes the waiter of a forgotten future.
 
-mod idle;
-mod owned;
-mod pop_batch;
+/// A future that polls its attempt until that is ready, and then drops it.
+macro_rules! future {
+    ($(#[$on:meta])* $future:ident<$($lifetime:lifetime,)? T, O>($attempt:ty) -> $output:ty) => {
+        $(#[$on])*
+        ///
+        /// # Panics
+        ///
+        /// If it is polled after completion.
+        #[must_use = "a future does nothing unless it is awaited"]
+        pub struct $future<$($lifetime,)? T, O: Order<T> = Fifo>(Option<$attempt>);
+
+        impl<$($lifetime,)? T, O: Order<T>> $future<$($lifetime,)? T, O> {
+            pub(crate) fn new(attempt: $attempt) -> Self {
+                Self(Some(attempt))
+            }
+        }
+
+        /// Nothing in it is pinned.
+        impl<$($lifetime,)? T, O: Order<T>> Unpin for $future<$($lifetime,)? T, O> {}
+
+        impl<$($lifetime,)? T, O: Order<T>> Future for $future<$($lifetime,)? T, O> {
+            type Output = $output;
+
+            #[track_caller]
+            fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<$output> {
+                let attempt = self.0.as_mut().expect(DONE);
+                let poll = attempt.poll(&WakeTarget::task(context.waker()));
+                if poll.is_ready() {
+                    self.0 = None;
+                }
+                poll
+            }
+        }
+
+        impl<$($lifetime,)? T, O: Order<T>> fmt::Debug for $future<$($lifetime,)? T, O> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($future)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+mod pop;
 mod push;
 
-pub use idle::WaitIdle;
-pub use owned::OwnedPop;
-pub(crate) use pop_batch::AnyCell;
-pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
+pub(crate) use pop::{Borrowing, HoldingBatch, OwnedPopping, TakingBatch, WaitingIdle};
+pub use pop::{OwnedPop, PopAsync, PopBatchAsync, TakeAsync, TakeBatchAsync, WaitIdle};
 pub use push::{OwnedPush, OwnedPushBatch, PushAsync, PushBatchAsync, StageAsync, StageBatchAsync};
+pub(crate) use push::{OwnedPushing, Pushing};
 
-use crate::core::wait::DONE;
+use crate::core::pool::{CheckedOut, Pool};
+use crate::core::put::Put;
 use crate::core::{CellOf, Local};
 use crate::order::Order;
 use crate::raw::Borrow;
-use crate::wait::WakeTarget;
-use crate::{Fifo, Item, PopError};
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
 
-/// The future of [`Handle::pop_async`](crate::Handle::pop_async).
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct TakeAsync<'h, T, O: Order<T> = Fifo> {
-    cell: Option<&'h mut CellOf<T, O>>,
+/// What a future waits with. It waits no more when this is dropped.
+pub(crate) enum User<'u, T, O: Order<T>> {
+    Handle(&'u mut CellOf<T, O>),
+    Pooled(CheckedOut<T, O>),
+    Transaction(Borrow<'u, Local<T, O>>),
 }
 
-impl<'h, T, O: Order<T>> TakeAsync<'h, T, O> {
-    pub(crate) fn new(cell: &'h mut CellOf<T, O>) -> Self {
+impl<'u, T, O: Order<T>> User<'u, T, O> {
+    pub(crate) fn handle(cell: &'u mut CellOf<T, O>) -> Self {
         cell.begin_waiting();
-        Self { cell: Some(cell) }
+        Self::Handle(cell)
     }
-}
 
-impl<T, O: Order<T>> TakeAsync<'_, T, O> {
-    /// Polls for an item where none was found at once.
-    #[inline(never)]
-    fn wait(&mut self, context: &Context<'_>) -> Poll<Result<T, PopError>> {
-        let cell = self.cell.as_mut().expect(DONE);
-        let wake_target = WakeTarget::task(context.waker());
-        let Poll::Ready(popped) = cell.get_mut().wait_to_pop(&wake_target) else {
-            return Poll::Pending;
-        };
-        cell.end_ready();
-        self.cell = None;
-        Poll::Ready(popped)
+    pub(crate) fn pooled(pool: &Arc<Pool<T, O>>) -> Self {
+        Self::Pooled(waiting(pool))
     }
-}
 
-impl<T, O: Order<T>> Future for TakeAsync<'_, T, O> {
-    type Output = Result<T, PopError>;
-
-    #[track_caller]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let cell = self.cell.take().expect(DONE);
-        let Some(stored) = cell.get_mut().claim_at_once() else {
-            self.cell = Some(cell);
-            return self.wait(context);
-        };
-        cell.end_ready();
-        cell.get_mut()
-            .deliver_at_once(stored, |item| Poll::Ready(Ok(item)))
+    fn local(&mut self) -> &mut Local<T, O> {
+        match self {
+            Self::Handle(cell) => cell.get_mut(),
+            Self::Pooled(cell) => cell.get_mut(),
+            Self::Transaction(local) => local,
+        }
     }
-}
 
-impl<T, O: Order<T>> Drop for TakeAsync<'_, T, O> {
-    fn drop(&mut self) {
-        if let Some(cell) = &mut self.cell {
-            cell.end_waiting();
+    fn put(&self) -> Put {
+        match self {
+            Self::Handle(_) | Self::Pooled(_) => Put::Publish,
+            Self::Transaction(_) => Put::Stage,
         }
     }
 }
 
-/// A transaction borrowed by a future.
-pub(crate) struct Borrowing<'t, T, O: Order<T>>(pub(crate) Borrow<'t, Local<T, O>>);
-
-impl<T, O: Order<T>> Drop for Borrowing<'_, T, O> {
+impl<T, O: Order<T>> Drop for User<'_, T, O> {
     fn drop(&mut self) {
-        self.0.stop_waiting();
-    }
-}
-
-/// The future of [`Transaction::pop_async`](crate::Transaction::pop_async).
-///
-/// # Panics
-///
-/// If it is polled after completion.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct PopAsync<'t, T, O: Order<T> = Fifo> {
-    borrowing: Option<Borrowing<'t, T, O>>,
-}
-
-impl<'t, T, O: Order<T>> PopAsync<'t, T, O> {
-    #[track_caller]
-    pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Self {
-        let borrowing = Some(Borrowing(local));
-        Self { borrowing }
-    }
-}
-
-impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
-    type Output = Result<Item<'t, T>, PopError>;
-
-    #[track_caller]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Borrowing(local) = self.borrowing.as_mut().expect(DONE);
-        let poll = local.poll_pop(Some(&WakeTarget::task(context.waker())), false);
-        if poll.is_ready() {
-            self.borrowing = None;
+        match self {
+            Self::Handle(cell) => cell.end_waiting(),
+            Self::Pooled(_) => {} // by its own drop
+            Self::Transaction(local) => local.stop_waiting(),
         }
-        poll.map(|held| held.map(Item::new))
     }
 }
 
-debug_opaque!([T, O: Order<T>] TakeAsync<'_, T, O>, "TakeAsync");
-debug_opaque!([T, O: Order<T>] PopAsync<'_, T, O>, "PopAsync");
-debug_opaque!([T, O: Order<T>] PopBatchAsync<'_, T, O>, "PopBatchAsync");
-debug_opaque!([T, O: Order<T>] TakeBatchAsync<'_, T, O>, "TakeBatchAsync");
+/// A handle of the pool, to wait with. It waits no more when it goes back.
+fn waiting<T, O: Order<T>>(pool: &Arc<Pool<T, O>>) -> CheckedOut<T, O> {
+    let mut cell = pool.check_out();
+    cell.begin_waiting();
+    cell
+}

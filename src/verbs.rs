@@ -19,6 +19,8 @@
 /// }
 /// ```
 ///
+/// `async_within` instead of `async` makes `pop_batch_async` and `pop_batch_timeout_async`, from one body.
+///
 /// A form with the `Wait` itself, `pop_waiting`, is hidden: other crates pass the wait of their callers on by it.
 #[doc(hidden)]
 #[macro_export]
@@ -48,6 +50,9 @@ macro_rules! forms {
         $(timed: $does:literal, $what:literal,
             $(#[$before:meta])* $out:ident = $($on:ident)? ($($arg:expr),*); $(#[$after:meta])*)?
         $(async $(<$life:lifetime>)? ($($async_args:tt)*) -> $future:ty $make:block $(#[$on_async:meta])*)?
+        $(async_within $(<$within_life:lifetime>)? ($($within_args:tt)*) -> $within:ty, |$limit:ident| $make_within:block
+            $(#[$on_within:meta])*
+            timeout_async: $(#[$on_timeout_async:meta])*)?
     ) => {
         $crate::form! {
             #[doc(hidden)]
@@ -94,6 +99,17 @@ macro_rules! forms {
             $(#[$on_async])*
             #[track_caller]
             pub fn $async $(<$life>)? ($($async_args)*) -> $future $make
+        )?
+        $(
+            #[doc(hidden)]
+            #[track_caller]
+            pub fn pop_batch_within $(<$within_life>)? ($($within_args)*, $limit: $crate::Wait) -> $within $make_within
+            $(#[$on_within])*
+            #[track_caller]
+            pub fn $async $(<$within_life>)? ($($within_args)*) -> $within { let $limit = $crate::Wait::Forever; $make_within }
+            $(#[$on_timeout_async])*
+            #[track_caller]
+            pub fn pop_batch_timeout_async $(<$within_life>)? ($($within_args)*, timeout: ::std::time::Duration) -> $within { let $limit = $crate::Wait::For(timeout); $make_within }
         )?
     };
 }

@@ -130,7 +130,8 @@ impl<T, O: Order<T>> DerefMut for CheckedOut<T, O> {
 
 impl<T, O: Order<T>> Drop for CheckedOut<T, O> {
     fn drop(&mut self) {
-        if let (Some(cell), Some(pool)) = (self.cell.take(), &self.pool) {
+        if let (Some(mut cell), Some(pool)) = (self.cell.take(), &self.pool) {
+            cell.end_forgotten(); // the wait of a future
             drop(pool.check_in(cell)); // not under the lock
         }
     }

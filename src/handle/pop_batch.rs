@@ -2,10 +2,8 @@
 
 use super::Handle;
 use crate::core::pop_batch::Batch;
-use crate::future::{AnyCell, TakeBatchAsync};
+use crate::future::{TakeBatchAsync, TakingBatch, User};
 use crate::order::Order;
-use crate::time::Wait;
-use std::time::Duration;
 
 impl<T, O: Order<T>> Handle<T, O> {
     /// Pops up to `max` items into `items` and returns their number; the pops are committed at once. 0 if `max` is 0,
@@ -51,8 +49,9 @@ impl<T, O: Order<T>> Handle<T, O> {
         /// assert_eq!(popped, 3); // fewer than 5
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        async<'h>(&'h mut self, min: usize, max: usize, items: &'h mut Vec<T>) -> TakeBatchAsync<'h, T, O> {
-            TakeBatchAsync::new(AnyCell::Borrowed(self.cell()), Batch::new(min, max), items)
+        async_within<'h>(&'h mut self, min: usize, max: usize, items: &'h mut Vec<T>) -> TakeBatchAsync<'h, T, O>, |wait| {
+            let batch = Batch::new(min, max).within(wait, &self.shared().time);
+            TakeBatchAsync::new(TakingBatch { user: User::handle(self.cell()), batch, items })
         }
         /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them. Its
         /// output is that of [`Handle::pop_batch_blocking`].
@@ -77,34 +76,24 @@ impl<T, O: Order<T>> Handle<T, O> {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// # }).unwrap();
         /// ```
-    }
-
-    /// As [`Handle::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min`
-    /// items.
-    ///
-    /// The time runs from this call on, by the [clock](crate::Builder::clock) of the queue; it needs no runtime. Cancel
-    /// safe, as [`Handle::pop_batch_async`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch(1..=3)?;
-    /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
-    /// assert_eq!(handle.pop_batch_timeout_async(5, 10, &mut items, moment).await, 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn pop_batch_timeout_async<'h>(
-        &'h mut self,
-        min: usize,
-        max: usize,
-        items: &'h mut Vec<T>,
-        timeout: Duration,
-    ) -> TakeBatchAsync<'h, T, O> {
-        let batch = Batch::new(min, max).within(Wait::For(timeout), &self.shared().time);
-        TakeBatchAsync::new(AnyCell::Borrowed(self.cell()), batch, items)
+        timeout_async:
+        /// As [`Handle::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min`
+        /// items.
+        ///
+        /// The time runs from this call on, by the [clock](crate::Builder::clock) of the queue; it needs no runtime. Cancel
+        /// safe, as [`Handle::pop_batch_async`].
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::unbounded();
+        /// let mut handle = queue.handle();
+        /// handle.push_batch(1..=3)?;
+        /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
+        /// assert_eq!(handle.pop_batch_timeout_async(5, 10, &mut items, moment).await, 3);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 }

@@ -3,7 +3,7 @@
 use super::Handle;
 use crate::core::put::Put;
 use crate::core::Local;
-use crate::future::PushBatchAsync;
+use crate::future::{PushBatchAsync, Pushing, User};
 use crate::order::Order;
 use crate::PushError;
 
@@ -66,7 +66,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         /// [`PushError::Full`] if there was no room in time, [`PushError::Closed`] if the queue is closed. All items come
         /// back in their order.
         async(&mut self, items: impl IntoIterator<Item = T>) -> PushBatchAsync<'_, T, O> {
-            PushBatchAsync::new(self.cell(), items.into_iter().collect(), Default::default())
+            PushBatchAsync::new(Pushing::new(User::handle(self.cell()), items.into_iter().collect(), Default::default()))
         }
         /// A future that pushes all items in one transaction when there is room for all of them. Cancel
         /// safe: if it is dropped before it is ready, the items are dropped with it and were not pushed.

@@ -3,7 +3,7 @@
 use super::Handle;
 use crate::core::put::Put;
 use crate::core::Local;
-use crate::future::{PushAsync, TakeAsync};
+use crate::future::{PushAsync, Pushing, TakeAsync, User};
 use crate::order::Order;
 use crate::{PopError, PushError};
 
@@ -61,7 +61,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         /// # Errors
         ///
         /// [`PushError::Full`] with the item, on timeout; [`PushError::Closed`] with the item, if the queue is closed.
-        async(&mut self, item: T) -> PushAsync<'_, T, O> { PushAsync::new(self.cell(), item, Default::default()) }
+        async(&mut self, item: T) -> PushAsync<'_, T, O> { PushAsync::new(Pushing::new(User::handle(self.cell()), item, Default::default())) }
         /// A future that pushes the item when there is room. Cancel safe: if it is dropped before it is
         /// ready, the item is dropped with it and was not pushed.
         ///

@@ -1,11 +1,10 @@
 //! Waiting until all work is done.
 
 use super::Queue;
-use crate::future::WaitIdle;
+use crate::future::{WaitIdle, WaitingIdle};
 use crate::order::Order;
-use crate::sync::defer_with;
 use crate::time::Wait;
-use crate::wait::{block, Deadline, Waiter};
+use crate::wait::{block, Deadline};
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// Waits until the queue is *idle*: nothing is ready, delayed or scheduled, and no transaction holds or has
@@ -54,7 +53,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         /// assert!(!is_idle);
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        async(&self) -> WaitIdle<T, O> { WaitIdle::new(self.shared()) }
+        async(&self) -> WaitIdle<T, O> { WaitIdle::new(WaitingIdle::new(self.shared())) }
         /// A future that waits until the queue is idle, as [`Queue::wait_idle`] does. It borrows nothing, so it can be
         /// spawned.
         ///
@@ -79,13 +78,9 @@ impl<T, O: Order<T>> Queue<T, O> {
             return shared.is_idle();
         }
         // Leaves the wait queue also if a clock, which is user code, panics.
-        let mut waiter = defer_with(Waiter::default(), |waiter| {
-            waiter.release(shared.idle_waiters());
-        });
+        let mut waiting = WaitingIdle::new(shared);
         let deadline = Deadline::of(wait, &shared.time);
-        let idle = block(deadline, |wake_target| {
-            shared.poll_idle(&mut waiter, wake_target)
-        });
+        let idle = block(deadline, |wake_target| waiting.poll(wake_target));
         idle.is_some() || shared.is_idle()
     }
 }

@@ -2,10 +2,8 @@
 
 use super::Queue;
 use crate::core::pop_batch::Batch;
-use crate::future::{AnyCell, TakeBatchAsync};
+use crate::future::{TakeBatchAsync, TakingBatch, User};
 use crate::order::Order;
-use crate::time::Wait;
-use std::time::Duration;
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// Pops up to `max` items into `items` and returns their number; the pops are committed at once. 0 if `max` is 0,
@@ -49,8 +47,9 @@ impl<T, O: Order<T>> Queue<T, O> {
         /// assert_eq!(popped, 3); // fewer than 5
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        async<'i>(&self, min: usize, max: usize, items: &'i mut Vec<T>) -> TakeBatchAsync<'i, T, O> {
-            TakeBatchAsync::new(AnyCell::Own(self.pool().check_out()), Batch::new(min, max), items)
+        async_within<'i>(&self, min: usize, max: usize, items: &'i mut Vec<T>) -> TakeBatchAsync<'i, T, O>, |wait| {
+            let batch = Batch::new(min, max).within(wait, &self.shared().time);
+            TakeBatchAsync::new(TakingBatch { user: User::pooled(self.pool()), batch, items })
         }
         /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them. Its
         /// output is that of [`Queue::pop_batch_blocking`].
@@ -74,33 +73,22 @@ impl<T, O: Order<T>> Queue<T, O> {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// # }).unwrap();
         /// ```
-    }
-
-    /// As [`Queue::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min` items.
-    ///
-    /// The time runs from this call on, by the [clock](crate::Builder::clock) of the queue; it needs no runtime. Cancel
-    /// safe, as [`Queue::pop_batch_async`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.push_batch(1..=3)?;
-    /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
-    /// assert_eq!(queue.pop_batch_timeout_async(5, 10, &mut items, moment).await, 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn pop_batch_timeout_async<'i>(
-        &self,
-        min: usize,
-        max: usize,
-        items: &'i mut Vec<T>,
-        timeout: Duration,
-    ) -> TakeBatchAsync<'i, T, O> {
-        let batch = Batch::new(min, max).within(Wait::For(timeout), &self.shared().time);
-        let cell = AnyCell::Own(self.pool().check_out());
-        TakeBatchAsync::new(cell, batch, items)
+        timeout_async:
+        /// As [`Queue::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min` items.
+        ///
+        /// The time runs from this call on, by the [clock](crate::Builder::clock) of the queue; it needs no runtime. Cancel
+        /// safe, as [`Queue::pop_batch_async`].
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::unbounded();
+        /// queue.push_batch(1..=3)?;
+        /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
+        /// assert_eq!(queue.pop_batch_timeout_async(5, 10, &mut items, moment).await, 3);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 }

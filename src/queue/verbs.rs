@@ -3,7 +3,7 @@
 use super::Queue;
 use crate::core::put::Put;
 use crate::core::Local;
-use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};
+use crate::future::{OwnedPop, OwnedPopping, OwnedPush, OwnedPushBatch, OwnedPushing};
 use crate::order::Order;
 use crate::{PopError, PushError};
 
@@ -99,7 +99,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         ///
         /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
         /// the queue is closed.
-        async(&self, item: T) -> OwnedPush<T, O> { OwnedPush::new(self.shared(), self.pool(), item, Default::default()) }
+        async(&self, item: T) -> OwnedPush<T, O> { OwnedPush::new(OwnedPushing::new(self.shared(), self.pool(), item, Default::default())) }
         /// A future that pushes the item when there is room. It borrows nothing, so it can be spawned. Its output is that
         /// of [`Queue::push_blocking`].
         ///
@@ -172,7 +172,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         ///
         /// As for [`Handle::push_batch_timeout`](crate::Handle::push_batch_timeout).
         async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T, O> {
-            OwnedPushBatch::new(self.shared(), self.pool(), items.into_iter().collect(), Default::default())
+            OwnedPushBatch::new(OwnedPushing::new(self.shared(), self.pool(), items.into_iter().collect(), Default::default()))
         }
         /// A future that pushes all items in one transaction when there is room for all of them. It borrows nothing, so
         /// it can be spawned. Its output is that of [`Queue::push_batch_blocking`].
@@ -215,7 +215,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         /// # Errors
         ///
         /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
-        async(&self) -> OwnedPop<T, O> { OwnedPop::new(self.shared(), self.pool()) }
+        async(&self) -> OwnedPop<T, O> { OwnedPop::new(OwnedPopping::new(self.shared(), self.pool())) }
         /// A future that pops an item when there is one. It borrows nothing, so it can be spawned. Its output is that of
         /// [`Queue::pop_blocking`].
         ///

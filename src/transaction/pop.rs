@@ -1,7 +1,7 @@
 //! Pops and peeks of a transaction.
 
 use super::Transaction;
-use crate::future::PopAsync;
+use crate::future::{Borrowing, PopAsync};
 use crate::order::Order;
 use crate::{DeliveryId, Item, Peek, PopError};
 use std::future::Future;
@@ -84,7 +84,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         /// # Panics
         ///
         /// If the transaction [is borrowed](Transaction#borrowing).
-        async(&self) -> PopAsync<'_, T, O> { PopAsync::new(self.local()) }
+        async(&self) -> PopAsync<'_, T, O> { PopAsync::new(Borrowing(self.local())) }
         /// A future that pops an item when there is one, and holds it. It borrows the transaction until it is ready or
         /// dropped.
         ///

@@ -2,11 +2,10 @@
 
 use super::Transaction;
 use crate::core::pop_batch::Batch;
-use crate::future::PopBatchAsync;
+use crate::future::{HoldingBatch, PopBatchAsync};
 use crate::item::Items;
 use crate::order::Order;
 use crate::time::Wait;
-use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// Pops up to `max` items; all of them are held when the call returns. No items if nothing was ready at some
@@ -64,7 +63,11 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         /// # Panics
         ///
         /// If the transaction [is borrowed](Transaction#borrowing).
-        async(&self, min: usize, max: usize) -> PopBatchAsync<'_, T, O> { PopBatchAsync::new(self.local(), Batch::new(min, max)) }
+        async_within(&self, min: usize, max: usize) -> PopBatchAsync<'_, T, O>, |wait| {
+            let local = self.local();
+            let batch = Batch::new(min, max).within(wait, &local.shared().time);
+            PopBatchAsync::new(HoldingBatch { gathering: local.gather(), batch })
+        }
         /// A future that pops up to `max` items, and is ready when there are at least `min` of them. It borrows the
         /// transaction until it is ready or dropped. Its output is that of [`Transaction::pop_batch_blocking`].
         ///
@@ -96,51 +99,30 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         /// # Panics
         ///
         /// If the transaction [is borrowed](Transaction#borrowing).
-    }
-
-    /// As [`Transaction::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min`
-    /// items.
-    ///
-    /// The time runs from this call on, by the [clock](crate::Builder::clock) of the queue; it needs no runtime. Cancel
-    /// safe, as [`Transaction::pop_batch_async`].
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch([1, 2, 3])?;
-    /// let tx = handle.begin();
-    /// let rows = tx.pop_batch_timeout_async(5, 10, Duration::from_millis(1)).await;
-    /// assert_eq!(rows.len(), 3); // all that came in time
-    /// tx.commit();
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn pop_batch_timeout_async(
-        &self,
-        min: usize,
-        max: usize,
-        timeout: Duration,
-    ) -> PopBatchAsync<'_, T, O> {
-        self.pop_batch_within(min, max, Wait::For(timeout))
-    }
-
-    pub(crate) fn pop_batch_within(
-        &self,
-        min: usize,
-        max: usize,
-        wait: Wait,
-    ) -> PopBatchAsync<'_, T, O> {
-        let local = self.local();
-        let batch = Batch::new(min, max).within(wait, &local.shared().time);
-        PopBatchAsync::new(local, batch)
+        timeout_async:
+        /// As [`Transaction::pop_batch_async`], but ready after `timeout` at the latest, when there may be fewer than `min`
+        /// items.
+        ///
+        /// The time runs from this call on, by the [clock](crate::Builder::clock) of the queue; it needs no runtime. Cancel
+        /// safe, as [`Transaction::pop_batch_async`].
+        ///
+        /// ```
+        ///         ///
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::unbounded();
+        /// let mut handle = queue.handle();
+        /// handle.push_batch([1, 2, 3])?;
+        /// let tx = handle.begin();
+        /// let rows = tx.pop_batch_timeout_async(5, 10, Duration::from_millis(1)).await;
+        /// assert_eq!(rows.len(), 3); // all that came in time
+        /// tx.commit();
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
+        ///
+        /// # Panics
+        ///
+        /// If the transaction [is borrowed](Transaction#borrowing).
     }
 
     /// All items that the transaction holds, in the order of the pops, those included that it took for futures that

@@ -3,7 +3,7 @@
 use super::Transaction;
 use crate::core::put::Put;
 use crate::core::Local;
-use crate::future::{StageAsync, StageBatchAsync};
+use crate::future::{Pushing, StageAsync, StageBatchAsync, User};
 use crate::order::Order;
 use crate::PushError;
 
@@ -85,7 +85,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         /// # Panics
         ///
         /// If the transaction [is borrowed](Transaction#borrowing).
-        async(&self, item: T) -> StageAsync<'_, T, O> { StageAsync::new(self.local(), item, Default::default()) }
+        async(&self, item: T) -> StageAsync<'_, T, O> { StageAsync::new(Pushing::new(User::Transaction(self.local()), item, Default::default())) }
         /// A future that stages a push when there is room. It borrows the transaction until it is ready or dropped.
         ///
         /// Its output is that of [`Transaction::push_blocking`]. Cancel safe: if it is dropped before it is
@@ -171,7 +171,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         /// If the transaction [is borrowed](Transaction#borrowing).
         async(&self, items: impl IntoIterator<Item = T>) -> StageBatchAsync<'_, T, O> {
             let items = items.into_iter().collect();
-            StageBatchAsync::new(self.local(), items, Default::default())
+            StageBatchAsync::new(Pushing::new(User::Transaction(self.local()), items, Default::default()))
         }
         /// A future that stages all items when there is room for them. It borrows the transaction until it is ready or
         /// dropped.

@@ -1,8 +1,5 @@
 //! The queue of a pool without its types.
 
-use super::pool::WorkerPool;
-use super::step::{sleep, BACKOFF};
-use super::Report;
 use crate::backend::Backend;
 use std::fmt;
 use std::future::Future;
@@ -13,8 +10,8 @@ use std::time::Instant;
 /// A future of the queue of a pool; its error is the text.
 pub(super) type Asking<'a, R> = Pin<Box<dyn Future<Output = Result<R, Arc<str>>> + Send + 'a>>;
 
-/// What a pool needs of its queue after its workers were started.
-trait Pooled: Send + Sync {
+/// What a pool needs of its queue after its workers were started; as in [`Backend`].
+pub(super) trait Pooled: Send + Sync {
     fn close(&self) -> Asking<'_, bool>;
     fn is_closed(&self) -> bool;
     fn left(&self) -> Asking<'_, u64>;
@@ -61,67 +58,18 @@ impl<B: Backend> Pooled for B {
 ///     assert_eq!(workers.join().done, 2);
 /// });
 /// ```
-pub struct AnyQueue<'q>(Arc<dyn Pooled + 'q>);
+pub struct AnyQueue<'q>(pub(super) Arc<dyn Pooled + 'q>);
 
 impl<'q> AnyQueue<'q> {
     pub(super) fn of<B: Backend + 'q>(queue: &B) -> Self {
         Self(Arc::new(queue.clone()))
-    }
-
-    /// Closes it. Returns whether the workers end by that.
-    pub(super) fn close(&self) -> Asking<'_, bool> {
-        self.0.close()
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
-
-    /// The number of items that are ready, delayed or held.
-    pub(super) fn left(&self) -> Asking<'_, u64> {
-        self.0.left()
-    }
-
-    /// Waits until nothing is left, by asking from time to time.
-    pub(super) async fn nothing_left(&self) {
-        let mut asked = 0;
-        while !matches!(self.left().await, Ok(0)) {
-            asked += 1;
-            sleep(BACKOFF.delay(asked)).await;
-        }
-    }
-
-    /// The report of its pool, which has ended, with what is left.
-    pub(super) async fn report(&self, pool: &WorkerPool) -> Report {
-        self.0.pool_ended().await;
-        let (left, error) = match self.left().await {
-            Ok(left) => (left, None),
-            Err(error) => (0, Some(error)),
-        };
-        let report = pool.report(self);
-        let error = report.error.clone().or(error);
-        Report {
-            left,
-            error,
-            ..report
-        }
-    }
-
-    pub(super) fn instant(&self, since: u64) -> Instant {
-        self.0.instant(since)
-    }
-
-    /// Frees what the workers of the pool have left.
-    #[cfg(feature = "tokio")]
-    pub(super) fn pool_ended(&self) -> impl Future<Output = ()> + Send + '_ {
-        self.0.pool_ended()
     }
 }
 
 impl fmt::Debug for AnyQueue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnyQueue")
-            .field("is_closed", &self.is_closed())
+            .field("is_closed", &self.0.is_closed())
             .finish_non_exhaustive()
     }
 }

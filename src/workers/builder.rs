@@ -3,7 +3,7 @@
 use super::failure::Hooks;
 use super::pool::{WorkerGuard, WorkerPool};
 use super::step::{Batches, QueueWorker, BACKOFF};
-use super::{AnyQueue, Failure};
+use super::{AnyQueue, Failure, Workers};
 use crate::backend::Backend;
 use crate::Backoff;
 use std::any::Any;
@@ -203,8 +203,11 @@ impl<B: Backend> PoolBuilder<B> {
         self
     }
 
-    /// The workers of a new pool.
-    pub(super) fn workers(&self) -> (Arc<WorkerPool>, Vec<QueueWorker<B>>) {
+    /// A new pool, and its workers, which are still to be started.
+    pub(super) fn workers<'q>(&self) -> (Workers<AnyQueue<'q>>, Vec<QueueWorker<B>>)
+    where
+        B: 'q,
+    {
         let count = self.count.or_else(|| thread::available_parallelism().ok());
         let count = count.map_or(1, NonZeroUsize::get);
         let pool = WorkerPool::new(&self.name, count, self.hooks.clone());
@@ -214,7 +217,7 @@ impl<B: Backend> PoolBuilder<B> {
             backoff: self.backoff,
         };
         let workers = (0..count).map(worker).collect();
-        (pool, workers)
+        (Workers::new(pool, AnyQueue::of(&self.queue)), workers)
     }
 
     /// The settings of batches of up to `max` items.
@@ -227,13 +230,6 @@ impl<B: Backend> PoolBuilder<B> {
         assert!(max > 0, "batches of 0 items");
         let linger = self.linger;
         Batches { max, linger }
-    }
-
-    pub(super) fn any_queue<'q>(&self) -> AnyQueue<'q>
-    where
-        B: 'q,
-    {
-        AnyQueue::of(&self.queue)
     }
 }
 

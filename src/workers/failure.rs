@@ -49,10 +49,9 @@ pub struct Failure {
 
 /// Why a run failed.
 pub(super) struct RunError {
-    pub(super) reason: Reason,
     pub(super) text: Arc<str>,
-    /// The payload of the panic.
-    pub(super) payload: Option<Payload>,
+    /// The payload of a panic.
+    payload: Option<Payload>,
 }
 
 impl RunError {
@@ -61,34 +60,34 @@ impl RunError {
     }
 
     pub(super) fn with(text: Arc<str>) -> Self {
-        Self {
-            reason: Reason::Failed,
-            text,
-            payload: None,
-        }
+        let payload = None;
+        Self { text, payload }
     }
 
     pub(super) fn of_panic(payload: Payload) -> Self {
-        Self {
-            reason: Reason::Panicked,
-            text: text_of_panic(&*payload).into(),
-            payload: Some(payload),
+        let text = text_of_panic(&*payload).into();
+        let payload = Some(payload);
+        Self { text, payload }
+    }
+
+    pub(super) fn reason(&self) -> Reason {
+        match self.payload {
+            Some(_) => Reason::Panicked,
+            None => Reason::Failed,
         }
     }
-}
 
-/// A failed run, with its panic payload.
-pub(super) struct Trouble {
-    pub(super) failure: Failure,
-    payload: Option<Payload>,
-}
+    pub(super) fn ran(&self) -> Ran {
+        match self.payload {
+            Some(_) => Ran::Panicked,
+            None => Ran::Failed,
+        }
+    }
 
-impl Trouble {
-    pub(super) fn new(
-        worker: &Worker,
-        (items, attempts): (usize, u32),
-        RunError { text, payload, .. }: RunError,
-    ) -> Self {
+    /// Calls the hooks, after so many items were given back, the highest count of whose deliveries is `attempts`. Panics of
+    /// the hooks, or of the payload's destructor, are caught and ignored.
+    pub(super) fn report(self, worker: &Worker, (items, attempts): (usize, u32), hooks: &Hooks) {
+        let Self { text, payload } = self;
         let failure = Failure {
             worker: Arc::clone(worker.name()),
             items,
@@ -96,20 +95,6 @@ impl Trouble {
             error: text,
             panicked: payload.is_some(),
         };
-        Self { failure, payload }
-    }
-
-    pub(super) fn ran(&self) -> Ran {
-        if self.failure.panicked {
-            Ran::Panicked
-        } else {
-            Ran::Failed
-        }
-    }
-
-    /// Calls the hooks. Panics of the hooks, or of the payload's destructor, are caught and ignored.
-    pub(super) fn report(self, hooks: &Hooks) {
-        let Self { failure, payload } = self;
         if let Some(hook) = &hooks.on_error {
             swallow_panic(|| hook(&failure));
         }

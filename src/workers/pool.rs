@@ -1,32 +1,24 @@
 //! The workers of a pool, and the wait for their end.
 
-use super::failure::{Hooks, Trouble};
+use super::failure::Hooks;
+use super::step::{for_at_most, sleep, BACKOFF};
 use super::worker::{Command, Worker};
 use super::{AnyQueue, Report, WorkerStatus};
-use crate::sync::{lock, swallow_panic, Condvar, Mutex};
+use crate::sync::{lock, swallow_panic, Mutex};
+use std::future::{poll_fn, Future};
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 /// The pause between two checks whether stopped workers are idle.
-pub(super) const IDLE_CHECK_PAUSE: Duration = Duration::from_millis(1);
+const IDLE_CHECK_PAUSE: Duration = Duration::from_millis(1);
 
 /// How often stopped workers are checked. One that is idle for longer is blocked by user code outside of a run, such as a
 /// clock, or is a task that is not polled.
-pub(super) const MAX_IDLE_CHECKS: usize = 1_000;
+const MAX_IDLE_CHECKS: usize = 1_000;
 
 /// How long a `join` of a debug build waits until it reports for what.
-pub(super) const JOIN_REPORT_DELAY: Duration = Duration::from_secs(1);
-
-/// Reports in a debug build what a `join` waits for: by an event of `tracing` if that feature is enabled, otherwise on the
-/// standard error.
-pub(super) fn report_wait(what: &str) {
-    swallow_panic(|| {
-        #[cfg(feature = "tracing")]
-        tracing::warn!(target: "requeue", "{what}");
-        #[cfg(not(feature = "tracing"))]
-        eprintln!("requeue: {what}");
-    });
-}
+const JOIN_REPORT_DELAY: Duration = Duration::from_secs(1);
 
 /// The workers of a pool.
 pub(super) struct WorkerPool {
@@ -34,26 +26,23 @@ pub(super) struct WorkerPool {
     hooks: Hooks,
     /// The error of the queue that has ended the pool.
     error: Mutex<Option<Arc<str>>>,
-    /// Workers that have not ended.
-    present: Mutex<usize>,
-    /// Notified when one has ended.
-    gone: Condvar,
+    /// Woken when a worker has ended.
+    waiter: Mutex<Option<Waker>>,
 }
 
 impl WorkerPool {
     pub(super) fn new(prefix: &str, count: usize, hooks: Hooks) -> Arc<Self> {
-        let name = |index| format!("{prefix}-{index}").into();
+        let worker = |index| Arc::new(Worker::new(format!("{prefix}-{index}").into()));
         Arc::new(Self {
-            workers: (0..count)
-                .map(name)
-                .map(Worker::new)
-                .map(Arc::new)
-                .collect(),
+            workers: (0..count).map(worker).collect(),
             hooks,
             error: Mutex::default(),
-            present: Mutex::new(0),
-            gone: Condvar::new(),
+            waiter: Mutex::default(),
         })
+    }
+
+    pub(super) fn hooks(&self) -> &Hooks {
+        &self.hooks
     }
 
     pub(super) fn len(&self) -> usize {
@@ -79,22 +68,22 @@ impl WorkerPool {
     }
 
     pub(super) fn status(&self, queue: &AnyQueue<'_>) -> Vec<WorkerStatus> {
-        self.statuses(queue).collect()
+        let instant = |since| queue.0.instant(since);
+        let workers = self.workers.iter();
+        workers.map(|worker| worker.status(&instant)).collect()
     }
 
-    fn statuses<'s>(&'s self, queue: &'s AnyQueue<'_>) -> impl Iterator<Item = WorkerStatus> + 's {
-        let instant = |since| queue.instant(since);
-        self.workers
-            .iter()
-            .map(move |worker| worker.status(&instant))
-    }
-
-    pub(super) fn report(&self, queue: &AnyQueue<'_>) -> Report {
-        let error = lock(&self.error).clone();
-        Report {
-            error,
-            ..Report::of(self.statuses(queue))
+    /// The report of a pool that has ended, with what is left in the queue.
+    pub(super) async fn report(&self, queue: &AnyQueue<'_>) -> Report {
+        queue.0.pool_ended().await;
+        let left = queue.0.left().await;
+        let mut report = Report::of(self.status(queue));
+        report.error = lock(&self.error).clone();
+        match left {
+            Ok(left) => report.left = left,
+            Err(error) => report.error = report.error.or(Some(error)),
         }
+        report
     }
 
     /// Stops all workers because of an error of the queue.
@@ -103,51 +92,83 @@ impl WorkerPool {
         self.command_all(Command::Stop);
     }
 
-    /// Waits until all workers have ended, or the timeout elapses. Returns whether they have ended.
-    pub(super) fn wait(&self, timeout: Duration) -> bool {
-        let mut present = lock(&self.present);
-        self.gone
-            .wait_while_for(&mut present, |present| *present > 0, timeout);
-        *present == 0
-    }
-
-    /// Waits until each worker runs or has ended, after all were stopped, but not for long. So a worker that only waited for
-    /// an item is not taken for a stuck one.
-    pub(super) fn wait_for_idle(&self) {
-        let mut present = lock(&self.present);
-        for _ in 0..MAX_IDLE_CHECKS {
-            if *present == 0 || !self.has_idle() {
-                return;
+    /// Waits until all workers have ended. One that ends is seen, or wakes the waiter, which was there before.
+    pub(super) fn all_ended(&self) -> impl Future<Output = ()> + '_ {
+        poll_fn(|context| {
+            let last = lock(&self.waiter).replace(context.waker().clone());
+            drop(last);
+            if self.workers.iter().all(|worker| worker.has_ended()) {
+                return Poll::Ready(());
             }
-            // The end of a worker is notified; the begin of a run is not, to keep that cheap.
-            self.gone.wait_for(&mut present, IDLE_CHECK_PAUSE);
-        }
+            Poll::Pending
+        })
     }
 
-    /// Whether a worker neither runs nor has ended.
-    pub(super) fn has_idle(&self) -> bool {
-        self.workers.iter().any(|worker| worker.is_idle())
+    /// Waits until all workers have ended. Reports once, if asked to, when they wait for the close of the queue: all
+    /// workers of an open queue are idle.
+    pub(super) async fn join(&self, queue: &AnyQueue<'_>, may_report: bool) {
+        let may_report = cfg!(debug_assertions) && may_report;
+        while may_report
+            && for_at_most(JOIN_REPORT_DELAY, self.all_ended())
+                .await
+                .is_none()
+        {
+            if !queue.0.is_closed() && self.workers.iter().all(|worker| worker.is_idle()) {
+                self.report_wait();
+                break;
+            }
+        }
+        self.all_ended().await;
     }
 
-    /// What a `join` waits for, if that is the close of the queue: all workers of an open queue are idle.
-    pub(super) fn what_it_waits_for(&self, queue: &AnyQueue<'_>) -> Option<String> {
-        if queue.is_closed() || !self.workers.iter().all(|worker| worker.is_idle()) {
-            return None;
-        }
-        let (count, first) = (self.len(), self.workers.first()?.name());
-        Some(format!(
+    /// By an event of `tracing` if that feature is enabled, otherwise on the standard error.
+    fn report_wait(&self) {
+        let (count, first) = (self.len(), self.workers[0].name());
+        let what = format!(
             "`join` waits for {count} idle workers, the first of which is `{first}`: they end when their queue is \
              closed, and nobody has called `close`"
-        ))
+        );
+        swallow_panic(|| {
+            #[cfg(feature = "tracing")]
+            tracing::warn!(target: "requeue", "{what}");
+            #[cfg(not(feature = "tracing"))]
+            eprintln!("requeue: {what}");
+        });
     }
 
-    /// Calls the hooks for a failed run.
-    pub(super) fn report_failure(&self, trouble: Trouble) {
-        trouble.report(&self.hooks);
+    /// Closes the queue and waits until nothing is left in it, for at most `limit`; then stops the workers, and waits until
+    /// each runs or has ended, but not for long. So a worker that only waited for an item is not taken for a stuck one.
+    pub(super) async fn finish(&self, queue: &AnyQueue<'_>, limit: Duration) {
+        let closed = queue.0.close().await;
+        // After the close: a worker that is not paused notices it.
+        self.command_all(Command::Work);
+        match closed {
+            Ok(true) => _ = for_at_most(limit, self.all_ended()).await,
+            Ok(false) => _ = for_at_most(limit, nothing_left(queue)).await,
+            Err(error) => self.end_by(&error),
+        }
+        self.command_all(Command::Stop);
+        let is_idle = |worker: &Arc<Worker>| worker.is_idle();
+        for _ in 0..MAX_IDLE_CHECKS {
+            if !self.workers.iter().any(is_idle) {
+                break;
+            }
+            // The end of a worker is noticed; the begin of a run is not, to keep that cheap.
+            for_at_most(IDLE_CHECK_PAUSE, self.all_ended()).await;
+        }
     }
 }
 
-/// Marks a worker as present: it has ended when this is dropped.
+/// Waits until nothing is left in the queue, by asking from time to time.
+async fn nothing_left(queue: &AnyQueue<'_>) {
+    let mut asked = 0;
+    while !matches!(queue.0.left().await, Ok(0)) {
+        asked += 1;
+        sleep(BACKOFF.delay(asked)).await;
+    }
+}
+
+/// A worker of a pool, which has ended when this is dropped.
 pub(super) struct WorkerGuard {
     pool: Arc<WorkerPool>,
     worker: Arc<Worker>,
@@ -155,7 +176,6 @@ pub(super) struct WorkerGuard {
 
 impl WorkerGuard {
     pub(super) fn new(pool: &Arc<WorkerPool>, index: usize) -> Self {
-        *lock(&pool.present) += 1;
         let worker = Arc::clone(pool.worker(index));
         let pool = Arc::clone(pool);
         Self { pool, worker }
@@ -168,21 +188,12 @@ impl WorkerGuard {
     pub(super) fn worker(&self) -> &Worker {
         &self.worker
     }
-
-    /// Counts and reports a failed run.
-    #[cold]
-    pub(super) fn record_failure(&self, trouble: Trouble) {
-        self.worker().count(trouble.ran());
-        self.pool.report_failure(trouble);
-        self.worker().rest(); // after the hooks, which may block
-    }
 }
 
 impl Drop for WorkerGuard {
     fn drop(&mut self) {
         self.worker().end();
-        let mut present = lock(&self.pool.present);
-        *present -= 1;
-        self.pool.gone.notify_all();
+        let waiter = lock(&self.pool.waiter).take();
+        swallow_panic(|| waiter.into_iter().for_each(Waker::wake));
     }
 }

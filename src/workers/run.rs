@@ -1,14 +1,13 @@
 //! Starts the threads of a pool.
 
-use super::step::RunStep;
+use super::step::{QueueWorker, Stepped};
 use super::work::{work, HeldOf, ViewOf, WorkerThread};
 use super::{AnyQueue, CommitWith, Job, PoolBuilder, Workers};
 use crate::backend::Backend;
 use std::fmt::Debug;
+use std::io;
 use std::sync::Arc;
-use std::thread::{self, Scope};
-
-const REFUSED: &str = "the system refused to start a thread";
+use std::thread::{self, JoinHandle, Scope};
 
 impl<B: Backend + 'static> PoolBuilder<B> {
     /// Starts threads that run `run` on one item at a time, each in a transaction of its own: `Ok`
@@ -96,11 +95,12 @@ impl<B: Backend + 'static> PoolBuilder<B> {
         F: Send + Sync + 'static,
     {
         let run = Arc::new(run);
-        self.start(|name| {
-            let (mut handles, run) = (others.handles(name), Arc::clone(&run));
-            move |thread: &WorkerThread<B>, tx: &mut B::Tx| {
+        self.start(|thread, worker| {
+            let (mut handles, run) = (others.handles(worker.worker().name()), Arc::clone(&run));
+            let step = move |thread: &WorkerThread<B>, tx: &mut B::Tx| {
                 thread.each_with::<Q, _>(tx, &mut handles, &*run)
-            }
+            };
+            thread.spawn(|| work(worker, step)).map(Some)
         })
     }
 
@@ -140,30 +140,13 @@ impl<B: Backend + 'static> PoolBuilder<B> {
     #[track_caller]
     fn start_shared<S>(self, step: S) -> Workers
     where
-        S: Fn(&WorkerThread<B>, &mut B::Tx) -> RunStep + Send + Sync + 'static,
+        S: Fn(&WorkerThread<B>, &mut B::Tx) -> Stepped<B> + Send + Sync + 'static,
     {
         let step = Arc::new(step);
-        self.start(|_| {
+        self.start(|thread, worker| {
             let step = Arc::clone(&step);
-            move |thread: &WorkerThread<B>, tx: &mut B::Tx| step(thread, tx)
+            thread.spawn(move || work(worker, &*step)).map(Some)
         })
-    }
-
-    /// Starts threads, each with a step function made by `prepare`.
-    #[track_caller]
-    fn start<S>(self, prepare: impl Fn(&Arc<str>) -> S) -> Workers
-    where
-        S: FnMut(&WorkerThread<B>, &mut B::Tx) -> RunStep + Send + 'static,
-    {
-        let (pool, workers) = self.workers();
-        let mut started = Workers::new(pool, self.any_queue());
-        for worker in workers {
-            let step = prepare(worker.worker().name());
-            let thread = thread::Builder::new().name(worker.worker().name().to_string());
-            let thread = thread.spawn(move || work(worker, step));
-            started.add(thread.expect(REFUSED));
-        }
-        started
     }
 }
 
@@ -205,15 +188,28 @@ impl<B: Backend> PoolBuilder<B> {
         F: for<'t> Fn(HeldOf<'t, B>, &'t ViewOf<B>) -> Result<(), E>,
         F: Send + Sync + 'scope,
     {
-        let (pool, workers) = self.workers();
         let run = Arc::new(run);
-        let started = Workers::new(pool, self.any_queue());
-        for worker in workers {
+        self.start(|thread, worker| {
             let run = Arc::clone(&run);
-            let thread = thread::Builder::new().name(worker.worker().name().to_string());
             let work = move || work(worker, |thread, tx| thread.each(tx, &*run));
-            // The scope joins it.
-            drop(thread.spawn_scoped(scope, work).expect(REFUSED));
+            thread.spawn_scoped(scope, work).map(|_| None) // the scope joins it
+        })
+    }
+
+    /// Starts the workers. `spawn` returns the thread that the pool joins, if any.
+    #[track_caller]
+    fn start<'q>(
+        self,
+        spawn: impl Fn(thread::Builder, QueueWorker<B>) -> io::Result<Option<JoinHandle<()>>>,
+    ) -> Workers<AnyQueue<'q>>
+    where
+        B: 'q,
+    {
+        let (mut started, workers) = self.workers();
+        for worker in workers {
+            let thread = thread::Builder::new().name(worker.worker().name().to_string());
+            let thread = spawn(thread, worker).expect("the system refused to start a thread");
+            started.threads.extend(thread);
         }
         started
     }

@@ -2,7 +2,7 @@
 
 use super::caught::Caught;
 use super::failure::RunError;
-use super::step::{Batches, Ended, QueueWorker, RunStep};
+use super::step::{within, Batches, QueueWorker, Stepped, Stop};
 use super::worker::Ran;
 #[cfg(feature = "tokio")]
 use super::{Job, Tasks};
@@ -13,17 +13,17 @@ use crate::raw::{Finding, Keeper};
 use crate::Wait;
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The work of one worker, for an executor.
+type WorkerFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// An item of a run by a task.
 type ItemOf<B> = KeptItem<<B as Backend>::Tx>;
 /// Its transaction.
 type TransactionOf<B> = KeptTransaction<<B as Backend>::Tx>;
 
-#[cfg(feature = "tokio")]
 impl<B: Backend + 'static> PoolBuilder<B>
 where
     B::Tx: 'static,
@@ -40,6 +40,7 @@ where
     /// # Panics
     ///
     /// If `count` is 0.
+    #[cfg(feature = "tokio")]
     #[track_caller]
     pub fn tasks(self, count: usize) -> Self {
         self.threads(count)
@@ -75,6 +76,7 @@ where
     /// # Panics
     ///
     /// Outside of a tokio runtime.
+    #[cfg(feature = "tokio")]
     #[track_caller]
     pub fn run_async<E, F, R>(self, run: F) -> Tasks
     where
@@ -114,6 +116,7 @@ where
     /// # Panics
     ///
     /// If `max` is 0, or outside of a tokio runtime.
+    #[cfg(feature = "tokio")]
     #[track_caller]
     pub fn run_batches_async<E, F, R>(self, max: usize, run: F) -> Tasks
     where
@@ -125,6 +128,36 @@ where
         self.spawn(batches, run)
     }
 
+    /// Like `run_async` (feature `tokio`) on any executor: `spawn` gets the future of each worker. What is returned is used
+    /// by threads.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use requeue::{Queue, Workers};
+    /// use std::thread;
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push(7)?;
+    /// queue.close();
+    /// let spawn = |worker| drop(thread::spawn(|| block_on(worker)));
+    /// let builder = Workers::builder(&queue).threads(2);
+    /// let workers = builder.run_on(spawn, |number, _tx| async move {
+    ///     if *number == 7 { Ok(()) } else { Err("another number") }
+    /// });
+    /// assert_eq!(workers.join().done, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn run_on<E, F, R>(self, spawn: impl Fn(WorkerFuture), run: F) -> Workers
+    where
+        E: Debug + 'static,
+        F: Fn(ItemOf<B>, TransactionOf<B>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        self.start_on(SINGLE, each(run), spawn)
+    }
+
+    #[cfg(feature = "tokio")]
     #[track_caller]
     fn spawn<Y, E, F, R>(self, batches: Batches, run: F) -> Tasks
     where
@@ -133,12 +166,31 @@ where
         F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
-        let (queue, (pool, workers)) = (self.any_queue(), self.workers());
-        let (mut spawned, run) = (tokio::task::JoinSet::new(), Arc::new(run));
-        for worker in workers {
-            spawned.spawn(work(worker, batches, Arc::clone(&run)));
-        }
-        Tasks::new(pool, spawned, queue)
+        let mut spawned = tokio::task::JoinSet::new();
+        let workers = self.start_on(batches, run, |worker| drop(spawned.spawn(worker)));
+        Tasks::new(workers, spawned)
+    }
+
+    /// Starts workers on an executor.
+    fn start_on<Y, E, F, R>(
+        self,
+        batches: Batches,
+        run: F,
+        spawn: impl FnMut(WorkerFuture),
+    ) -> Workers
+    where
+        Y: Into<Ran> + 'static,
+        E: Debug + 'static,
+        F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Y, E>> + Send + 'static,
+    {
+        let (started, workers) = self.workers();
+        let run = Arc::new(run);
+        let futures = workers
+            .into_iter()
+            .map(|worker| -> WorkerFuture { Box::pin(work(worker, batches, Arc::clone(&run))) });
+        futures.for_each(spawn);
+        started
     }
 }
 
@@ -169,53 +221,8 @@ where
     pub fn run_jobs_async(self) -> Tasks {
         self.spawn(
             SINGLE,
-            each(|mut job: ItemOf<B>, _| async move {
-                Ok::<_, std::convert::Infallible>(Ran::of_job(job.run_async().await))
-            }),
+            each(|mut job: ItemOf<B>, _| async move { Ok::<bool, ()>(job.run_async().await) }),
         )
-    }
-}
-
-impl<B: Backend + 'static> PoolBuilder<B>
-where
-    B::Tx: 'static,
-{
-    /// Like `run_async` (feature `tokio`) on any executor: `spawn` gets the future of each worker. What is returned is used
-    /// by threads.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use requeue::{Queue, Workers};
-    /// use std::thread;
-    ///
-    /// let queue = Queue::unbounded();
-    /// queue.push(7)?;
-    /// queue.close();
-    /// let spawn = |worker| drop(thread::spawn(|| block_on(worker)));
-    /// let builder = Workers::builder(&queue).threads(2);
-    /// let workers = builder.run_on(spawn, |number, _tx| async move {
-    ///     if *number == 7 { Ok(()) } else { Err("another number") }
-    /// });
-    /// assert_eq!(workers.join().done, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[track_caller]
-    pub fn run_on<E, F, R>(
-        self,
-        spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>),
-        run: F,
-    ) -> Workers
-    where
-        E: Debug + 'static,
-        F: Fn(ItemOf<B>, TransactionOf<B>) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<(), E>> + Send + 'static,
-    {
-        let (queue, (pool, workers)) = (self.any_queue(), self.workers());
-        let run = Arc::new(each(run));
-        for worker in workers {
-            spawn(Box::pin(work(worker, SINGLE, Arc::clone(&run))));
-        }
-        Workers::new(pool, queue)
     }
 }
 
@@ -244,12 +251,17 @@ async fn work<B, Y: Into<Ran>, E: Debug, F, R>(
     let (mut tx, mut errors) = (None, 0);
     while poll_fn(|context| worker.worker().poll_go_on(context.waker())).await {
         let begun = tx.take().unwrap_or_else(|| worker.begin());
-        let step = pin!(step(&worker, begun, batches, &*run));
-        let stepped = Caught::new(step).await;
-        let (step, idle) = stepped
-            .unwrap_or_else(|payload| (worker.fail_without(RunError::of_panic(payload)), None));
-        tx = idle;
-        if !worker.settle(step, &mut errors).await {
+        let mut span = RunSpan::none();
+        let stepped = {
+            let step = pin!(step(&worker, begun, batches, &*run, &mut span));
+            Caught::new(step).await
+        };
+        let stepped = stepped.unwrap_or_else(|panic| (failed(RunError::of_panic(panic)), None));
+        tx = stepped.1;
+        if !worker
+            .settle(stepped.0, tx.as_mut(), span, &mut errors)
+            .await
+        {
             break;
         }
         #[cfg(feature = "tokio")]
@@ -257,13 +269,14 @@ async fn work<B, Y: Into<Ran>, E: Debug, F, R>(
     }
 }
 
-/// Takes items, runs, and commits or aborts. Returns the transaction, unless the run keeps it.
+/// Takes items, runs, and commits. Returns the transaction, unless the run keeps it.
 async fn step<B, Y: Into<Ran>, E: Debug, F, R>(
     worker: &QueueWorker<B>,
     tx: B::Tx,
     batches: Batches,
     run: &F,
-) -> (RunStep, Option<B::Tx>)
+    span: &mut RunSpan,
+) -> (Stepped<B>, Option<B::Tx>)
 where
     B: Backend,
     B::Tx: 'static,
@@ -271,58 +284,40 @@ where
     R: Future<Output = Result<Y, E>> + Send,
 {
     let keeper = Keeper::new(tx);
-    let found = worker
-        .take_batch(batches, |max, wait| keeper.find(pop::<B>(max, wait)))
-        .await;
-    let items = match found {
+    let find = |max, wait| keeper.find(pop::<B>(max, wait));
+    let items = match worker.take_batch(batches, find).await {
         Ok(items) => items,
-        Err(missing) => {
-            let mut tx = keeper.into_value();
-            let tx_mut = tx.as_mut().expect("the transaction is not shared yet");
-            return (worker.end_without(tx_mut, missing).await, tx);
-        }
+        Err(stop) => return (Err(stop), keeper.into_value()),
     };
     let user = keeper.user();
     worker.worker().begin_run(user.since());
-    let span = user.run_span(worker.worker().name(), items[0].attempts());
+    *span = user.run_span(worker.worker().name(), items[0].attempts());
     let (items, tx) = (
         items.into_iter().map(KeptItem::new).collect(),
         KeptTransaction::new(user),
     );
-    let ended = call(&span, || Box::pin(run(items, tx))).await;
-    let Some(mut tx) = keeper.into_value() else {
-        let kept = || RunError::with("the run's item or transaction is kept after its end".into());
-        return (worker.fail_without(ended.err().unwrap_or_else(kept)), None);
-    };
-    let step = {
-        let end = pin!(worker.end(&mut tx, ended));
-        within(&span, end).await
-    };
-    (step, Some(tx))
-}
-
-/// Does a run, inside the span.
-async fn call<Y: Into<Ran>, E: Debug, R>(span: &RunSpan, begin: impl FnOnce() -> R) -> Ended
-where
-    R: Future<Output = Result<Y, E>> + Unpin,
-{
-    let ended = match catch_unwind(AssertUnwindSafe(|| span.in_scope(begin))) {
-        Ok(running) => Caught::new(within(span, running)).await,
-        Err(payload) => Err(payload),
-    };
-    match ended {
+    // The call of the function is a part of the future: it may panic too.
+    let running = Box::pin(async { run(items, tx).await });
+    let ran = match Caught::new(within(span, running)).await {
         Ok(Ok(ran)) => Ok(ran.into()),
         Ok(Err(error)) => Err(RunError::of(error)),
-        Err(payload) => Err(RunError::of_panic(payload)),
+        Err(panic) => Err(RunError::of_panic(panic)),
+    };
+    match (ran, keeper.into_value()) {
+        (Ok(ran), Some(mut tx)) => {
+            let stepped = within(span, pin!(worker.commit(&mut tx, ran))).await;
+            (stepped, Some(tx))
+        }
+        (Ok(_), None) => {
+            let kept = "the run's item or transaction is kept after its end";
+            (failed(RunError::with(kept.into())), None)
+        }
+        (Err(error), tx) => (failed(error), tx),
     }
 }
 
-/// Polls the future inside the span.
-fn within<'s, F: Future + Unpin + 's>(
-    span: &'s RunSpan,
-    mut future: F,
-) -> impl Future<Output = F::Output> + Unpin + 's {
-    poll_fn(move |context| span.in_scope(|| Pin::new(&mut future).poll(context)))
+fn failed<E>(error: RunError) -> Result<Ran, Stop<E>> {
+    Err(Stop::Failed(error))
 }
 
 fn pop<B: Backend>(

@@ -102,7 +102,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub(super) fn of(workers: impl Iterator<Item = WorkerStatus>) -> Self {
+    pub(super) fn of(workers: Vec<WorkerStatus>) -> Self {
         let mut report = Self::default();
         for worker in workers {
             report.done += worker.done;

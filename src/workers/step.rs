@@ -1,12 +1,14 @@
 //! The steps of a run, which threads and tasks have in common: it takes items, and commits or aborts.
 
-use super::failure::{RunError, Trouble};
+use super::failure::RunError;
 use super::pool::WorkerGuard;
 use super::worker::{Ran, Worker};
 use crate::backend::{AbortCause, Backend, Committed, Tx};
+use crate::policy::telemetry::RunSpan;
 use crate::{Backoff, Clock, SystemClock, Wait};
-use std::future::{poll_fn, Future};
-use std::pin::pin;
+use std::future::{pending, poll_fn, Future};
+use std::mem;
+use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -23,27 +25,20 @@ pub(super) struct Batches {
     pub(super) linger: Duration,
 }
 
-/// What a worker did.
-pub(super) enum RunStep {
-    Ran(Ran),
-    Failed(Box<Trouble>),
-    /// Nothing could be taken, because of an error of the queue.
-    Unreachable(Box<Trouble>),
+/// Why a worker has committed nothing.
+pub(super) enum Stop<E> {
     /// By a command.
     Interrupted,
     /// The queue is closed and drained.
     Closed,
-}
-
-/// How the function of a run ended.
-pub(super) type Ended = Result<Ran, RunError>;
-
-/// Why a worker takes nothing.
-pub(super) enum Missing<E> {
-    Interrupted,
-    Closed,
+    /// An error of the queue.
     Error(E),
+    /// The run failed or panicked.
+    Failed(RunError),
 }
+
+/// How a step ended.
+pub(super) type Stepped<B> = Result<Ran, Stop<<B as Backend>::Error>>;
 
 /// A worker of a queue.
 pub(super) struct QueueWorker<B> {
@@ -66,12 +61,12 @@ impl<B: Backend> QueueWorker<B> {
     pub(super) async fn take<I>(
         &self,
         popping: impl Future<Output = Result<Option<I>, B::Error>>,
-    ) -> Result<I, Missing<B::Error>> {
+    ) -> Result<I, Stop<B::Error>> {
         let popped = unless_interrupted(self.worker(), popping).await;
         popped
-            .ok_or(Missing::Interrupted)?
-            .map_err(Missing::Error)?
-            .ok_or(Missing::Closed)
+            .ok_or(Stop::Interrupted)?
+            .map_err(Stop::Error)?
+            .ok_or(Stop::Closed)
     }
 
     /// Waits for the first item of a batch, and then for the others as long as it lingers. A worker that is interrupted
@@ -80,7 +75,7 @@ impl<B: Backend> QueueWorker<B> {
         &self,
         Batches { max, linger }: Batches,
         pop: impl Fn(usize, Wait) -> F,
-    ) -> Result<Vec<I>, Missing<B::Error>>
+    ) -> Result<Vec<I>, Stop<B::Error>>
     where
         F: Future<Output = Result<Vec<I>, B::Error>>,
     {
@@ -106,80 +101,69 @@ impl<B: Backend> QueueWorker<B> {
         Ok(items)
     }
 
-    /// Commits, or aborts if the run failed.
-    pub(super) async fn end(&self, tx: &mut B::Tx, ended: Ended) -> RunStep {
-        match ended {
-            Ok(ran) => self.commit(tx, ran).await,
-            Err(error) => self.fail(tx, error).await,
-        }
-    }
-
-    /// Commits, or aborts if that is impossible.
     #[inline]
-    pub(super) async fn commit(&self, tx: &mut B::Tx, ran: Ran) -> RunStep {
-        match tx.commit().await {
-            Ok(Committed { given_up: false }) => RunStep::Ran(ran),
-            Ok(_) => RunStep::Ran(ran.given_up()),
-            Err(error) => self.fail_by(tx, error).await,
-        }
+    pub(super) async fn commit(&self, tx: &mut B::Tx, ran: Ran) -> Stepped<B> {
+        let Committed { given_up } = tx.commit().await.map_err(Stop::Error)?;
+        Ok(ran.but(given_up))
     }
 
-    /// Aborts after an error of the queue.
-    #[cold]
-    pub(super) async fn fail_by(&self, tx: &mut B::Tx, error: B::Error) -> RunStep {
-        let text: Arc<str> = error.to_string().into();
-        if B::is_fatal(&error) {
-            self.guard.pool().end_by(&text);
-        }
-        drop(error);
-        match self.fail(tx, RunError::with(text)).await {
-            RunStep::Failed(trouble) if trouble.failure.items == 0 => RunStep::Unreachable(trouble),
-            failed => failed,
-        }
-    }
-
-    /// Aborts.
-    #[cold]
-    pub(super) async fn fail(&self, tx: &mut B::Tx, error: RunError) -> RunStep {
-        let deliveries = tx.deliveries();
-        let cause = AbortCause::new(error.reason, Arc::clone(&error.text), self.backoff);
-        // A queue that cannot be reached gives the items back when it notices.
-        let _ = tx.abort(cause).await;
-        RunStep::Failed(Box::new(Trouble::new(self.worker(), deliveries, error)))
-    }
-
-    /// Reports a run whose transaction cannot be ended.
-    pub(super) fn fail_without(&self, error: RunError) -> RunStep {
-        RunStep::Failed(Box::new(Trouble::new(self.worker(), (0, 0), error)))
-    }
-
-    /// Ends a run that has taken nothing.
-    pub(super) async fn end_without(&self, tx: &mut B::Tx, missing: Missing<B::Error>) -> RunStep {
-        match missing {
-            Missing::Interrupted => RunStep::Interrupted,
-            Missing::Closed => RunStep::Closed,
-            Missing::Error(error) => self.fail_by(tx, error).await,
-        }
-    }
-
-    /// Records what the worker did. Returns whether it goes on: after `errors` of the queue in a row, not at once.
-    pub(super) async fn settle(&self, step: RunStep, errors: &mut u32) -> bool {
-        let before = std::mem::take(errors);
-        match step {
-            RunStep::Ran(ran) => self.worker().end_run(ran),
-            RunStep::Interrupted => {}
-            RunStep::Closed => return false,
-            RunStep::Failed(trouble) => self.guard.record_failure(*trouble),
-            RunStep::Unreachable(trouble) => {
-                *errors = before.saturating_add(1);
-                self.guard.pool().report_failure(*trouble);
-                self.worker().rest();
-                let pause = sleep(BACKOFF.delay(*errors));
-                let _ = unless_interrupted(self.worker(), pause).await;
+    /// Records how a step ended; aborts and reports a run that failed, in its span, unless `tx` is gone. Returns whether the
+    /// worker goes on: after `errors` of the queue in a row, not at once.
+    pub(super) async fn settle(
+        &self,
+        stepped: Stepped<B>,
+        tx: Option<&mut B::Tx>,
+        span: RunSpan,
+        errors: &mut u32,
+    ) -> bool {
+        let (worker, pool) = (self.worker(), self.guard.pool());
+        let before = mem::take(errors);
+        let (error, of_run) = match stepped {
+            Ok(ran) => {
+                worker.end_run(ran);
+                return true;
             }
+            Err(Stop::Interrupted) => return true,
+            Err(Stop::Closed) => return false,
+            Err(Stop::Failed(error)) => (error, true),
+            Err(Stop::Error(error)) => {
+                let text = error.to_string().into();
+                if B::is_fatal(&error) {
+                    pool.end_by(&text);
+                }
+                (RunError::with(text), false)
+            }
+        };
+        let mut given_back = (0, 0);
+        if let Some(tx) = tx {
+            given_back = tx.deliveries();
+            let cause = AbortCause::new(error.reason(), Arc::clone(&error.text), self.backoff);
+            // A queue that cannot be reached gives the items back when it notices.
+            let abort = pin!(async { tx.abort(cause).await });
+            let _ = within(&span, abort).await;
+        }
+        // Otherwise nothing could be taken, because of an error of the queue.
+        let has_run = of_run || given_back.0 > 0;
+        if has_run {
+            worker.count(error.ran());
+        }
+        error.report(worker, given_back, pool.hooks());
+        worker.rest(); // after the hooks, which may block
+        if !has_run {
+            *errors = before.saturating_add(1);
+            let pause = sleep(BACKOFF.delay(*errors));
+            let _ = unless_interrupted(worker, pause).await;
         }
         true
     }
+}
+
+/// Polls the future inside the span.
+pub(super) fn within<'s, F: Future + Unpin + 's>(
+    span: &'s RunSpan,
+    mut future: F,
+) -> impl Future<Output = F::Output> + Unpin + 's {
+    poll_fn(move |context| span.in_scope(|| Pin::new(&mut future).poll(context)))
 }
 
 /// Waits for the future; `None` if the worker is interrupted first.
@@ -202,15 +186,24 @@ pub(super) async fn unless_interrupted<F: Future>(worker: &Worker, future: F) ->
     .await
 }
 
+/// Waits for the future, for at most the given time of the system's clock.
+pub(super) async fn for_at_most<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let until = SystemClock.now().checked_add(limit);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if until.is_some_and(|until| SystemClock.now() >= until) => Poll::Ready(None),
+        Poll::Pending => {
+            if let Some(until) = until {
+                SystemClock.wake_at(until, context.waker());
+            }
+            Poll::Pending
+        }
+    })
+    .await
+}
+
 /// Sleeps for a time.
 pub(super) async fn sleep(pause: Duration) {
-    let until = SystemClock.now() + pause;
-    poll_fn(|context| {
-        if SystemClock.now() >= until {
-            return Poll::Ready(());
-        }
-        SystemClock.wake_at(until, context.waker());
-        Poll::Pending
-    })
-    .await;
+    let _: Option<()> = for_at_most(pause, pending()).await;
 }

@@ -1,17 +1,13 @@
 //! A pool of tasks.
 
-use super::pool::{report_wait, WorkerPool, IDLE_CHECK_PAUSE, JOIN_REPORT_DELAY, MAX_IDLE_CHECKS};
+use super::step::for_at_most;
 use super::worker::Command;
-use super::{AnyQueue, Report, WorkerStatus};
-use crate::{Clock, SystemClock};
+use super::{Report, WorkerStatus, Workers};
 use std::fmt;
-use std::future::{poll_fn, Future};
-use std::pin::pin;
+use std::future::Future;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 /// Tasks of a tokio runtime that wait for the items of a queue, run a function on each, and commit if it
 /// succeeds, like [`Workers`](crate::Workers) with threads. Feature `tokio`.
@@ -37,24 +33,20 @@ use tokio::time::timeout;
 /// ```
 #[must_use = "tasks are aborted when they are dropped"]
 pub struct Tasks {
-    pool: Arc<WorkerPool>,
-    queue: AnyQueue<'static>,
+    workers: Workers,
     spawned: JoinSet<()>,
     /// The futures of [`Tasks::stop_by`], aborted with the pool.
     watch: JoinSet<()>,
 }
 
 impl Tasks {
-    pub(super) fn new(
-        pool: Arc<WorkerPool>,
-        spawned: JoinSet<()>,
-        queue: AnyQueue<'static>,
-    ) -> Self {
+    pub(super) fn new(mut workers: Workers, spawned: JoinSet<()>) -> Self {
+        workers.ended = true; // they need no wait: they are aborted
+        let watch = JoinSet::new();
         Self {
-            pool,
-            queue,
+            workers,
             spawned,
-            watch: JoinSet::new(),
+            watch,
         }
     }
 
@@ -69,7 +61,7 @@ impl Tasks {
     /// # });
     /// ```
     pub fn status(&self) -> Vec<WorkerStatus> {
-        self.pool.status(&self.queue)
+        self.workers.status()
     }
 
     /// Pauses a task: it finishes its run and takes no more items until it is resumed, as with
@@ -90,7 +82,7 @@ impl Tasks {
     /// If there is no task of that index.
     #[track_caller]
     pub fn pause(&self, index: usize) {
-        self.pool.worker(index).command(Command::Pause);
+        self.workers.pause(index);
     }
 
     /// Resumes a paused task.
@@ -110,7 +102,7 @@ impl Tasks {
     /// If there is no task of that index.
     #[track_caller]
     pub fn resume(&self, index: usize) {
-        self.pool.worker(index).command(Command::Work);
+        self.workers.resume(index);
     }
 
     /// Pauses all tasks; see [`pause`](Self::pause).
@@ -125,7 +117,7 @@ impl Tasks {
     /// # });
     /// ```
     pub fn pause_all(&self) {
-        self.pool.command_all(Command::Pause);
+        self.workers.pause_all();
     }
 
     /// Resumes all tasks; see [`resume`](Self::resume).
@@ -140,7 +132,7 @@ impl Tasks {
     /// # });
     /// ```
     pub fn resume_all(&self) {
-        self.pool.command_all(Command::Work);
+        self.workers.resume_all();
     }
 
     /// Stops the pool when a future is ready, whatever its output: the tasks finish their runs, and take no more items.
@@ -169,7 +161,7 @@ impl Tasks {
     /// Outside of a tokio runtime.
     #[track_caller]
     pub fn stop_by<F: Future + Send + 'static>(mut self, stop: F) -> Self {
-        let pool = Arc::clone(&self.pool);
+        let pool = Arc::clone(&self.workers.pool);
         self.watch.spawn(async move {
             let output = stop.await;
             pool.command_all(Command::Stop);
@@ -193,19 +185,9 @@ impl Tasks {
     /// # });
     /// ```
     pub async fn join(mut self) -> Report {
-        let may_say = cfg!(debug_assertions) && self.watch.is_empty();
-        while may_say
-            && !self
-                .have_ended_by(SystemClock.now() + JOIN_REPORT_DELAY)
-                .await
-        {
-            if let Some(what) = self.pool.what_it_waits_for(&self.queue) {
-                report_wait(&what);
-                break;
-            }
-        }
-        self.all_ended().await;
-        self.report().await
+        let pool = &self.workers.pool;
+        pool.join(&self.workers.queue, self.watch.is_empty()).await;
+        self.end().await
     }
 
     /// Closes the queue, and works until nothing is left in it, for at most `limit`, like
@@ -225,35 +207,9 @@ impl Tasks {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// In a tokio runtime without a timer.
     pub async fn finish(mut self, limit: Duration) -> Report {
-        let closed = self.queue.close().await;
-        // After the close: a task that is not paused notices it.
-        self.pool.command_all(Command::Work);
-        let is_over = match closed {
-            Ok(true) => timeout(limit, self.all_ended()).await.is_err(),
-            Ok(false) => {
-                let _ = timeout(limit, self.queue.nothing_left()).await;
-                true
-            }
-            Err(error) => {
-                self.pool.end_by(&error);
-                true
-            }
-        };
-        if is_over {
-            self.pool.command_all(Command::Stop);
-            for _ in 0..MAX_IDLE_CHECKS {
-                if !self.pool.has_idle() {
-                    break;
-                }
-                // The end of a task is noticed, the begin of a run is not.
-                let _ = timeout(IDLE_CHECK_PAUSE, self.spawned.join_next()).await;
-            }
-        }
+        let pool = &self.workers.pool;
+        pool.finish(&self.workers.queue, limit).await;
         self.abort().await
     }
 
@@ -269,7 +225,7 @@ impl Tasks {
     /// # });
     /// ```
     pub async fn stop(self) -> Report {
-        self.pool.command_all(Command::Stop);
+        self.workers.pool.command_all(Command::Stop);
         self.join().await
     }
 
@@ -295,62 +251,39 @@ impl Tasks {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// In a tokio runtime without a timer.
     pub async fn shutdown(mut self, limit: Duration) -> Report {
-        self.pool.command_all(Command::Stop);
-        let _ = timeout(limit, self.all_ended()).await;
+        let pool = &self.workers.pool;
+        pool.command_all(Command::Stop);
+        for_at_most(limit, pool.all_ended()).await;
         self.abort().await
     }
 
     /// Aborts the tasks that are left.
     async fn abort(&mut self) -> Report {
-        let stuck = self.pool.report(&self.queue).stuck;
+        let stuck = Report::of(self.status()).stuck;
         self.spawned.abort_all();
-        self.all_ended().await;
         Report {
             stuck,
-            ..self.report().await
+            ..self.end().await
         }
     }
 
-    async fn report(&self) -> Report {
-        self.queue.report(&self.pool).await
-    }
-
-    async fn all_ended(&mut self) {
+    async fn end(&mut self) -> Report {
         while self.spawned.join_next().await.is_some() {}
-    }
-
-    /// Waits for the end of all tasks; false if that did not come by the given time. Needs no timer of the runtime.
-    async fn have_ended_by(&mut self, end: Instant) -> bool {
-        let mut all_ended = pin!(self.all_ended());
-        poll_fn(|context| {
-            if all_ended.as_mut().poll(context).is_ready() {
-                return Poll::Ready(true);
-            }
-            if SystemClock.now() >= end {
-                return Poll::Ready(false);
-            }
-            SystemClock.wake_at(end, context.waker());
-            Poll::Pending
-        })
-        .await
+        self.workers.pool.report(&self.workers.queue).await
     }
 }
 
 impl Drop for Tasks {
     fn drop(&mut self) {
-        drop(self.queue.pool_ended()); // begins at the call
+        drop(self.workers.queue.0.pool_ended()); // begins at the call
     }
 }
 
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tasks")
-            .field("tasks", &self.pool.len())
+            .field("tasks", &self.workers.pool.len())
             .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! A pool of worker threads.
 
 use super::block::{block_on, Driver};
-use super::pool::{report_wait, WorkerPool, JOIN_REPORT_DELAY};
+use super::pool::WorkerPool;
 use super::worker::Command;
 use super::{AnyQueue, PoolBuilder, Report, WorkerStatus};
 use crate::backend::Backend;
@@ -58,11 +58,12 @@ use std::time::Duration;
 /// ```
 #[must_use = "workers stop when they are dropped"]
 pub struct Workers<Q = AnyQueue<'static>> {
-    pool: Arc<WorkerPool>,
-    queue: Q,
-    /// Empty if a scope joins them.
-    threads: Vec<JoinHandle<()>>,
-    ended: bool,
+    pub(super) pool: Arc<WorkerPool>,
+    pub(super) queue: Q,
+    /// Those that no scope joins.
+    pub(super) threads: Vec<JoinHandle<()>>,
+    /// Whether nothing is to be done at the drop.
+    pub(super) ended: bool,
 }
 
 impl Workers {
@@ -86,10 +87,6 @@ impl<'q> Workers<AnyQueue<'q>> {
             threads: Vec::new(),
             ended: false,
         }
-    }
-
-    pub(super) fn add(&mut self, thread: JoinHandle<()>) {
-        self.threads.push(thread);
     }
 
     /// Returns the state and the counters of each worker, by index.
@@ -182,12 +179,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join(mut self) -> Report {
-        while cfg!(debug_assertions) && !self.pool.wait(JOIN_REPORT_DELAY) {
-            if let Some(what) = self.pool.what_it_waits_for(&self.queue) {
-                report_wait(&what);
-                break;
-            }
-        }
+        block_on(self.pool.join(&self.queue, true));
         self.end(Duration::MAX)
     }
 
@@ -218,18 +210,7 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(mut self, limit: Duration) -> Report {
-        let closed = block_on(self.queue.close());
-        // After the close: a worker that is not paused notices it.
-        self.pool.command_all(Command::Work);
-        match closed {
-            Ok(true) => _ = self.pool.wait(limit),
-            Ok(false) => {
-                _ = Driver::new().drive_until(self.queue.nothing_left(), Wait::For(limit));
-            }
-            Err(error) => self.pool.end_by(&error),
-        }
-        self.pool.command_all(Command::Stop);
-        self.pool.wait_for_idle();
+        block_on(self.pool.finish(&self.queue, limit));
         self.end(Duration::ZERO)
     }
 
@@ -279,14 +260,14 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// Waits for the workers, and detaches those that are still running after `timeout`.
     fn end(&mut self, timeout: Duration) -> Report {
         self.wait(timeout);
-        block_on(self.queue.report(&self.pool))
+        block_on(self.pool.report(&self.queue))
     }
 }
 
 impl<Q> Workers<Q> {
     fn wait(&mut self, timeout: Duration) {
         self.ended = true;
-        self.pool.wait(timeout);
+        Driver::new().drive_until(self.pool.all_ended(), Wait::For(timeout));
         for (index, thread) in mem::take(&mut self.threads).into_iter().enumerate() {
             if self.pool.worker(index).has_ended() {
                 // Panics of runs were caught; a panicking destructor of the function ends only this thread.

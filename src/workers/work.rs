@@ -2,10 +2,9 @@
 
 use super::block::Driver;
 use super::failure::RunError;
-use super::step::{Batches, Missing, QueueWorker, RunStep};
+use super::step::{Batches, QueueWorker, Stepped, Stop};
 use super::worker::Ran;
-use super::CommitWith;
-use super::Job;
+use super::{CommitWith, Job};
 use crate::backend::{Backend, Holds, Tx};
 use crate::policy::telemetry::RunSpan;
 use crate::sync::swallow_panic;
@@ -13,7 +12,8 @@ use crate::Wait;
 use crossbeam_utils::Backoff;
 use std::cell::Cell;
 use std::fmt::Debug;
-use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::future::poll_fn;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// An item that a transaction of the queue holds.
 pub(super) type HeldOf<'t, B> = <<B as Backend>::Tx as Holds>::Held<'t>;
@@ -31,7 +31,7 @@ pub(super) struct WorkerThread<B> {
 /// Works until it is stopped, or the queue is closed and drained.
 pub(super) fn work<B: Backend>(
     worker: QueueWorker<B>,
-    mut step: impl FnMut(&WorkerThread<B>, &mut B::Tx) -> RunStep,
+    mut step: impl FnMut(&WorkerThread<B>, &mut B::Tx) -> Stepped<B>,
 ) {
     let (mut tx, mut errors) = (worker.begin(), 0);
     tx.may_block();
@@ -40,11 +40,14 @@ pub(super) fn work<B: Backend>(
         driver: Driver::new(),
         span: Cell::new(RunSpan::none()),
     };
-    while thread.of.worker().goes_on(&thread.driver) {
+    let (worker, driver) = (&thread.of, &thread.driver);
+    while driver.drive(poll_fn(|context| {
+        worker.worker().poll_go_on(context.waker())
+    })) {
         let stepped = catch_unwind(AssertUnwindSafe(|| thread.keep_running(&mut tx, &mut step)));
-        let step =
-            stepped.unwrap_or_else(|payload| thread.fail(&mut tx, RunError::of_panic(payload)));
-        if !thread.driver.drive(thread.of.settle(step, &mut errors)) {
+        let stepped = stepped.unwrap_or_else(|panic| Err(Stop::Failed(RunError::of_panic(panic))));
+        let span = thread.span.replace(RunSpan::none());
+        if !driver.drive(worker.settle(stepped, Some(&mut tx), span, &mut errors)) {
             return;
         }
     }
@@ -55,43 +58,40 @@ impl<B: Backend> WorkerThread<B> {
     fn keep_running(
         &self,
         tx: &mut B::Tx,
-        step: &mut impl FnMut(&Self, &mut B::Tx) -> RunStep,
-    ) -> RunStep {
+        step: &mut impl FnMut(&Self, &mut B::Tx) -> Stepped<B>,
+    ) -> Stepped<B> {
         let worker = self.of.worker();
         while !worker.is_interrupted() {
-            match step(self, tx) {
-                RunStep::Ran(ran) => worker.end_run(ran),
-                other => return other,
-            }
+            worker.end_run(step(self, tx)?);
         }
-        RunStep::Interrupted
+        Err(Stop::Interrupted)
     }
 
-    /// Takes an item, runs, and commits or aborts.
+    /// Takes an item, runs, and commits.
     #[inline]
     pub(super) fn each<R: Into<Ran>, E: Debug>(
         &self,
         tx: &mut B::Tx,
         run: impl for<'t> Fn(HeldOf<'t, B>, &'t ViewOf<B>) -> Result<R, E>,
-    ) -> RunStep {
-        let ran = self.take(tx).map(|item| {
-            let attempts = B::Tx::attempts(&item);
-            self.call(tx, attempts, || run(item, tx.view()))
-        });
+    ) -> Stepped<B> {
+        let item = self.take(tx)?;
+        let attempts = B::Tx::attempts(&item);
+        let ran = self.call(tx, attempts, || run(item, tx.view()));
         self.end(tx, ran)
     }
 
-    /// Takes a batch of items, runs, and commits or aborts.
+    /// Takes a batch of items, runs, and commits.
     pub(super) fn batch<E: Debug>(
         &self,
         tx: &mut B::Tx,
         batches: Batches,
         run: impl for<'t> Fn(Vec<HeldOf<'t, B>>, &'t ViewOf<B>) -> Result<(), E>,
-    ) -> RunStep {
-        let ran = self.take_batch(tx, batches).map(|items| {
-            let attempts = B::Tx::attempts(&items[0]);
-            self.call(tx, attempts, || run(items, tx.view()))
-        });
+    ) -> Stepped<B> {
+        let pop = |max, wait| tx.pop_batch(max, wait);
+        let items = self.driver.drive(self.of.take_batch(batches, pop))?;
+        self.of.worker().begin_run(tx.since());
+        let attempts = B::Tx::attempts(&items[0]);
+        let ran = self.call(tx, attempts, || run(items, tx.view()));
         self.end(tx, ran)
     }
 
@@ -101,35 +101,26 @@ impl<B: Backend> WorkerThread<B> {
         tx: &mut B::Tx,
         handles: &mut Q::Handles,
         run: impl for<'t, 'h> Fn(HeldOf<'t, B>, &'t ViewOf<B>, &'t Q::Transactions<'h>) -> Result<(), E>,
-    ) -> RunStep {
-        let mut begun = None;
-        let ran = self.take(tx).map(|item| {
-            let (attempts, others) = (B::Tx::attempts(&item), begun.insert(Q::begin(handles)));
-            let run = || self.call(tx, attempts, || run(item, tx.view(), others));
-            catch_unwind(AssertUnwindSafe(run))
-        });
-        let (ran, others) = match (ran, begun) {
-            (Ok(ran), Some(others)) => (ran, others),
-            (Err(missing), _) => return self.end_without(tx, missing),
-            (Ok(_), None) => unreachable!("the transactions were begun"),
-        };
+    ) -> Stepped<B> {
+        let item = self.take(tx)?;
+        let (attempts, others) = (B::Tx::attempts(&item), Q::begin(handles));
+        let run = || self.call(tx, attempts, || run(item, tx.view(), &others));
+        let ran = catch_unwind(AssertUnwindSafe(run));
         if let Ok(Ok(())) = ran {
-            return match Q::commit_with(tx, others) {
-                Ok(given_up) => RunStep::Ran(Ran::of(given_up)),
-                Err(error) => self.driver.drive(self.of.fail_by(tx, error)),
-            };
+            let given_up = Q::commit_with(tx, others).map_err(Stop::Error)?;
+            return Ok(Ran::Done.but(given_up));
         }
         // Not by unwinding: their destructors may panic too.
         swallow_panic(|| drop(others));
         match ran {
-            Ok(ran) => self.end(tx, Ok(ran)),
-            Err(payload) => resume_unwind(payload),
+            Ok(ran) => self.end(tx, ran),
+            Err(panic) => Err(Stop::Failed(RunError::of_panic(panic))),
         }
     }
 
     /// Takes an item, waiting for one until the worker is interrupted, and begins a run.
     #[inline]
-    fn take<'t>(&self, tx: &'t B::Tx) -> Result<HeldOf<'t, B>, Missing<B::Error>> {
+    fn take<'t>(&self, tx: &'t B::Tx) -> Result<HeldOf<'t, B>, Stop<B::Error>> {
         let (item, since) = match tx.try_pop() {
             Some(found) => found,
             None => self.wait(tx)?,
@@ -140,7 +131,7 @@ impl<B: Backend> WorkerThread<B> {
 
     /// Waits for an item: it looks for a while, and then sleeps.
     #[cold]
-    fn wait<'t>(&self, tx: &'t B::Tx) -> Result<(HeldOf<'t, B>, u64), Missing<B::Error>> {
+    fn wait<'t>(&self, tx: &'t B::Tx) -> Result<(HeldOf<'t, B>, u64), Stop<B::Error>> {
         let backoff = Backoff::new();
         while !backoff.is_completed() && !self.of.worker().is_interrupted() {
             backoff.snooze();
@@ -152,18 +143,6 @@ impl<B: Backend> WorkerThread<B> {
         Ok((item, tx.since()))
     }
 
-    /// Takes the items of a batch, and begins a run.
-    fn take_batch<'t>(
-        &self,
-        tx: &'t B::Tx,
-        batches: Batches,
-    ) -> Result<Vec<HeldOf<'t, B>>, Missing<B::Error>> {
-        let pop = |max, wait| tx.pop_batch(max, wait);
-        let items = self.driver.drive(self.of.take_batch(batches, pop))?;
-        self.of.worker().begin_run(tx.since());
-        Ok(items)
-    }
-
     /// Calls the function of the run, whose first item is at the given attempt, in the span of the run.
     #[inline]
     fn call<R>(&self, tx: &B::Tx, attempts: u32, run: impl FnOnce() -> R) -> R {
@@ -172,36 +151,19 @@ impl<B: Backend> WorkerThread<B> {
         span.in_scope(run)
     }
 
-    /// Commits or aborts, depending on the result of the run.
+    /// Commits a run that has not failed.
     #[inline]
-    fn end<R: Into<Ran>, E: Debug>(
-        &self,
-        tx: &mut B::Tx,
-        ran: Result<Result<R, E>, Missing<B::Error>>,
-    ) -> RunStep {
+    fn end<R: Into<Ran>, E: Debug>(&self, tx: &mut B::Tx, ran: Result<R, E>) -> Stepped<B> {
         match ran {
-            Ok(Ok(ran)) => self.driver.drive(self.of.commit(tx, ran.into())),
-            Ok(Err(error)) => self.fail(tx, RunError::of(error)),
-            Err(missing) => self.end_without(tx, missing),
+            Ok(ran) => self.driver.drive(self.of.commit(tx, ran.into())),
+            Err(error) => Err(Stop::Failed(RunError::of(error))),
         }
-    }
-
-    #[cold]
-    fn end_without(&self, tx: &mut B::Tx, missing: Missing<B::Error>) -> RunStep {
-        self.driver.drive(self.of.end_without(tx, missing))
-    }
-
-    /// Aborts, in the span of the run.
-    #[cold]
-    fn fail(&self, tx: &mut B::Tx, error: RunError) -> RunStep {
-        let span = self.span.replace(RunSpan::none());
-        span.in_scope(|| self.driver.drive(self.of.fail(tx, error)))
     }
 }
 
 impl<B: Backend<Item = Job>> WorkerThread<B> {
     /// Takes a job, runs it, and commits, even if it panicked.
-    pub(super) fn job(&self, tx: &mut B::Tx) -> RunStep {
-        self.each(tx, |mut job, _| Ok::<_, ()>(Ran::of_job(job.run())))
+    pub(super) fn job(&self, tx: &mut B::Tx) -> Stepped<B> {
+        self.each(tx, |mut job, _| Ok::<bool, ()>(job.run()))
     }
 }

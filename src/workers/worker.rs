@@ -1,11 +1,9 @@
 //! One worker: its command, and what it shows of itself.
 
-use super::block::Driver;
 use super::progress::{Phase, Seen, WorkerProgress};
 use super::{WorkerState, WorkerStatus};
 use crate::sync::{lock, swallow_panic, AtomicU8, Mutex, Ordering};
 use crossbeam_utils::CachePadded;
-use std::future::poll_fn;
 use std::mem;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -31,32 +29,11 @@ pub(super) enum Ran {
 }
 
 impl Ran {
-    /// How the run of a [`Job`](super::Job) ended.
-    pub(super) fn of_job(returned: bool) -> Self {
-        if returned {
-            Self::Done
-        } else {
-            Self::Panicked
-        }
-    }
-}
-
-/// A run that returned `()` is done.
-impl Ran {
-    /// A run whose transaction has given an item up instead of doing it, or not.
-    pub(super) fn of(given_up: bool) -> Self {
-        if given_up {
-            Self::GivenUp
-        } else {
-            Self::Done
-        }
-    }
-
-    pub(super) fn given_up(self) -> Self {
-        if self == Self::Done {
-            Self::GivenUp
-        } else {
-            self
+    /// As it is, but for items that were given up instead of being done.
+    pub(super) fn but(self, given_up: bool) -> Self {
+        match self {
+            Self::Done if given_up => Self::GivenUp,
+            ran => ran,
         }
     }
 }
@@ -64,6 +41,17 @@ impl Ran {
 impl From<()> for Ran {
     fn from((): ()) -> Self {
         Self::Done
+    }
+}
+
+/// Whether a [`Job`](super::Job) has returned.
+impl From<bool> for Ran {
+    fn from(returned: bool) -> Self {
+        if returned {
+            Self::Done
+        } else {
+            Self::Panicked
+        }
     }
 }
 
@@ -78,9 +66,8 @@ pub(super) struct Worker {
 
 #[derive(Default)]
 struct WorkerRecord {
-    given_up: u64,
-    failed: u64,
-    panicked: u64,
+    /// The runs that were not done, by how they ended.
+    ran: [u64; Ran::Panicked as usize + 1],
     /// Wakes the worker while it waits.
     waker: Option<Waker>,
 }
@@ -115,9 +102,9 @@ impl Worker {
                 Phase::Stopped => WorkerState::Stopped,
             },
             done,
-            given_up: record.given_up,
-            failed: record.failed,
-            panicked: record.panicked,
+            given_up: record.ran[Ran::GivenUp as usize],
+            failed: record.ran[Ran::Failed as usize],
+            panicked: record.ran[Ran::Panicked as usize],
         }
     }
 
@@ -177,15 +164,6 @@ impl Worker {
         command.map(|command| command == Command::Work)
     }
 
-    /// Waits while the worker is paused. Returns whether it goes on.
-    pub(super) fn goes_on(&self, driver: &Driver) -> bool {
-        match self.current() {
-            Command::Work => true,
-            Command::Stop => false,
-            Command::Pause => driver.drive(poll_fn(|context| self.poll_go_on(context.waker()))),
-        }
-    }
-
     /// Ready with the command if it is an awaited one; otherwise the next command wakes the worker. The command is read again
     /// behind the lock: either the worker sees it, or it is woken for it.
     fn poll_command(&self, waker: &Waker, awaited: impl Fn(Command) -> bool) -> Poll<Command> {
@@ -235,10 +213,7 @@ impl Worker {
     /// the count.
     #[cold]
     pub(super) fn count(&self, ran: Ran) {
-        let mut record = lock(&self.record);
-        record.given_up += u64::from(ran == Ran::GivenUp);
-        record.failed += u64::from(ran == Ran::Failed);
-        record.panicked += u64::from(ran == Ran::Panicked);
+        lock(&self.record).ran[ran as usize] += 1;
     }
 
     /// The worker is idle from now on.
@@ -255,16 +230,17 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::super::tests::Bell;
-    use super::{Command, Driver, Worker};
+    use super::{Command, Worker};
     use std::task::Poll;
 
     #[test]
     fn a_worker_ignores_commands_after_stop() {
         let worker = Worker::new("worker".into());
+        let (_, waker) = Bell::new();
         for command in [Command::Stop, Command::Pause, Command::Work] {
             worker.command(command);
             assert!(worker.is_interrupted());
-            assert!(!worker.goes_on(&Driver::new()));
+            assert_eq!(worker.poll_go_on(&waker), Poll::Ready(false));
         }
     }
 

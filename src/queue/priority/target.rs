@@ -4,7 +4,8 @@ use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{
-    OwnedPush, OwnedPushBatch, PushAsync, PushBatchAsync, StageAsync, StageBatchAsync,
+    OwnedPush, OwnedPushBatch, OwnedPushing, PushAsync, PushBatchAsync, Pushing, StageAsync,
+    StageBatchAsync, User,
 };
 use crate::order::priority::{Prioritized, PushOptions};
 use crate::{Handle, Queue, Transaction};
@@ -65,7 +66,7 @@ pub(crate) trait PushTarget: sealed::Types + Sized {
 macro_rules! target {
     (
         $target:ty, $put:expr, $push:ty, $batch:ty,
-        |$this:ident, $call:ident| $shared:expr, $local:expr, [$($part:expr),+]
+        |$this:ident, $call:ident| $shared:expr, $local:expr, $attempt:ident[$($part:expr),+]
     ) => {
         impl<'t, T: Send, O: Prioritized<T>> sealed::Types for $target {
             type Item = T;
@@ -91,12 +92,12 @@ macro_rules! target {
 
             fn push_async(self, item: T, place: PushOptions) -> $push {
                 let $this = self;
-                <$push>::new($($part,)+ item, place)
+                <$push>::new($attempt::new($($part,)+ item, place))
             }
 
             fn push_batch_async(self, items: Vec<T>, place: PushOptions) -> $batch {
                 let $this = self;
-                <$batch>::new($($part,)+ items, place)
+                <$batch>::new($attempt::new($($part,)+ items, place))
             }
         }
     };
@@ -104,15 +105,15 @@ macro_rules! target {
 
 target! {
     &'t Queue<T, O>, Put::Publish, OwnedPush<T, O>, OwnedPushBatch<T, O>,
-    |queue, put| queue.shared(), queue.call(|cell| put(cell.settled())), [queue.shared(), queue.pool()]
+    |queue, put| queue.shared(), queue.call(|cell| put(cell.settled())), OwnedPushing[queue.shared(), queue.pool()]
 }
 
 target! {
     &'t mut Handle<T, O>, Put::Publish, PushAsync<'t, T, O>, PushBatchAsync<'t, T, O>,
-    |handle, put| handle.local().shared(), put(handle.local()), [handle.cell()]
+    |handle, put| handle.local().shared(), put(handle.local()), Pushing[User::handle(handle.cell())]
 }
 
 target! {
     &'t Transaction<'_, T, O>, Put::Stage, StageAsync<'t, T, O>, StageBatchAsync<'t, T, O>,
-    |tx, put| tx.local().shared(), put(&mut tx.local()), [tx.local()]
+    |tx, put| tx.local().shared(), put(&mut tx.local()), Pushing[User::Transaction(tx.local())]
 }
