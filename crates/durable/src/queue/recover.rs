@@ -8,7 +8,7 @@ use crate::format::{
     decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, OrderTag, Schedule,
 };
 use crate::log::{self, Durability};
-use crate::order::{Engine, EntryOf, RamQueue, Staging};
+use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
 use crate::queue::letters::Cause;
 use fjall::{Keyspace, UserKey, UserValue};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -77,7 +77,7 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
     shared: &Arc<Shared<T, O>>,
     found: &Found,
     on_undecodable: OnUndecodable,
-    ram: impl FnOnce(usize, usize) -> RamQueue<T, O>,
+    ram: RamBuilder<T, O>,
 ) -> Result<RamQueue<T, O>, StoreError> {
     let (items, undecodable, digest) = read_items(shared, found)?;
     check(shared, found, digest)?;
@@ -88,7 +88,8 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
         let count = |item: &Recovered<T, O>| *keys.entry(item.entry.key.clone()).or_insert(0) += 1;
         items.iter().for_each(count);
     }
-    let ram = ram(items.len(), keys.into_values().max().unwrap_or(0));
+    let of_one_key = keys.into_values().max().unwrap_or(0);
+    let ram = ram.with_room_for(items.len(), of_one_key).build();
     let is_poison = |item: &Recovered<T, O>| {
         let most = shared.max_attempts;
         most.is_some_and(|most| item.mark.attempts >= most)
@@ -243,7 +244,8 @@ fn restore<T: Send + 'static, O: Engine<T>>(
         let place = item.schedule.map(|schedule| shared.place(schedule));
         let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
         let delay = Duration::from_millis(left);
-        O::Staging::restore(&mut restore, item.entry, (id, place), mark.attempts, delay);
+        let place = place.unwrap_or_default().numbered(id);
+        restore.add(item.entry, place, mark.attempts, delay);
     }
 }
 
