@@ -196,7 +196,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
             // An error is one of the next commit too.
             let log = local.shared.log();
             let _ = if local.blocks {
-                log.flush()
+                log.reach(Urgency::Sync)
             } else {
                 log.add_async(&mut Batch::default(), Urgency::Sync).await
             };

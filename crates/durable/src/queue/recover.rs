@@ -5,7 +5,8 @@ use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, OrderTag, Schedule,
+    decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, OrderTag, Schedule, ITEMS,
+    LETTERS, MARKS,
 };
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
@@ -42,13 +43,13 @@ impl Found {
     pub(super) fn read(store: &crate::store::StoreInner, queue: u32) -> Result<Self, StoreError> {
         let disk = store.log.disk();
         let (mut letters, mut counts) = (BTreeMap::new(), Counts::default());
-        visit(&disk.tables.letters, queue, |at, key, value| {
+        visit(&disk.tables[LETTERS], queue, |at, key, value| {
             counts.letters.add(at.digest());
             letters.insert(at.id, decode_row(&key, &value)?);
             Ok(())
         })?;
         let (mut marks, mut digests) = (HashMap::new(), Vec::new());
-        visit(&disk.tables.marks, queue, |at, key, value| {
+        visit(&disk.tables[MARKS], queue, |at, key, value| {
             let mark = decode_row(&key, &value)?;
             let digest = row_digest(at, &value);
             counts.marks.add(digest);
@@ -111,7 +112,7 @@ fn read_items<T: Send + 'static, O: Engine<T>>(
     found: &Found,
 ) -> Result<Items<T, O>, StoreError> {
     let (mut items, mut undecodable, mut digest) = (Vec::new(), Vec::new(), Digest::default());
-    let rows = &shared.log().disk().tables.items;
+    let rows = &shared.log().disk().tables[ITEMS];
     visit(rows, shared.id, |at, key, value| {
         digest.add(at.digest());
         let (schedule, item) = match shared.decode(at.id, &key, &value) {
