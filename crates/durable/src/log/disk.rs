@@ -13,7 +13,7 @@ use crate::error::{Damage, StoreError};
 use crate::format::ITEMS;
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -44,6 +44,8 @@ pub(crate) struct Disk {
     /// For tests: the disk has no more.
     #[cfg(test)]
     most_free: AtomicU64,
+    /// Whether it has journals that were found, which the tables may not need.
+    has_found: AtomicBool,
     /// The damage that was accepted.
     pub(crate) salvaged: Option<Damage>,
     /// The last, so that it is locked as long as anything is open.
@@ -83,6 +85,7 @@ impl Disk {
             free: AtomicU64::new(u64::MAX),
             #[cfg(test)]
             most_free: AtomicU64::new(u64::MAX),
+            has_found: AtomicBool::new(true),
             salvaged,
             directory,
         };
@@ -190,7 +193,8 @@ impl Disk {
         if self.is_short(free, self.reserve) {
             // Journals are needed until what they have is in tables.
             let unwritten = self.tables.database.write_buffer_size();
-            let is_worth = unwritten >= WORTH.max(self.reserve / 2);
+            let is_worth = self.has_found.swap(false, Ordering::Relaxed)
+                || unwritten >= WORTH.max(self.reserve / 2);
             if is_worth || self.can_merge(&self.catalog.lock(), free) {
                 self.reclaim();
             }
