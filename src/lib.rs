@@ -241,8 +241,6 @@ pub use order::{Fifo, Leased, Lifo, Order, Unleased};
 pub use policy::dead::DeadLetter;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};
-#[doc(hidden)]
-pub use queue::Restore;
 pub use queue::{Builder, DeadLetters, Queue};
 pub use rate::{Limiter, Pace, RateSlot, WeakPace};
 pub use select::*;
@@ -264,3 +262,5 @@ pub use workers::{
 #[cfg(not(any(loom, shuttle)))]
 #[doc(inline)]
 pub use workers::{TaskItem, TaskTransaction};
+#[doc(hidden)]
+pub use {order::StorePlace, queue::Restore};

@@ -18,13 +18,12 @@ use std::time::Duration;
 /// How many items a consumer takes from a shard before it compares shards again, unless it is set.
 const STICKINESS: u32 = 64;
 
-/// The settings of a queue of any order, with a function for dead letters beyond their limit.
+/// The settings of a queue of any order.
 #[derive(Clone)]
-pub(crate) struct Settings<F> {
+pub(crate) struct Settings {
     pub(crate) capacity: Option<usize>,
     pub(crate) max_attempts: Option<NonZeroU32>,
     pub(crate) max_dead_letters: usize,
-    pub(crate) on_dead_overflow: Option<F>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) timestamps: bool,
@@ -37,13 +36,12 @@ pub(crate) struct Settings<F> {
     pub(crate) stickiness: u32,
 }
 
-impl<F> Settings<F> {
+impl Settings {
     pub(crate) fn new() -> Self {
         Self {
             capacity: None,
             max_attempts: None,
             max_dead_letters: usize::MAX,
-            on_dead_overflow: None,
             backoff: None,
             clock: None,
             timestamps: false,
@@ -65,17 +63,16 @@ impl<F> Settings<F> {
             || self.max_held.is_some()
             || self.name.is_some()
     }
-}
 
-impl<T> Settings<Overflow<T>> {
     /// The policies of a queue with these settings, and with this wait queue for items.
-    pub(super) fn policies<O: Order<T>>(
+    pub(super) fn policies<T, O: Order<T>>(
         self,
+        overflow: Option<Overflow<T>>,
         timed: bool,
         ready: &Arc<WaitQueue>,
         room: Option<&Arc<Room>>,
     ) -> Policies<T, O> {
-        let letters = Letters::new(self.max_dead_letters, self.on_dead_overflow);
+        let letters = Letters::new(self.max_dead_letters, overflow);
         let time = self.clock.map_or_else(Time::system, Time::of);
         // An item whose lease expires may become a dead letter.
         let room = room.filter(|_| Policies::<T, O>::LEASES).cloned();

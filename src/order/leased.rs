@@ -75,6 +75,10 @@ impl<T: Clone, O: Engine<T> + Unleased> Engine<T> for Leased<O> {
         O::is_timed(settings)
     }
 
+    fn make_room(settings: &mut O::Settings, of_one_key: usize) {
+        O::make_room(settings, of_one_key);
+    }
+
     fn source(
         settings: O::Settings,
         shards: &Arc<ShardsOf<T, Self>>,

@@ -25,6 +25,7 @@ pub(crate) mod tests;
 
 pub use leased::{Leased, Unleased};
 pub use lifo::Lifo;
+pub use registry::StorePlace;
 
 pub(crate) use registry::{Place, Registry};
 pub(crate) use sequence::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
@@ -59,6 +60,9 @@ pub(crate) trait Engine<T>: Sized {
     fn is_timed(_settings: &Self::Settings) -> bool {
         false
     }
+
+    /// Raises a limit of items of one key, for a queue that has so many already.
+    fn make_room(_settings: &mut Self::Settings, _of_one_key: usize) {}
 
     /// Creates the source of a queue with these shards.
     fn source(

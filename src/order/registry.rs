@@ -1,6 +1,8 @@
 //! The registry of an order: its knowledge of items that are not in its sequence.
 
+use crate::time::Time;
 use std::fmt::Debug;
+use std::time::Instant;
 
 /// The knowledge of an order about all its items, from before they are pushed until they are removed. Used
 /// concurrently by many threads.
@@ -50,6 +52,30 @@ pub(crate) trait Place: Copy + Debug + Default + Send + Sync {
     fn nth(self, _nth: usize) -> Self {
         self
     }
+
+    /// The place that a store has kept, with its due time by the clock of the queue.
+    fn of_store(_place: StorePlace, _due: Option<u64>) -> Self {
+        Self::default()
+    }
 }
 
 impl Place for () {}
+
+/// Where an item goes, or the first of a batch, in an order that asks: for crates that keep queues elsewhere too.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StorePlace {
+    /// The number of its ticket.
+    pub number: u64,
+    /// From 1 to 9,999.
+    pub priority: u16,
+    /// The time before which it is not delivered.
+    pub due: Option<Instant>,
+}
+
+impl StorePlace {
+    #[inline]
+    pub(crate) fn place<P: Place>(self, time: &Time) -> P {
+        P::of_store(self, self.due.map(|due| time.nanos(due)))
+    }
+}

@@ -4,7 +4,7 @@ use crate::core::settings::Settings;
 use crate::order::Order;
 use crate::policy::dead::Overflow;
 use crate::raw::Shareable;
-use crate::time::{Backoff, Clock};
+use crate::time::{Backoff, Clock, SystemClock};
 use crate::{DeadLetter, Fifo, Leased, Lifo, Pace, Queue, Unleased};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -25,7 +25,8 @@ pub struct Builder<T, O: Order<T> = Fifo> {
     order: O::Settings,
     /// What makes a queue with items and keys that may be sent between threads one that may be sent itself.
     proof: Shareable<O::Source>,
-    settings: Settings<Overflow<T>>,
+    settings: Settings,
+    overflow: Option<Overflow<T>>,
 }
 
 impl<T, O: Order<T>> Builder<T, O> {
@@ -34,6 +35,7 @@ impl<T, O: Order<T>> Builder<T, O> {
             order,
             proof,
             settings: Settings::new(),
+            overflow: None,
         }
     }
 
@@ -143,7 +145,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         mut self,
         overflow: impl Fn(DeadLetter<T>) + Send + Sync + 'static,
     ) -> Self {
-        self.settings.on_dead_overflow = Some(Arc::new(overflow));
+        self.overflow = Some(Arc::new(overflow));
         self
     }
 
@@ -366,6 +368,7 @@ impl<T, O: Order<T>> Builder<T, O> {
             order: order(self.order),
             proof,
             settings: self.settings,
+            overflow: self.overflow,
         }
     }
 
@@ -381,7 +384,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// ```
     pub fn build(self) -> Queue<T, O> {
         let paused = self.settings.paused;
-        let queue = Queue::with(self.settings, self.order, self.proof);
+        let queue = Queue::with(self.settings, self.overflow, self.order, self.proof);
         if paused {
             queue.pause();
         }
@@ -395,6 +398,7 @@ impl<T, O: Order<T>> Clone for Builder<T, O> {
             order: self.order.clone(),
             proof: self.proof,
             settings: self.settings.clone(),
+            overflow: self.overflow.clone(),
         }
     }
 }
@@ -465,6 +469,42 @@ impl<T> Builder<T> {
 }
 
 /// As [`Queue::builder`].
+/// For crates that keep queues elsewhere too.
+impl<T, O: Order<T>> Builder<T, O> {
+    /// The settings that matter there as well: the attempts, the backoff and the clock.
+    #[doc(hidden)]
+    pub fn kept(&self) -> (Option<u32>, Option<Backoff>, Arc<dyn Clock>) {
+        let Settings {
+            max_attempts,
+            backoff,
+            clock,
+            ..
+        } = &self.settings;
+        let clock = clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
+        (max_attempts.map(NonZeroU32::get), *backoff, clock)
+    }
+
+    /// Raises limits, for a queue that has so many items already, and so many of one key.
+    #[doc(hidden)]
+    pub fn with_room_for(mut self, items: usize, of_one_key: usize) -> Self {
+        let capacity = &mut self.settings.capacity;
+        *capacity = capacity.map(|limit| limit.max(items));
+        O::make_room(&mut self.order, of_one_key);
+        self
+    }
+}
+
+impl<T> Builder<T> {
+    /// The same settings, for other items.
+    #[doc(hidden)]
+    pub fn for_items<U>(self) -> Builder<U> {
+        Builder {
+            settings: self.settings,
+            ..Builder::default()
+        }
+    }
+}
+
 impl<T> Default for Builder<T> {
     fn default() -> Self {
         Self::with_order((), Shareable::proved())

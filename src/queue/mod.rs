@@ -98,11 +98,12 @@ pub struct Queue<T, O: Order<T> = Fifo> {
 
 impl<T, O: Order<T>> Queue<T, O> {
     pub(crate) fn with(
-        settings: Settings<Overflow<T>>,
+        settings: Settings,
+        overflow: Option<Overflow<T>>,
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {
-        let shared = Arc::new(Shared::new(settings, order, proof));
+        let shared = Arc::new(Shared::new(settings, overflow, order, proof));
         Self {
             pool: Arc::new(Pool::new(Arc::clone(&shared))),
             shared,

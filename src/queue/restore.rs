@@ -3,7 +3,7 @@
 use super::Queue;
 use crate::core::shared::restore::Restored;
 use crate::core::shared::Shared;
-use crate::order::Order;
+use crate::order::{Order, StorePlace};
 use std::mem;
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use std::time::Duration;
 /// priority that are pushed later.
 #[doc(hidden)]
 pub struct Restore<'q, T, O: Order<T>> {
-    pub(super) shared: &'q Shared<T, O>,
-    pub(super) restored: Restored<T, O>,
+    shared: &'q Shared<T, O>,
+    restored: Restored<T, O>,
 }
 
 impl<T, O: Order<T>> Queue<T, O> {
@@ -30,14 +30,16 @@ impl<T, O: Order<T>> Queue<T, O> {
 }
 
 impl<T, O: Order<T>> Restore<'_, T, O> {
-    /// Adds an item that was delivered `attempts` times, and is delivered again after `delay`.
+    /// Adds an item of this place that was delivered `attempts` times, and is delivered again after `delay`.
     ///
     /// # Panics
     ///
     /// If the queue has no room for it.
-    pub fn add(&mut self, item: T, attempts: u32, delay: Duration) {
+    pub fn add(&mut self, item: T, place: StorePlace, attempts: u32, delay: Duration) {
         let Self { shared, restored } = self;
-        shared.add_restored(restored, item, attempts, delay, Default::default(), false);
+        let is_scheduled = place.due.is_some_and(|due| due > shared.time.clock_now());
+        let place = place.place(&shared.time);
+        shared.add_restored(restored, item, attempts, delay, place, is_scheduled);
     }
 }
 
@@ -52,7 +54,7 @@ debug_opaque!([T, O: Order<T>] Restore<'_, T, O>, "Restore");
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use crate::{ManualClock, Queue};
+    use crate::{ManualClock, Queue, StorePlace};
     use std::time::Duration;
 
     #[test]
@@ -63,9 +65,9 @@ mod tests {
         queue.push("new").unwrap();
         let mut restore = queue.restore();
         let second = Duration::from_secs(1);
-        restore.add("late", 2, second);
-        restore.add("fresh", 0, Duration::ZERO);
-        restore.add("again", 3, Duration::ZERO);
+        restore.add("late", StorePlace::default(), 2, second);
+        restore.add("fresh", StorePlace::default(), 0, Duration::ZERO);
+        restore.add("again", StorePlace::default(), 3, Duration::ZERO);
         drop(restore);
         let stats = queue.stats();
         assert_eq!((stats.pushed, stats.ready, stats.delayed), (4, 3, 1));
@@ -92,9 +94,9 @@ mod tests {
         let fair = Queue::builder().fair_by(|item: &&str| item.len()).build();
         fair.push("d").unwrap();
         let mut restore = fair.restore();
-        restore.add("b", 0, Duration::ZERO);
-        restore.add("c", 0, Duration::ZERO);
-        restore.add("a", 1, Duration::ZERO);
+        restore.add("b", StorePlace::default(), 0, Duration::ZERO);
+        restore.add("c", StorePlace::default(), 0, Duration::ZERO);
+        restore.add("a", StorePlace::default(), 1, Duration::ZERO);
         drop(restore);
         // What was pushed before the call has arrived by then.
         assert!(fair.drain().eq(["a", "d", "b", "c"]));
@@ -102,19 +104,17 @@ mod tests {
         let clock = ManualClock::new();
         let queue = Queue::builder().by_priority().clock(clock.clone()).build();
         let mut restore = queue.restore();
+        let place = |number, priority, due| StorePlace {
+            number,
+            priority,
+            due,
+        };
         let fresh = crate::Ticket::of_store(1);
-        restore.add_with("fresh", fresh, 2, None, 0, Duration::ZERO);
-        restore.add_with(
-            "again",
-            crate::Ticket::of_store(2),
-            2,
-            None,
-            1,
-            Duration::ZERO,
-        );
+        restore.add("fresh", place(1, 2, None), 0, Duration::ZERO);
+        restore.add("again", place(2, 2, None), 1, Duration::ZERO);
         let hour = Duration::from_secs(3600);
-        let (later, due) = (crate::Ticket::of_store(3), Some(queue.now() + hour));
-        restore.add_with("later", later, 1, due, 1, Duration::ZERO);
+        let due = Some(queue.now() + hour);
+        restore.add("later", place(3, 1, due), 1, Duration::ZERO);
         drop(restore);
         queue.priority(2).push("new").unwrap();
         assert_eq!(queue.stats().delayed, 1);

@@ -1,10 +1,11 @@
 //! Pushes of a transaction.
 
 use super::Transaction;
-use crate::core::put::Put;
+use crate::core::put::{Load, Put};
 use crate::core::Local;
 use crate::future::{Pushing, StageAsync, StageBatchAsync, User};
-use crate::order::Order;
+use crate::order::{Order, StorePlace};
+use crate::time::Wait;
 use crate::PushError;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
@@ -212,5 +213,43 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     pub fn staged(&self) -> usize {
         self.local().staged()
+    }
+}
+
+/// Pushes to places of a store: for crates that keep queues elsewhere too. They wait as those without a place do.
+impl<T, O: Order<T>> Transaction<'_, T, O> {
+    #[doc(hidden)]
+    #[allow(private_bounds)] // an item, or a vector
+    #[inline]
+    #[track_caller]
+    pub fn push_to<L: Load<T, O>>(
+        &self,
+        place: StorePlace,
+        load: L,
+        wait: Wait,
+    ) -> Result<(), PushError<L>> {
+        let mut local = self.local();
+        let place = place.place(&local.shared().time);
+        Local::put_waiting(&mut local, load, Put::Stage, wait, place).map(drop)
+    }
+
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn push_to_async(&self, place: StorePlace, item: T) -> StageAsync<'_, T, O> {
+        let local = self.local();
+        let place = place.place(&local.shared().time);
+        StageAsync::new(local, item, place)
+    }
+
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn push_batch_to_async(
+        &self,
+        place: StorePlace,
+        items: Vec<T>,
+    ) -> StageBatchAsync<'_, T, O> {
+        let local = self.local();
+        let place = place.place(&local.shared().time);
+        StageBatchAsync::new(local, items, place)
     }
 }

@@ -6,7 +6,7 @@ use crate::commit::{begin_commit, write, Member};
 use crate::error::{PushError, StoreError};
 use crate::item::Item;
 use crate::log::Urgency;
-use crate::order::Order;
+use crate::order::{One, Order};
 use crate::transaction::Core;
 use crate::{DurableQueue, OwnedTransaction};
 use requeue::backend::{AbortCause, Backend, Committed, Holds, RunSpan, Settlement, Tx};
@@ -139,7 +139,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
     }
 
     fn push(&self, item: T, wait: Wait) -> impl Future<Output = Result<(), PushError<T>>> + Send {
-        let staging = self.stage(
+        let staging = self.stage::<One>(
             item,
             None,
             match wait {
@@ -196,7 +196,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
             // An error is one of the next commit too.
             let log = local.shared.log();
             let _ = if local.blocks {
-                log.flush()
+                log.reach(Urgency::Sync)
             } else {
                 log.add_async(&mut Batch::default(), Urgency::Sync).await
             };

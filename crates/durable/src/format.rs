@@ -7,6 +7,13 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// The version of the format.
 pub(crate) const VERSION: u32 = 1;
 
+/// The tables of a store, in this order.
+pub(crate) const ITEMS: usize = 0;
+pub(crate) const MARKS: usize = 1;
+pub(crate) const LETTERS: usize = 2;
+pub(crate) const QUEUES: usize = 3;
+pub(crate) const STORE: usize = 4;
+
 /// The length of a checksum, which is in front of each value.
 const CHECKSUM: usize = 8;
 
@@ -84,6 +91,15 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    /// Adds a row of a table.
+    pub(crate) fn add(&mut self, table: usize, at: Key, value: &[u8]) {
+        match table {
+            MARKS => self.marks.add(row_digest(at, value)),
+            LETTERS => self.letters.add(at.digest()),
+            _ => self.items.add(at.digest()),
+        }
+    }
+
     pub(crate) fn merge(&mut self, change: Self) {
         self.items.merge(change.items);
         self.letters.merge(change.letters);

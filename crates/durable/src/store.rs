@@ -3,7 +3,7 @@
 use crate::batch::{Batch, Change};
 use crate::error::{Damage, StoreError};
 use crate::format::{Counts, OrderTag, QueueRow};
-use crate::log::{Directory, Disk, Durability, Log};
+use crate::log::{Directory, Disk, Durability, Log, Urgency};
 use crate::queue::{Builder, DurableQueue};
 use crate::{Codec, Postcard};
 use parking_lot::Mutex;
@@ -233,7 +233,7 @@ impl Store {
     ///
     /// [`StoreError::Poisoned`] if a write failed.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.inner.log.flush()
+        self.inner.log.reach(Urgency::Sync)
     }
 
     /// What was lost, if the store was damaged and [`StoreOptions::accept_damage`] went on with what was left.

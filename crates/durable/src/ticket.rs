@@ -19,6 +19,10 @@ impl Tickets {
         usize::try_from(self.0.end - self.0.start).unwrap_or(usize::MAX)
     }
 
+    pub(crate) fn first(self) -> Ticket {
+        Ticket(self.0.start)
+    }
+
     pub(crate) fn into_vec(self) -> Vec<Ticket> {
         self.0.map(Ticket).collect()
     }

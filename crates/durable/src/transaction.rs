@@ -4,14 +4,14 @@ mod record;
 mod verbs;
 
 use crate::batch::Batch;
-use crate::call::{call, now, swallow_panic, Call, Caller};
+use crate::call::{call, swallow_panic, Call, Caller};
 use crate::delivery::{RamItem, RamItems};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::HandleState;
 use crate::item::{Item, Items};
-use crate::order::{Order, Place, RamTx, Staging};
+use crate::order::{Load, One, Order, Place, RamTx};
 use crate::queue::shared::Shared;
-use crate::ticket::{Ticket, Tickets};
+use crate::ticket::Tickets;
 use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
 use record::Recorded;
@@ -197,60 +197,35 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         item: T,
         place: Option<Place>,
         wait: Wait,
-    ) -> Result<Ticket, PushError<T>> {
+    ) -> Result<Tickets, PushError<T>> {
         let Core { ram, local } = self.core();
         let recorded = match Recorded::new(local, slice::from_ref(&item), place) {
             Ok(recorded) => recorded,
             Err(error) => return Err(PushError::Codec(item, error)),
         };
-        let (entry, placement) = (recorded.entry(item), (recorded.first, place));
-        let staging = O::Staging::stage(ram, entry, placement, Caller::Thread(wait));
-        recorded.settle(now(staging))
-    }
-
-    /// Stages an item.
-    #[inline]
-    pub(crate) fn stage(
-        &self,
-        item: T,
-        place: Option<Place>,
-        caller: Caller,
-    ) -> impl Future<Output = Result<Ticket, PushError<T>>> + Send + '_ {
-        let Core { ram, local } = self.core();
-        let staging = match Recorded::new(local, slice::from_ref(&item), place) {
-            Ok(recorded) => {
-                let entry = recorded.entry(item);
-                let placement = (recorded.first, place);
-                Ok((recorded, O::Staging::stage(ram, entry, placement, caller)))
-            }
-            Err(error) => Err(PushError::Codec(item, error)),
-        };
-        async move {
-            let (recorded, staging) = staging?;
-            recorded.settle(staging.await)
-        }
+        let (entry, place) = (recorded.entries::<One>(item), recorded.place(place));
+        recorded.settle::<One>(ram.push_to(place, entry, wait))
     }
 
     /// Stages all items, or none.
-    pub(crate) fn stage_batch(
+    #[inline]
+    pub(crate) fn stage<L: Load>(
         &self,
-        items: Vec<T>,
+        load: L::Of<T>,
         place: Option<Place>,
         caller: Caller,
-    ) -> impl Future<Output = Result<Tickets, PushError<Vec<T>>>> + Send + '_ {
-        let (Core { ram, local }, count) = (self.core(), items.len());
-        let staging = match Recorded::new(local, &items, place) {
+    ) -> impl Future<Output = Result<Tickets, PushError<L::Of<T>>>> + Send + '_ {
+        let Core { ram, local } = self.core();
+        let staging = match Recorded::new(local, L::as_slice(&load), place) {
             Ok(recorded) => {
-                let entries = recorded.entries(items);
-                let staging =
-                    O::Staging::stage_batch(ram, entries, (recorded.first, place), caller);
-                Ok((recorded, staging))
+                let (entries, place) = (recorded.entries::<L>(load), recorded.place(place));
+                Ok((recorded, L::stage(ram, entries, place, caller)))
             }
-            Err(error) => Err(PushError::Codec(items, error)),
+            Err(error) => Err(PushError::Codec(load, error)),
         };
         async move {
             let (recorded, staging) = staging?;
-            recorded.settle_batch(count, staging.await)
+            recorded.settle::<L>(staging.await)
         }
     }
 

@@ -45,7 +45,8 @@ impl<T, O: Order<T>> Deref for Shared<T, O> {
 
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(
-        settings: Settings<Overflow<T>>,
+        settings: Settings,
+        overflow: Option<Overflow<T>>,
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {
@@ -62,7 +63,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let mode = ModeWord::new(bounded, timed || Self::SORTS, slow_pops);
         let ready = Ready::new(mode);
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
-        let policies = settings.policies(timed, ready.wait_queue(), room.as_ref());
+        let policies = settings.policies(overflow, timed, ready.wait_queue(), room.as_ref());
         let source = O::source(order, &shards, &policies.due_timer);
         Self {
             shards,

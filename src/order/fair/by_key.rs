@@ -34,6 +34,12 @@ where
     type Meta = KeyMeta;
     type Source = Sorted<U, KeyMeta, Rounds<U>, Keys<K, U>>;
 
+    fn make_room(rules: &mut Self::Settings, of_one_key: usize) {
+        rules.limit = rules
+            .limit
+            .max(u32::try_from(of_one_key).unwrap_or(UNLIMITED));
+    }
+
     fn source(
         rules: Rules<K, U>,
         shards: &Arc<ShardsOf<U, Self>>,

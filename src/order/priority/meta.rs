@@ -11,7 +11,7 @@
 //! time of a scheduled item is found in [`DueTimes`](super::times::DueTimes) by its ticket.
 
 use super::ticket::Ticket;
-use crate::order::Place;
+use crate::order::{Place, StorePlace};
 
 const NUMBER: u64 = (1 << Ticket::BITS) - 1;
 const SCHEDULED: u64 = 1 << Ticket::BITS;
@@ -60,6 +60,14 @@ impl Place for PushOptions {
     fn nth(self, nth: usize) -> Self {
         let ticket = self.ticket.map(|first| first.nth(nth));
         Self { ticket, ..self }
+    }
+
+    fn of_store(place: StorePlace, due: Option<u64>) -> Self {
+        Self {
+            priority: Priority::new(place.priority).expect("the priority is in range"),
+            due,
+            ticket: Some(Ticket::of_store(place.number)),
+        }
     }
 }
 

@@ -4,7 +4,6 @@ mod builder;
 mod error;
 mod future;
 mod push;
-mod restore;
 mod target;
 
 mod view;

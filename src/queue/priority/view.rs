@@ -7,7 +7,6 @@ use crate::core::put::Load;
 use crate::core::Local;
 use crate::order::priority::{Priority, PushOptions, Ticket};
 use crate::PushError;
-use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 /// Pushes with a priority, a time, or both: a view of a queue, a handle or a transaction, from its `priority`, `at` or
@@ -57,8 +56,6 @@ pub struct PushWith<P> {
     /// `None` if out of range.
     priority: Option<Priority>,
     when: Option<When>,
-    /// The number of the first item in its store, if it has one.
-    first: Option<NonZeroU64>,
 }
 
 /// The requested due time of an item.
@@ -75,7 +72,6 @@ impl<P: PushTo> PushWith<P> {
             target,
             priority: Some(Priority::DEFAULT),
             when: None,
-            first: None,
         }
     }
 
@@ -124,21 +120,6 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
-    /// The tickets are [those of a store](Ticket::of_store): of this number, and for a batch of the following ones.
-    #[doc(hidden)]
-    pub fn numbered(mut self, first: u64) -> Self {
-        self.first = NonZeroU64::new(first);
-        self
-    }
-
-    /// The first of the tickets of `count` items.
-    #[inline]
-    fn ticket(&self, count: usize) -> Ticket {
-        let of_store = |first: NonZeroU64| Ticket::of_store(first.get());
-        let new = || Ticket::first_of(count.max(1));
-        self.first.map_or_else(new, of_store)
-    }
-
     /// The place of items with this first ticket; `None` if the priority is out of range.
     #[inline]
     #[track_caller]
@@ -178,7 +159,7 @@ impl<P: PushTo> PushWith<P> {
             PushOptions,
         ) -> Result<L::Pushed, PushError<L>>,
     ) -> Result<Ticket, PriorityError<L>> {
-        let ticket = self.ticket(load.as_slice().len());
+        let ticket = Ticket::first_of(load.as_slice().len().max(1));
         let Some(place) = self.place(ticket) else {
             return Err(PriorityError::OutOfRange(load));
         };
@@ -254,7 +235,7 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// As [for the view](PushWith#panics).
         async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
-            let ticket = self.ticket(1);
+            let ticket = Ticket::first_of(1);
             PushWithAsync::new(match self.place(ticket) {
                 Some(place) => Ok((self.target.push_async(item, place), ticket)),
                 None => Err(item),
@@ -346,7 +327,7 @@ impl<P: PushTo> PushWith<P> {
         /// As [for the view](PushWith#panics).
         async(mut self, items: impl IntoIterator<Item = P::Item>) -> PushWithAsync<P::PushBatch, Vec<P::Item>, Vec<Ticket>> {
             let items: Vec<_> = items.into_iter().collect();
-            let (first, count) = (self.ticket(items.len()), items.len());
+            let (first, count) = (Ticket::first_of(items.len().max(1)), items.len());
             PushWithAsync::new(match self.place(first) {
                 Some(place) => Ok((self.target.push_batch_async(items, place), first.and_next(count))),
                 None => Err(items),

@@ -4,7 +4,8 @@ use super::queues::Queues;
 use super::tables::{visit, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, open, queue_digest, row_digest, Counts, Digest, Key, LetterRow, Mark, StoreRow,
+    decode_row, open, queue_digest, Counts, Digest, Key, LetterRow, Mark, StoreRow, ITEMS, LETTERS,
+    MARKS, QUEUES, STORE,
 };
 use std::collections::HashMap;
 
@@ -24,7 +25,7 @@ impl Catalog {
     /// Reads the catalog of a store, and checks that they are those of the last acknowledged commit.
     pub(super) fn read(tables: &Tables, acknowledged: u64) -> Result<Self, StoreError> {
         let (mut store, mut queues) = (StoreRow::default(), Queues::default());
-        visit::<&[u8]>(&tables.store, .., |key, value| {
+        visit::<&[u8]>(&tables[STORE], .., |key, value| {
             store = decode_row(&key, &value)?;
             Ok(())
         })?;
@@ -36,7 +37,7 @@ impl Catalog {
             }));
         }
         let (mut written, mut digest) = (HashMap::new(), Digest::default());
-        visit::<&[u8]>(&tables.queues, .., |key, value| {
+        visit::<&[u8]>(&tables[QUEUES], .., |key, value| {
             let id = <[u8; 4]>::try_from(&*key).map(u32::from_be_bytes);
             let id = id.map_err(|_| StoreError::damaged("a queue has no number"))?;
             queues.insert(id, decode_row(&key, &value)?);
@@ -69,32 +70,19 @@ impl Catalog {
         let ids = self.queues.all().map(|(id, _)| (id, Counts::default()));
         let mut found: HashMap<u32, Counts> = ids.collect();
         let stray = || StoreError::damaged("a row of no queue");
-        let mut count = |table, kind: fn(&mut Counts) -> &mut Digest, digest: RowDigest| {
-            visit::<&[u8]>(table, .., |key, value| {
+        for table in [ITEMS, LETTERS, MARKS] {
+            visit::<&[u8]>(&tables[table], .., |key, value| {
                 let at = Key::from_bytes(&key).ok_or_else(stray)?;
                 let counts = found.get_mut(&at.queue).ok_or_else(stray)?;
-                kind(counts).add(digest(at, &key, &value)?);
+                match table {
+                    ITEMS => open(&key, &value).ok_or_else(stray).map(drop)?,
+                    LETTERS => decode_row::<LetterRow>(&key, &value).map(drop)?,
+                    _ => decode_row::<Mark>(&key, &value).map(drop)?,
+                }
+                counts.add(table, at, &value);
                 Ok(())
-            })
-        };
-        count(
-            &tables.items,
-            |counts| &mut counts.items,
-            |at, key, value| {
-                let item = open(key, value).ok_or_else(|| StoreError::damaged("a row of no queue"));
-                item.map(|_| at.digest())
-            },
-        )?;
-        count(
-            &tables.letters,
-            |counts| &mut counts.letters,
-            |at, key, value| decode_row::<LetterRow>(key, value).map(|_| at.digest()),
-        )?;
-        count(
-            &tables.marks,
-            |counts| &mut counts.marks,
-            |at, key, value| decode_row::<Mark>(key, value).map(|_| row_digest(at, value)),
-        )?;
+            })?;
+        }
         let mut rows = self.queues.all();
         if rows.all(|(queue, row)| found.get(&queue) == Some(&row.counts)) {
             Ok(())
@@ -105,6 +93,3 @@ impl Catalog {
         }
     }
 }
-
-/// The digest of a row that is whole.
-type RowDigest = fn(Key, &[u8], &[u8]) -> Result<u64, StoreError>;

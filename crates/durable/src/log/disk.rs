@@ -3,15 +3,17 @@
 use super::catalog::Catalog;
 use super::directory::Directory;
 use super::group;
-use super::journal::{self, Alone};
+use super::journal;
 use super::salvage::salvage;
+use super::source::Alone;
 use super::tables::{guarded, Tables};
 use super::witness::Witness;
 use crate::batch::Batch;
 use crate::error::{Damage, StoreError};
+use crate::format::ITEMS;
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ use std::time::Duration;
 const RECLAIM_POLLS: u32 = 1_000;
 const RECLAIM_POLL: Duration = Duration::from_millis(10);
 
-/// What is worth a flush of all tables, in bytes that are written or can be given back.
+/// What is worth a flush of all tables, in bytes that are not in them yet or can be given back.
 const WORTH: u64 = 1 << 20;
 
 /// The most that the storage engine merges at once, in memtables, or in tables of their usual size: those of the first two
@@ -42,9 +44,8 @@ pub(crate) struct Disk {
     /// For tests: the disk has no more.
     #[cfg(test)]
     most_free: AtomicU64,
-    /// How many bytes were written since the journals were given back. At first more than any store has: how much is in the
-    /// journals that were found is not known.
-    written: AtomicU64,
+    /// Whether it has journals that were found, which the tables may not need.
+    has_found: AtomicBool,
     /// The damage that was accepted.
     pub(crate) salvaged: Option<Damage>,
     /// The last, so that it is locked as long as anything is open.
@@ -63,23 +64,17 @@ impl Disk {
         if !witness.exists() && directory.at("db").exists() && !accept_damage {
             return Err(StoreError::damaged("the file `acknowledged` is missing"));
         }
-        let named = |error: StoreError| error.at(&witness);
-        let (witness, acknowledged) = match Witness::open(&witness).map_err(named) {
+        let opened = Witness::open(&witness, accept_damage);
+        let (witness, acknowledged) = opened.map_err(|error| error.at(&witness))?;
+        let open = |check| Self::open_tables(&directory, acknowledged, memtable, check);
+        let mut salvaged = None;
+        let (tables, catalog) = match open(accept_damage) {
             Err(StoreError::Damaged(_)) if accept_damage => {
-                Witness::create(&witness)?;
-                Witness::open(&witness)?
+                salvaged = Some(salvage(&directory, acknowledged, memtable)?);
+                open(false)?
             }
             opened => opened?,
         };
-        let mut salvaged = None;
-        let (tables, catalog) =
-            match Self::open_tables(&directory, acknowledged, memtable, accept_damage) {
-                Err(StoreError::Damaged(_)) if accept_damage => {
-                    salvaged = Some(salvage(&directory, acknowledged, memtable)?);
-                    Self::open_tables(&directory, acknowledged, memtable, false)?
-                }
-                opened => opened?,
-            };
         let disk = Self {
             tables,
             witness,
@@ -90,7 +85,7 @@ impl Disk {
             free: AtomicU64::new(u64::MAX),
             #[cfg(test)]
             most_free: AtomicU64::new(u64::MAX),
-            written: AtomicU64::new(u64::MAX / 2),
+            has_found: AtomicBool::new(true),
             salvaged,
             directory,
         };
@@ -102,7 +97,7 @@ impl Disk {
         directory: &Directory,
         acknowledged: u64,
         memtable: u64,
-        accept_damage: bool,
+        check: bool,
     ) -> Result<(Tables, Catalog), StoreError> {
         if !directory.tidy()? {
             // It is there as a whole or not at all.
@@ -113,31 +108,13 @@ impl Disk {
         }
         let db = directory.at("db");
         Tables::check_lists(&db)?;
-        journal::mend(&db, acknowledged, || {
-            Self::tables_alone(directory, memtable)
-        })?;
+        journal::mend(&db, acknowledged, || Alone::read(directory, memtable))?;
         let tables = Tables::open(&db, memtable).map_err(|error| error.at(&db))?;
         let catalog = Catalog::read(&tables, acknowledged)?;
-        if accept_damage {
+        if check {
             catalog.check_all(&tables)?;
         }
         Ok((tables, catalog))
-    }
-
-    /// What the tables have without the journals.
-    #[cold]
-    fn tables_alone(directory: &Directory, memtable: u64) -> Result<Alone, StoreError> {
-        let alone = Tables::open(&directory.copy_tables()?, memtable).and_then(|tables| {
-            let catalog = Catalog::read(&tables, 0)?;
-            let are_whole = catalog.check_all(&tables).is_ok();
-            let group = Some(catalog.store.group);
-            Ok(Alone { group, are_whole })
-        });
-        directory.remove_copies()?;
-        match alone {
-            Err(StoreError::Damaged(_)) => Ok(Alone::default()),
-            alone => alone,
-        }
     }
 
     pub(crate) fn catalog(&self) -> MutexGuard<'_, Catalog> {
@@ -167,13 +144,13 @@ impl Disk {
     }
 
     fn tables_size(&self) -> u64 {
-        self.tables.all().map(Keyspace::disk_space).iter().sum()
+        self.tables.all().iter().map(Keyspace::disk_space).sum()
     }
 
     /// Whether the rows of removed items take much of the disk, and it has room for those that are left, which are there twice
     /// until a merge ends.
     fn can_merge(&self, catalog: &Catalog, free: u64) -> bool {
-        let size = self.tables.items.disk_space();
+        let size = self.tables[ITEMS].disk_space();
         size >= WORTH && catalog.removed_most() && merged_size(size, catalog) < free
     }
 
@@ -206,19 +183,18 @@ impl Disk {
             PersistMode::Buffer
         };
         let mut catalog = self.catalog.lock();
-        let bytes = group::write(self, &mut catalog, batch, number, mode)?;
+        group::write(self, &mut catalog, batch, number, mode)?;
         if sync {
             self.witness.write(number)?;
         }
         drop(catalog);
-        // Relaxed: only this thread writes.
-        let written = self.written.load(Ordering::Relaxed) + bytes;
-        self.written.store(written, Ordering::Relaxed);
         let free = self.measure();
         // A push that is as large as the reserve shall fit again.
         if self.is_short(free, self.reserve) {
-            // What was written may be in journals that are not needed any more.
-            let is_worth = written >= WORTH.max(self.reserve / 2);
+            // Journals are needed until what they have is in tables.
+            let unwritten = self.tables.database.write_buffer_size();
+            let is_worth = self.has_found.swap(false, Ordering::Relaxed)
+                || unwritten >= WORTH.max(self.reserve / 2);
             if is_worth || self.can_merge(&self.catalog.lock(), free) {
                 self.reclaim();
             }
@@ -243,20 +219,24 @@ impl Disk {
     /// items. By itself it does so only much later.
     #[cold]
     fn reclaim(&self) {
-        let tables = self.tables.all();
-        for table in tables {
+        for table in self.tables.all() {
             // An error is one of the next commit too.
             let _ = guarded(|| Ok(table.rotate_memtable()?));
         }
         for _ in 0..RECLAIM_POLLS {
-            let sealed = guarded(|| Ok(tables.map(Keyspace::sealed_memtable_count)));
-            if sealed.is_ok_and(|sealed| sealed == [0; 5]) {
+            let sealed = || {
+                self.tables
+                    .all()
+                    .iter()
+                    .map(Keyspace::sealed_memtable_count)
+                    .sum()
+            };
+            if guarded(|| Ok(sealed())).is_ok_and(|sealed: usize| sealed == 0) {
                 self.merge_items();
                 break;
             }
             thread::sleep(RECLAIM_POLL);
         }
-        self.written.store(0, Ordering::Relaxed);
         self.measure();
     }
 
@@ -264,7 +244,7 @@ impl Disk {
         if !self.can_merge(&self.catalog.lock(), self.measure()) {
             return;
         }
-        let merged = guarded(|| Ok(self.tables.items.major_compact()?));
+        let merged = guarded(|| Ok(self.tables[ITEMS].major_compact()?));
         if merged.is_ok() {
             self.catalog.lock().removed = 0;
         }
@@ -281,33 +261,6 @@ fn merged_size(size: u64, catalog: &Catalog) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-
-    #[test]
-    fn writes_are_counted_as_in_the_journal() {
-        let files = tempfile::tempdir().unwrap();
-        let store = crate::Store::open(files.path()).unwrap();
-        let jobs = store.builder::<u32>("jobs").max_attempts(2);
-        let jobs = jobs.build().unwrap();
-        let disk = store.inner.log.disk();
-        let journals = journal::paths(&disk.directory.at("db")).unwrap();
-        let end = || {
-            let bytes = fs::read(&journals[0]).unwrap();
-            bytes
-                .iter()
-                .rposition(|byte| *byte != 0)
-                .map_or(0, |last| last as u64 + 1)
-        };
-        let written = disk.written.load(Ordering::Relaxed) - end();
-        jobs.push_batch(0..50).unwrap();
-        for _ in 0..10 {
-            jobs.pop().unwrap();
-        }
-        let tx = jobs.begin_owned();
-        tx.fail(tx.pop().unwrap(), "no good").unwrap();
-        tx.commit().unwrap();
-        assert_eq!(disk.written.load(Ordering::Relaxed) - written, end());
-    }
 
     #[test]
     fn a_panic_of_a_write_is_the_cause_of_a_poisoned_store() {

@@ -7,27 +7,25 @@ use super::tables::visit;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
-    encode_row, queue_digest, row_digest, seal, Counts, Key, LetterRow, Mark, STORE_ROW,
+    encode_row, queue_digest, row_digest, seal, Counts, Key, LetterRow, Mark, ITEMS, LETTERS,
+    MARKS, QUEUES, STORE, STORE_ROW,
 };
-use fjall::{Keyspace, OwnedWriteBatch, PersistMode, UserKey, UserValue};
+use fjall::{OwnedWriteBatch, PersistMode};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
-/// Writes a group as one batch of the storage engine; returns how many bytes of its journal that takes.
+/// Writes a group as one batch of the storage engine.
 pub(super) fn write(
     disk: &Disk,
     catalog: &mut Catalog,
     batch: &mut Batch,
     number: u64,
     mode: PersistMode,
-) -> Result<u64, StoreError> {
+) -> Result<(), StoreError> {
     let mut group = GroupWriter {
         disk,
         catalog,
-        rows: Rows {
-            batch: disk.tables.database.batch().durability(Some(mode)),
-            bytes: FRAME,
-        },
+        rows: disk.tables.database.batch().durability(Some(mode)),
         pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
         removed: HashSet::new(),
         changed: Vec::new(),
@@ -35,40 +33,14 @@ pub(super) fn write(
     group.items(batch);
     group.rest(batch)?;
     group.counts(number);
-    let Rows { batch, bytes } = group.rows;
-    batch.commit()?;
-    Ok(bytes)
-}
-
-/// The rows of a group, and how many bytes of a journal they take.
-struct Rows {
-    batch: OwnedWriteBatch,
-    bytes: u64,
-}
-
-/// What a journal has of each batch besides its rows, and of each row besides its key and its value.
-const FRAME: u64 = 26;
-const HEADER: usize = 21;
-
-impl Rows {
-    fn insert(&mut self, table: &Keyspace, key: impl Into<UserKey>, value: impl Into<UserValue>) {
-        let (key, value) = (key.into(), value.into());
-        self.bytes += (HEADER + key.len() + value.len()) as u64;
-        self.batch.insert(table, key, value);
-    }
-
-    fn remove(&mut self, table: &Keyspace, key: impl Into<UserKey>) {
-        let key = key.into();
-        self.bytes += (HEADER + key.len()) as u64;
-        self.batch.remove(table, key);
-    }
+    Ok(group.rows.commit()?)
 }
 
 /// A group that is being written.
 struct GroupWriter<'d> {
     disk: &'d Disk,
     catalog: &'d mut Catalog,
-    rows: Rows,
+    rows: OwnedWriteBatch,
     pushed: Pushed,
     /// The removed items that it did not push, if it has changes that depend on them.
     removed: HashSet<u64>,
@@ -123,7 +95,7 @@ impl GroupWriter<'_> {
     fn insert(&mut self, key: Key, value: &mut [u8]) {
         let bytes = key.to_bytes();
         seal(&bytes, value);
-        self.rows.insert(&self.disk.tables.items, bytes, &*value);
+        self.rows.insert(&self.disk.tables[ITEMS], bytes, &*value);
         self.change_of(key.queue).counts.items.add(key.digest());
     }
 
@@ -132,7 +104,7 @@ impl GroupWriter<'_> {
             self.pushed.set(key.id, PushState::Cancelled);
             return;
         }
-        self.rows.remove(&self.disk.tables.items, key.to_bytes());
+        self.rows.remove(&self.disk.tables[ITEMS], key.to_bytes());
         self.catalog.removed += 1;
         self.change_of(key.queue).counts.items.remove(key.digest());
         if depends {
@@ -146,7 +118,7 @@ impl GroupWriter<'_> {
 
     fn remove_mark(&mut self, key: Key) {
         if let Some((_, digest)) = self.catalog.marks.remove(&key) {
-            self.rows.remove(&self.disk.tables.marks, key.to_bytes());
+            self.rows.remove(&self.disk.tables[MARKS], key.to_bytes());
             self.change_of(key.queue).counts.marks.remove(digest);
         }
     }
@@ -174,7 +146,7 @@ impl GroupWriter<'_> {
                 Change::Rescheduled(key, schedule) => {
                     // The item may have been popped since its schedule was changed in memory.
                     let pushed = self.pushed.get(key.id) == PushState::Pushed;
-                    if pushed || self.disk.tables.items.contains_key(key.to_bytes())? {
+                    if pushed || self.disk.tables[ITEMS].contains_key(key.to_bytes())? {
                         self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
                     }
                 }
@@ -205,10 +177,10 @@ impl GroupWriter<'_> {
         if let Some(letter) = letter {
             letters.add(key.digest());
             let row = encode_row(&bytes, &letter);
-            self.rows.insert(&self.disk.tables.letters, bytes, row);
+            self.rows.insert(&self.disk.tables[LETTERS], bytes, row);
         } else {
             letters.remove(key.digest());
-            self.rows.remove(&self.disk.tables.letters, bytes);
+            self.rows.remove(&self.disk.tables[LETTERS], bytes);
         }
     }
 
@@ -216,13 +188,13 @@ impl GroupWriter<'_> {
     fn remove_queue(&mut self, queue: u32) -> Result<(), StoreError> {
         let tables = &self.disk.tables;
         let key = |id| Key { queue, id }.to_bytes();
-        for table in [&tables.items, &tables.marks, &tables.letters] {
+        for table in [&tables[ITEMS], &tables[MARKS], &tables[LETTERS]] {
             visit(table, key(0)..=key(u64::MAX), |key, _| {
                 self.rows.remove(table, key);
                 Ok(())
             })?;
         }
-        self.rows.remove(&tables.queues, queue.to_be_bytes());
+        self.rows.remove(&tables[QUEUES], queue.to_be_bytes());
         if let Some(digest) = self.catalog.written.remove(&queue) {
             self.catalog.store.queues.remove(digest);
         }
@@ -255,7 +227,7 @@ impl GroupWriter<'_> {
             marks.remove(before);
         }
         marks.add(digest);
-        self.rows.insert(&self.disk.tables.marks, bytes, value);
+        self.rows.insert(&self.disk.tables[MARKS], bytes, value);
     }
 
     /// How the row of a queue changes: groups change few queues.
@@ -283,13 +255,13 @@ impl GroupWriter<'_> {
                 queues.remove(before);
             }
             queues.add(digest);
-            self.rows.insert(&self.disk.tables.queues, key, row);
+            self.rows.insert(&self.disk.tables[QUEUES], key, row);
         }
         self.catalog.store.group = number;
         // Relaxed: an item's number is in its batch, so it was taken before the group was.
         self.catalog.store.next_id = self.disk.next_id.load(Ordering::Relaxed);
         let row = encode_row(STORE_ROW, &self.catalog.store);
-        self.rows.insert(&self.disk.tables.store, STORE_ROW, row);
+        self.rows.insert(&self.disk.tables[STORE], STORE_ROW, row);
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::directory::is_journal;
 use super::gaps::Readable;
+use super::source::Alone;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, StoreRow, STORE_ROW};
 use std::fs::{self, File, OpenOptions};
@@ -62,15 +63,6 @@ pub(crate) fn mend(
     }
     let mut broken = journals.iter().filter(|journal| journal.is_broken);
     Ok(broken.try_for_each(Journal::cut)?)
-}
-
-/// What the tables have without the journals.
-#[derive(Default)]
-pub(crate) struct Alone {
-    /// The last group, if that can be read.
-    pub(crate) group: Option<u64>,
-    /// Whether they have all rows of that group, and no others.
-    pub(crate) are_whole: bool,
 }
 
 fn damage(journals: &[Journal], commits: u64) -> StoreError {

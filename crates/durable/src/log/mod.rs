@@ -36,7 +36,9 @@ pub(crate) use disk::Disk;
 #[cfg(fuzzing)]
 pub(crate) use gaps::Readable;
 #[cfg(fuzzing)]
-pub(crate) use journal::{mend, Alone, RowChange};
+pub(crate) use journal::{mend, RowChange};
+#[cfg(fuzzing)]
+pub(crate) use source::Alone;
 pub(crate) use tables::{guarded, visit};
 
 use crate::batch::Batch;
@@ -48,7 +50,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::slice;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle, ThreadId};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// The size of a group that is written although nobody waits for it, in bytes.
@@ -76,7 +78,6 @@ pub enum Durability {
 pub(crate) struct Log {
     inner: Arc<Inner>,
     writer: Option<JoinHandle<()>>,
-    writer_id: ThreadId,
 }
 
 struct Inner {
@@ -90,6 +91,7 @@ struct Inner {
     taken: Condvar,
 }
 
+#[derive(Default)]
 struct State {
     group: Group,
     /// The number of the group that is being collected.
@@ -144,18 +146,10 @@ impl Log {
         let inner = Arc::new(Inner {
             disk,
             state: Mutex::new(State {
-                group: Group::default(),
                 number,
                 written: number - 1,
                 synced: number - 1,
-                sync_by: None,
-                failed: None,
-                next: Batch::default(),
-                writing: false,
-                in_flight: 0,
-                writer_waits: false,
-                stopping: false,
-                completions: None,
+                ..State::default()
             }),
             work: Condvar::new(),
             ended: [Condvar::new(), Condvar::new()],
@@ -165,11 +159,8 @@ impl Log {
         let writer = thread::Builder::new()
             .name("requeue log".into())
             .spawn(move || writer.write_groups())?;
-        Ok(Self {
-            inner,
-            writer_id: writer.thread().id(),
-            writer: Some(writer),
-        })
+        let writer = Some(writer);
+        Ok(Self { inner, writer })
     }
 
     pub(crate) fn disk(&self) -> &Disk {
@@ -232,18 +223,13 @@ impl Log {
         }
     }
 
-    /// Waits until everything that was added is on the disk.
-    pub(crate) fn flush(&self) -> Result<(), StoreError> {
-        self.reach(Urgency::Sync)
-    }
-
     /// Waits until everything that was added is in the tables.
     pub(crate) fn settle(&self) -> Result<(), StoreError> {
         self.reach(Urgency::Write)
     }
 
-    /// Writes nothing if nothing was added since.
-    fn reach(&self, urgency: Urgency) -> Result<(), StoreError> {
+    /// Waits until everything that was added is so far. Writes nothing if nothing was added since.
+    pub(crate) fn reach(&self, urgency: Urgency) -> Result<(), StoreError> {
         let mut state = self.inner.state.lock();
         if let Some(error) = &state.failed {
             return Err(error.clone());
@@ -291,10 +277,8 @@ impl Drop for Log {
         state.stopping = true;
         self.inner.work.notify_one();
         drop(state);
-        let writer = self.writer.take();
-        if thread::current().id() != self.writer_id {
-            let _ = writer.map(JoinHandle::join);
-        }
+        let is_other = |writer: &JoinHandle<()>| writer.thread().id() != thread::current().id();
+        let _ = self.writer.take().filter(is_other).map(JoinHandle::join);
     }
 }
 

@@ -6,15 +6,9 @@ use super::tables::{guarded, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
     decode_row, encode_row, open, queue_digest, row_digest, split_value, Counts, Digest, Key,
-    LetterRow, Mark, OrderTag, QueueRow, StoreRow, STORE_ROW,
+    LetterRow, Mark, OrderTag, QueueRow, StoreRow, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
 use std::collections::{HashMap, HashSet};
-
-const ITEMS: usize = 0;
-const MARKS: usize = 1;
-const LETTERS: usize = 2;
-const QUEUES: usize = 3;
-const STORE: usize = 4;
 
 /// How many rows are written as one.
 const ROWS: usize = 1_000;
@@ -117,7 +111,7 @@ impl<'t> Salvaged<'t> {
     fn write(&mut self) -> Result<(), StoreError> {
         let mut batch = self.tables.database.batch();
         for (table, key, value) in self.rows.drain(..) {
-            batch.insert(self.tables.all()[table], key, value);
+            batch.insert(&self.tables[table], key, value);
         }
         guarded(|| Ok(batch.commit()?))
     }

@@ -1,15 +1,51 @@
 //! What is left of a damaged store: the rows of its tables, and the changes in its journals.
 
+use super::catalog::Catalog;
 use super::directory::Directory;
 use super::gaps::Readable;
 use super::tables::{guarded, Tables};
 use crate::error::StoreError;
-use crate::format::{decode_row, StoreRow, STORE_ROW};
+use crate::format::{decode_row, StoreRow, STORE, STORE_ROW};
 use fjall::Keyspace;
 use std::collections::BTreeMap;
 
 /// How often a table is read from another place after an error.
 const ATTEMPTS: u32 = 10_000;
+
+/// What the tables have without the journals.
+#[derive(Default)]
+pub(crate) struct Alone {
+    /// The last group, if that can be read.
+    pub(crate) group: Option<u64>,
+    /// Whether they have all rows of that group, and no others.
+    pub(crate) are_whole: bool,
+}
+
+impl Alone {
+    /// Reads them in a copy, since the storage engine changes what it opens.
+    #[cold]
+    pub(super) fn read(directory: &Directory, memtable: u64) -> Result<Self, StoreError> {
+        let alone = Tables::open_listed(&directory.copy_tables()?, memtable).and_then(
+            |(tables, [.., is_there])| {
+                let row = guarded(|| Ok(tables[STORE].get(STORE_ROW)?))?;
+                let row = row.map_or(Ok(StoreRow::default()), |row| decode_row(STORE_ROW, &row));
+                let group = row.ok().map(|row| row.group).filter(|_| is_there);
+                let whole =
+                    Catalog::read(&tables, 0).and_then(|catalog| catalog.check_all(&tables));
+                let are_whole = match whole {
+                    Err(StoreError::Damaged(_)) => false,
+                    whole => whole.map(|()| true)?,
+                };
+                Ok(Self { group, are_whole })
+            },
+        );
+        directory.remove_copies()?;
+        match alone {
+            Err(StoreError::Damaged(_)) => Ok(Self::default()),
+            alone => alone,
+        }
+    }
+}
 
 /// The rows that are left. Those in the tables are read from a copy, since the storage engine deletes what it does not know.
 pub(super) struct Source {
@@ -33,11 +69,7 @@ impl Source {
     pub(super) fn open(directory: &Directory, memtable: u64) -> Result<Self, StoreError> {
         let journals = Readable::find(&directory.at("db"))?;
         let changes = replay(&journals)?;
-        let group = match Tables::open_listed(&directory.copy_tables()?, memtable) {
-            Ok((tables, [.., is_there])) => Self::group(&tables).filter(|_| is_there),
-            Err(StoreError::Damaged(_)) => None,
-            Err(error) => return Err(error),
-        };
+        let Alone { group, .. } = Alone::read(directory, memtable)?;
         let copy = directory.copy_tables()?;
         journals.copy(&copy)?;
         let (tables, are_there) = match Tables::open_listed(&copy, memtable) {
@@ -51,12 +83,6 @@ impl Source {
             journals,
             group,
         })
-    }
-
-    fn group(tables: &Tables) -> Option<u64> {
-        let row = guarded(|| Ok(tables.store.get(STORE_ROW)?)).ok()?;
-        let row = row.map(|row| decode_row::<StoreRow>(STORE_ROW, &row));
-        row.map_or(Some(0), |row| Some(row.ok()?.group))
     }
 
     /// How many of the acknowledged groups are neither in the tables nor in the journals.
@@ -79,7 +105,7 @@ impl Source {
         let mut unreadable = 0;
         if let Some(tables) = &self.tables {
             let mut gaps = Gaps {
-                table: tables.all()[table],
+                table: &tables[table],
                 attempts: ATTEMPTS,
                 unreadable: 0,
             };

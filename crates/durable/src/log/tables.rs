@@ -6,18 +6,23 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, UserKey, Use
 use lsm_tree::{Config, SequenceNumberCounter};
 use std::fs;
 use std::io;
-use std::ops::{Deref, RangeBounds};
+use std::ops::{Deref, Index, RangeBounds};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
 /// The tables of a store.
 pub(crate) struct Tables {
     pub(crate) database: Guarded,
-    pub(crate) items: Keyspace,
-    pub(crate) marks: Keyspace,
-    pub(crate) letters: Keyspace,
-    pub(crate) queues: Keyspace,
-    pub(crate) store: Keyspace,
+    /// By [name](Self::NAMES).
+    all: Vec<Keyspace>,
+}
+
+impl Index<usize> for Tables {
+    type Output = Keyspace;
+
+    fn index(&self, table: usize) -> &Keyspace {
+        &self.all[table]
+    }
 }
 
 /// A database; when it is dropped it is closed, and a panic of that is ignored.
@@ -53,15 +58,12 @@ impl Tables {
                 .map_err(unreadable)?;
             let options = || KeyspaceCreateOptions::default().max_memtable_size(memtable);
             let table = |name| database.keyspace(name, options).map_err(unreadable);
-            let [items, marks, letters, queues, store] = Self::NAMES.map(table);
-            Ok(Self {
-                items: items?,
-                marks: marks?,
-                letters: letters?,
-                queues: queues?,
-                store: store?,
-                database: Guarded(Some(database)),
-            })
+            let all = Self::NAMES
+                .into_iter()
+                .map(table)
+                .collect::<Result<_, _>>()?;
+            let database = Guarded(Some(database));
+            Ok(Self { database, all })
         })
     }
 
@@ -109,15 +111,8 @@ impl Tables {
         guarded(|| Ok(self.database.persist(PersistMode::SyncAll)?))
     }
 
-    /// The tables by [name](Self::NAMES).
-    pub(super) fn all(&self) -> [&Keyspace; 5] {
-        [
-            &self.items,
-            &self.marks,
-            &self.letters,
-            &self.queues,
-            &self.store,
-        ]
+    pub(super) fn all(&self) -> &[Keyspace] {
+        &self.all
     }
 }
 

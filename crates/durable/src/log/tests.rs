@@ -73,7 +73,7 @@ fn threads_commit(ways: u64) {
             scope.spawn(move || work(number));
         }
     });
-    log.flush().unwrap();
+    log.reach(Urgency::Sync).unwrap();
     let state = log.inner.state.lock();
     assert_eq!((state.synced + 1, state.group.waiters), (state.number, 0));
     drop(state);
@@ -132,10 +132,10 @@ fn a_write_is_synced_only_if_a_commit_waits_for_that() {
     assert!(log.is_written() && !log.is_on_disk());
     log.settle().unwrap();
     assert!(!log.is_on_disk());
-    log.flush().unwrap();
+    log.reach(Urgency::Sync).unwrap();
     assert!(log.is_on_disk());
     let groups = log.groups();
-    log.flush().unwrap();
+    log.reach(Urgency::Sync).unwrap();
     log.settle().unwrap();
     assert_eq!(log.groups(), groups);
 }

@@ -6,7 +6,7 @@
 
 use crate::error::StoreError;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
@@ -19,27 +19,31 @@ const SLOT: usize = 16;
 pub(crate) struct Witness(File);
 
 impl Witness {
-    /// Opens the file, which is created if it is not there; returns the number in it too: 0 in a new one.
-    pub(crate) fn open(path: &Path) -> Result<(Self, u64), StoreError> {
+    /// Opens the file, which is created if it is not there, or with `accept_damage` cannot be read; returns the number in it
+    /// too: 0 in a new one.
+    pub(crate) fn open(path: &Path, accept_damage: bool) -> Result<(Self, u64), StoreError> {
         if !path.exists() {
             Self::create(path)?;
         }
         let file = OpenOptions::new().read(true).write(true).open(path)?;
-        let mut bytes = [0; 2 * SLOT];
-        let len = usize::try_from(file.metadata()?.len())
-            .unwrap_or(usize::MAX)
-            .min(2 * SLOT);
-        file.read_exact_at(&mut bytes[..len], 0)?;
+        let mut bytes = Vec::new();
+        (&file).take(2 * SLOT as u64).read_to_end(&mut bytes)?;
         let (slots, _) = bytes.as_chunks::<SLOT>();
-        let number = slots.iter().filter_map(Self::read).max();
-        let number =
-            number.ok_or_else(|| StoreError::damaged("the file `acknowledged` cannot be read"))?;
-        Ok((Self(file), number))
+        match slots.iter().filter_map(Self::read).max() {
+            Some(number) => Ok((Self(file), number)),
+            None if accept_damage => {
+                Self::create(path)?;
+                Self::open(path, false)
+            }
+            None => Err(StoreError::damaged(
+                "the file `acknowledged` cannot be read",
+            )),
+        }
     }
 
     /// Writes a new file. It is on the disk before it has its name; later writes change one sector, so that a power loss
     /// leaves one content or the other.
-    pub(crate) fn create(path: &Path) -> io::Result<()> {
+    fn create(path: &Path) -> io::Result<()> {
         let new = path.with_extension("new");
         let witness = Self(File::create(&new)?);
         witness.write_to(0, 0)?;
@@ -60,9 +64,7 @@ impl Witness {
 
     fn write_to(&self, slot: u64, group: u64) -> io::Result<()> {
         let number = group.to_le_bytes();
-        let mut bytes = [0; SLOT];
-        bytes[..8].copy_from_slice(&number);
-        bytes[8..].copy_from_slice(&xxh3_64(&number).to_le_bytes());
+        let bytes = [number, xxh3_64(&number).to_le_bytes()].concat();
         self.0.write_all_at(&bytes, slot * SLOT as u64)
     }
 }

@@ -1,6 +1,6 @@
 //! Another order, with leases.
 
-use super::{Engine, EntryOf, Staging};
+use super::Engine;
 use crate::format::OrderTag;
 use requeue::Leased;
 
@@ -16,27 +16,12 @@ use requeue::Leased;
 /// }
 /// ```
 #[allow(private_bounds)] // sealed
-pub trait Unleased<T: Clone>:
-    Engine<
-    T,
-    Ram: requeue::Unleased,
-    Staging: Staging<EntryOf<T, Self>, Leased<<Self as Engine<T>>::Ram>>,
->
-{
-}
+pub trait Unleased<T: Clone>: Engine<T, Ram: requeue::Unleased> {}
 
-impl<T: Clone, O> Unleased<T> for O where
-    O: Engine<
-        T,
-        Ram: requeue::Unleased,
-        Staging: Staging<EntryOf<T, O>, Leased<<O as Engine<T>>::Ram>>,
-    >
-{
-}
+impl<T: Clone, O: Engine<T, Ram: requeue::Unleased>> Unleased<T> for O {}
 
 impl<T: Clone + Send + 'static, O: Unleased<T>> Engine<T> for Leased<O> {
     type Key = O::Key;
     type Ram = Leased<O::Ram>;
-    type Staging = O::Staging;
     const TAG: OrderTag = O::TAG;
 }

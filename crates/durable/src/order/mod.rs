@@ -10,12 +10,11 @@ mod staging;
 
 pub use leased::Unleased;
 
-pub(crate) use staging::Staging;
+pub(crate) use staging::{Load, Many, One};
 
 use crate::entry::Entry;
 use crate::format::OrderTag;
-use requeue::{ByKey, ByPriority, Fifo, PriorityQueue};
-use staging::{Placed, Plain};
+use requeue::{ByKey, ByPriority, Fifo, PriorityQueue, StorePlace};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Instant;
@@ -48,6 +47,18 @@ pub(crate) struct Place {
     pub(crate) due: Option<Instant>,
 }
 
+impl Place {
+    /// In memory, for the item of this number.
+    pub(crate) fn numbered(self, number: u64) -> StorePlace {
+        let Self { priority, due } = self;
+        StorePlace {
+            number,
+            priority,
+            due,
+        }
+    }
+}
+
 impl Default for Place {
     fn default() -> Self {
         Self {
@@ -63,8 +74,6 @@ pub(crate) trait Engine<T>: Sized + 'static {
     type Key: Clone + Hash + Eq + Send + Sync + 'static;
     /// The order in memory.
     type Ram: requeue::Order<Entry<T, Self::Key>>;
-    /// How items are pushed in memory.
-    type Staging: Staging<Entry<T, Self::Key>, Self::Ram>;
 
     const TAG: OrderTag;
 }
@@ -72,20 +81,17 @@ pub(crate) trait Engine<T>: Sized + 'static {
 impl<T: Send + 'static> Engine<T> for Fifo {
     type Key = ();
     type Ram = Fifo;
-    type Staging = Plain;
     const TAG: OrderTag = OrderTag::Fifo;
 }
 
 impl<T: Send + 'static, K: Clone + Hash + Eq + Send + Sync + 'static> Engine<T> for ByKey<K, T> {
     type Key = K;
     type Ram = ByKey<K, Entry<T, K>>;
-    type Staging = Plain;
     const TAG: OrderTag = OrderTag::ByKey;
 }
 
 impl<T: Send + 'static> Engine<T> for ByPriority {
     type Key = ();
     type Ram = ByPriority;
-    type Staging = Placed;
     const TAG: OrderTag = OrderTag::ByPriority;
 }

@@ -4,7 +4,7 @@ use super::letters::Cause;
 use super::recover::visit;
 use crate::batch::{Batch, Change};
 use crate::error::StoreError;
-use crate::format::{decode_row, Key, LetterRow, QueueRow};
+use crate::format::{decode_row, Key, LetterRow, QueueRow, LETTERS};
 use crate::log::Durability;
 use crate::store::Store;
 use std::slice;
@@ -164,7 +164,7 @@ impl Inspector {
     fn rows(&self, queue: u32) -> Result<Vec<(Key, LetterRow)>, StoreError> {
         self.store.inner.log.settle()?;
         let mut rows = Vec::new();
-        let letters = &self.store.inner.log.disk().tables.letters;
+        let letters = &self.store.inner.log.disk().tables[LETTERS];
         visit(letters, queue, |at, key, value| {
             rows.push((at, decode_row(&key, &value)?));
             Ok(())

@@ -5,10 +5,11 @@ use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, OrderTag, Schedule,
+    decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, OrderTag, Schedule, ITEMS,
+    LETTERS, MARKS,
 };
 use crate::log::{self, Durability};
-use crate::order::{Engine, EntryOf, RamQueue, Staging};
+use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
 use crate::queue::letters::Cause;
 use fjall::{Keyspace, UserKey, UserValue};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -42,13 +43,13 @@ impl Found {
     pub(super) fn read(store: &crate::store::StoreInner, queue: u32) -> Result<Self, StoreError> {
         let disk = store.log.disk();
         let (mut letters, mut counts) = (BTreeMap::new(), Counts::default());
-        visit(&disk.tables.letters, queue, |at, key, value| {
+        visit(&disk.tables[LETTERS], queue, |at, key, value| {
             counts.letters.add(at.digest());
             letters.insert(at.id, decode_row(&key, &value)?);
             Ok(())
         })?;
         let (mut marks, mut digests) = (HashMap::new(), Vec::new());
-        visit(&disk.tables.marks, queue, |at, key, value| {
+        visit(&disk.tables[MARKS], queue, |at, key, value| {
             let mark = decode_row(&key, &value)?;
             let digest = row_digest(at, &value);
             counts.marks.add(digest);
@@ -77,7 +78,7 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
     shared: &Arc<Shared<T, O>>,
     found: &Found,
     on_undecodable: OnUndecodable,
-    ram: impl FnOnce(usize, usize) -> RamQueue<T, O>,
+    ram: RamBuilder<T, O>,
 ) -> Result<RamQueue<T, O>, StoreError> {
     let (items, undecodable, digest) = read_items(shared, found)?;
     check(shared, found, digest)?;
@@ -88,7 +89,8 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
         let count = |item: &Recovered<T, O>| *keys.entry(item.entry.key.clone()).or_insert(0) += 1;
         items.iter().for_each(count);
     }
-    let ram = ram(items.len(), keys.into_values().max().unwrap_or(0));
+    let of_one_key = keys.into_values().max().unwrap_or(0);
+    let ram = ram.with_room_for(items.len(), of_one_key).build();
     let is_poison = |item: &Recovered<T, O>| {
         let most = shared.max_attempts;
         most.is_some_and(|most| item.mark.attempts >= most)
@@ -110,7 +112,7 @@ fn read_items<T: Send + 'static, O: Engine<T>>(
     found: &Found,
 ) -> Result<Items<T, O>, StoreError> {
     let (mut items, mut undecodable, mut digest) = (Vec::new(), Vec::new(), Digest::default());
-    let rows = &shared.log().disk().tables.items;
+    let rows = &shared.log().disk().tables[ITEMS];
     visit(rows, shared.id, |at, key, value| {
         digest.add(at.digest());
         let (schedule, item) = match shared.decode(at.id, &key, &value) {
@@ -243,7 +245,8 @@ fn restore<T: Send + 'static, O: Engine<T>>(
         let place = item.schedule.map(|schedule| shared.place(schedule));
         let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
         let delay = Duration::from_millis(left);
-        O::Staging::restore(&mut restore, item.entry, (id, place), mark.attempts, delay);
+        let place = place.unwrap_or_default().numbered(id);
+        restore.add(item.entry, place, mark.attempts, delay);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::batch::{Batch, Change};
 use crate::codec::Codec;
 use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
-use crate::format::{self, Key, Schedule};
+use crate::format::{self, Key, Schedule, ITEMS};
 use crate::log::{guarded, Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
 use crate::store::{millis, OpenName, StoreInner};
@@ -99,7 +99,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// The row of an item, if there is one.
     pub(super) fn stored(&self, id: u64) -> Result<Option<UserValue>, StoreError> {
         let key = self.key(id).to_bytes();
-        let items = &self.log().disk().tables.items;
+        let items = &self.log().disk().tables[ITEMS];
         let get = || guarded(|| Ok(items.get(key)?));
         match get()? {
             // It is shown already, and not written yet.

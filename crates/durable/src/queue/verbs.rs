@@ -4,32 +4,20 @@ use super::DurableQueue;
 use crate::call::{now, Caller};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::Handle;
-use crate::order::{Order, Place};
+use crate::order::{Load, Many, One, Order, Place};
 use crate::queue::priority::Push;
-use crate::ticket::{Ticket, Tickets};
+use crate::ticket::Tickets;
 use crate::Transaction;
 use requeue::Wait;
 use std::future::Future;
 
-pub(super) async fn push<T: Send + 'static, O: Order<T>>(
+pub(super) async fn push<T: Send + 'static, O: Order<T>, L: Load>(
     tx: Transaction<'_, T, O>,
-    item: T,
+    load: L::Of<T>,
     place: Option<Place>,
     caller: Caller,
-) -> Result<Ticket, PushError<T>> {
-    let staging = tx.stage(item, place, caller);
-    let ticket = staging.await?;
-    tx.commit_by(caller).await?;
-    Ok(ticket)
-}
-
-pub(super) async fn push_batch<T: Send + 'static, O: Order<T>>(
-    tx: Transaction<'_, T, O>,
-    items: Vec<T>,
-    place: Option<Place>,
-    caller: Caller,
-) -> Result<Tickets, PushError<Vec<T>>> {
-    let staging = tx.stage_batch(items, place, caller);
+) -> Result<Tickets, PushError<L::Of<T>>> {
+    let staging = tx.stage::<L>(load, place, caller);
     let tickets = staging.await?;
     tx.commit_by(caller).await?;
     Ok(tickets)
@@ -96,7 +84,7 @@ macro_rules! verbs {
                 ///
                 /// [`PushError::Full`] after the timeout, and as all pushes.
                 async($($by)+ self, item: T) -> impl Future<Output = Result<(), PushError<T>>> + Send + '_ {
-                    let pushing = Push::push(self, item, None, Caller::Task);
+                    let pushing = Push::push::<One>(self, item, None, Caller::Task);
                     async { pushing.await.map(drop) }
                 }
                 /// Pushes an item in a task; waits for room.
@@ -114,7 +102,7 @@ macro_rules! verbs {
             requeue::verb! {
                 push_batch($($by)+ self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
                     |wait| {
-                        let pushing = Push::push_batch(self, items.into_iter().collect(), None, Caller::Thread(wait));
+                        let pushing = Push::push::<Many>(self, items.into_iter().collect(), None, Caller::Thread(wait));
                         now(pushing).map(|tickets| tickets.len())
                     };
                 now:
@@ -144,7 +132,7 @@ macro_rules! verbs {
                 ///
                 /// As [`push_batch`](Self::push_batch).
                 async($($by)+ self, items: impl IntoIterator<Item = T>) -> impl Future<Output = Result<usize, PushError<Vec<T>>>> + Send + '_ {
-                    let pushing = Push::push_batch(self, items.into_iter().collect(), None, Caller::Task);
+                    let pushing = Push::push::<Many>(self, items.into_iter().collect(), None, Caller::Task);
                     async { pushing.await.map(|tickets| tickets.len()) }
                 }
                 /// As [`push_batch`](Self::push_batch), in a task; waits for room.

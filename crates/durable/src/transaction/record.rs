@@ -4,16 +4,18 @@ use super::Local;
 use crate::batch::Extent;
 use crate::codec::CodecError;
 use crate::error::PushError;
-use crate::order::{EntryOf, Order, Place};
-use crate::ticket::{Ticket, Tickets};
+use crate::order::{EntryOf, Load, Order, Place};
+use crate::ticket::Tickets;
+use requeue::StorePlace;
 use std::iter;
 use std::mem;
+use std::ops::Range;
 
 /// Items that are in the batch, and not staged in memory yet. They are taken out of the batch when this is dropped.
 pub(super) struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     local: &'t Local<T, O>,
-    /// The number of the first.
-    pub(super) first: u64,
+    /// The numbers of the items.
+    ids: Range<u64>,
     /// What the batch had before.
     before: Extent,
 }
@@ -34,7 +36,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         let mut batch = local.batch();
         recorded = Self {
             local,
-            first,
+            ids: first..first + items.len() as u64,
             before: batch.extent(),
         };
         let first = shared.key(first);
@@ -45,63 +47,43 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         Ok(recorded)
     }
 
-    /// The entry in memory of an item.
+    /// Where they go in memory.
     #[inline]
-    pub(super) fn entry(&self, item: T) -> EntryOf<T, O> {
-        let Local { shared, batch, .. } = self.local;
-        let bytes = match &shared.budget {
-            None => 0,
-            Some(_) => batch.lock().lengths[self.before.items] as usize,
-        };
-        shared.entry(self.first, item, bytes)
+    pub(super) fn place(&self, place: Option<Place>) -> StorePlace {
+        place.unwrap_or_default().numbered(self.ids.start)
     }
 
-    /// The entries of the items.
+    /// The entries in memory of the items.
     #[inline]
-    pub(super) fn entries(&self, items: Vec<T>) -> Vec<EntryOf<T, O>> {
+    pub(super) fn entries<L: Load>(&self, load: L::Of<T>) -> L::Of<EntryOf<T, O>> {
         let Local { shared, batch, .. } = self.local;
         let lengths = match &shared.budget {
             None => Vec::new(),
             Some(_) => batch.lock().lengths[self.before.items..].to_vec(),
         };
-        let lengths = lengths.into_iter().chain(iter::repeat(0));
-        let numbered = items.into_iter().zip(self.first..).zip(lengths);
-        let entries = numbered.map(|((item, id), bytes)| shared.entry(id, item, bytes as usize));
-        entries.collect()
+        let mut numbered = self
+            .ids
+            .clone()
+            .zip(lengths.into_iter().chain(iter::repeat(0)));
+        L::map(load, |item| {
+            let (id, bytes) = numbered.next().expect("each item has a number");
+            shared.entry(id, item, bytes as usize)
+        })
     }
 
-    /// After the attempt to stage the item.
-    pub(super) fn settle(
+    /// After the attempt to stage the items.
+    #[inline]
+    pub(super) fn settle<L: Load>(
         self,
-        staged: Result<(), requeue::PushError<EntryOf<T, O>>>,
-    ) -> Result<Ticket, PushError<T>> {
+        staged: Result<(), requeue::PushError<L::Of<EntryOf<T, O>>>>,
+    ) -> Result<Tickets, PushError<L::Of<T>>> {
         match staged {
-            Ok(()) => Ok(Ticket(self.keep())),
-            Err(error) => Err(PushError::from(error).map(|entry| self.item_of(entry))),
-        }
-    }
-
-    pub(super) fn settle_batch(
-        self,
-        count: usize,
-        staged: Result<(), requeue::PushError<Vec<EntryOf<T, O>>>>,
-    ) -> Result<Tickets, PushError<Vec<T>>> {
-        match staged {
-            Ok(()) => {
-                let first = self.keep();
-                Ok(Tickets(first..first + count as u64))
-            }
+            Ok(()) => Ok(Tickets(mem::ManuallyDrop::new(self).ids.clone())),
             Err(error) => {
-                let item_of = |entry| self.item_of(entry);
-                let items = |entries: Vec<_>| entries.into_iter().map(item_of).collect();
+                let items = |entries| L::map(entries, |entry| self.item_of(entry));
                 Err(PushError::from(error).map(items))
             }
         }
-    }
-
-    /// The number of the first item.
-    fn keep(self) -> u64 {
-        mem::ManuallyDrop::new(self).first
     }
 
     /// The item of an entry that was not staged.

@@ -4,7 +4,7 @@ use super::Transaction;
 use crate::call::{now, Caller};
 use crate::error::{PopError, PushError, StoreError};
 use crate::item::{Item, Items};
-use crate::order::Order;
+use crate::order::{Many, One, Order};
 use requeue::{DeliveryId, Wait};
 use std::future::Future;
 
@@ -42,7 +42,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         ///
         /// [`PushError::Full`] after the timeout, and as all pushes.
         async(&self, item: T) -> impl Future<Output = Result<(), PushError<T>>> + Send + '_ {
-            let staging = self.stage(item, None, Caller::Task);
+            let staging = self.stage::<One>(item, None, Caller::Task);
             async { staging.await.map(drop) }
         }
         /// Stages an item in a task; waits for room.
@@ -59,7 +59,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     requeue::verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
             |wait| {
-                let staging = self.stage_batch(items.into_iter().collect(), None, Caller::Thread(wait));
+                let staging = self.stage::<Many>(items.into_iter().collect(), None, Caller::Thread(wait));
                 now(staging).map(|tickets| tickets.len())
             };
         now:
@@ -90,7 +90,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         ///
         /// As [`push_batch`](Self::push_batch).
         async(&self, items: impl IntoIterator<Item = T>) -> impl Future<Output = Result<usize, PushError<Vec<T>>>> + Send + '_ {
-            let staging = self.stage_batch(items.into_iter().collect(), None, Caller::Task);
+            let staging = self.stage::<Many>(items.into_iter().collect(), None, Caller::Task);
             async { staging.await.map(|tickets| tickets.len()) }
         }
         /// As [`push_batch`](Self::push_batch), in a task; waits for room.

@@ -2,7 +2,7 @@
 
 use crate::call::{now, swallow_panic, Caller};
 use crate::error::PushError;
-use crate::order::Order;
+use crate::order::{One, Order};
 use crate::ticket::Ticket;
 use crate::{DurableQueue, Fifo, OwnedTransaction, Transaction, WorkersBuilder};
 use parking_lot::Mutex;
@@ -164,8 +164,8 @@ impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
         item: T,
         caller: Caller,
     ) -> Result<Outcome<R>, PushError<T>> {
-        let staging = tx.stage(item, None, caller);
-        let Ticket(id) = staging.await?;
+        let staging = tx.stage::<One>(item, None, caller);
+        let Ticket(id) = staging.await?.first();
         let registered = self.register(id);
         tx.commit_by(caller).await?;
         Ok(registered.keep())

@@ -5,12 +5,11 @@ use crate::batch::Change;
 use crate::codec::Codec;
 use crate::entry::Budget;
 use crate::error::StoreError;
-use crate::order::{Engine, Order, RamBuilder, RamQueue};
+use crate::order::Order;
 use crate::queue::letters::Letters;
 use crate::queue::recover::{recover, Found};
 use crate::queue::shared::Shared;
 use crate::queue::DurableQueue;
-use requeue::SystemClock;
 use std::sync::Arc;
 
 impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
@@ -26,74 +25,34 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     where
         C: Codec<T>,
     {
-        let mut settings = self.settings;
-        let store = Arc::clone(&settings.store.inner);
-        let open = store.enter(&settings.name)?;
-        let id = store.queue(&settings.name, O::TAG)?;
+        let Settings { store, name, .. } = self.settings;
+        let store = Arc::clone(&store.inner);
+        let open = store.enter(&name)?;
+        let id = store.queue(&name, O::TAG)?;
         // What earlier handles of the queue have committed, and not waited for.
         store.log.settle()?;
         let found = Found::read(&store, id)?;
+        let (max_attempts, backoff, clock) = self.ram.kept();
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,
-            name: Arc::clone(&settings.name),
+            name: Arc::clone(&name),
             id,
             codec: Arc::new(self.codec),
             key_of: self.key_of,
-            budget: settings.memory.map(Budget::new),
-            max_attempts: settings.max_attempts,
-            backoff: settings.backoff,
-            clock: settings
-                .clock
-                .clone()
-                .unwrap_or_else(|| Arc::new(SystemClock)),
-            letters: Letters::new(found.letters.clone(), settings.letters.take()),
+            budget: self.settings.memory.map(Budget::new),
+            max_attempts,
+            backoff,
+            clock,
+            letters: Letters::new(found.letters.clone(), self.settings.letters),
         });
-        if settings.reopened && shared.is_closed_on_disk() {
+        if self.settings.reopened && shared.is_closed_on_disk() {
             shared.write(Change::Close(id, false))?;
         }
-        let on_undecodable = settings.on_undecodable;
-        let ram = recover(&shared, &found, on_undecodable, |items, most| {
-            settings.build(&shared, (self.ram)(most), items)
-        })?;
+        let dead = Arc::clone(&shared);
+        let ram = self.ram.name(name).max_dead_letters(0);
+        let ram = ram.on_dead_overflow(move |letter| dead.bury(letter));
+        let ram = recover(&shared, &found, self.settings.on_undecodable, ram)?;
         Ok(DurableQueue::new(shared, ram))
-    }
-}
-
-/// Sets what was chosen.
-fn set<B, V>(builder: B, value: Option<V>, set: impl FnOnce(B, V) -> B) -> B {
-    match value {
-        Some(value) => set(builder, value),
-        None => builder,
-    }
-}
-
-impl<T: Send + 'static> Settings<T> {
-    /// The queue in memory, with room for `items` items.
-    fn build<O: Engine<T>>(
-        self,
-        shared: &Arc<Shared<T, O>>,
-        ram: RamBuilder<T, O>,
-        items: usize,
-    ) -> RamQueue<T, O> {
-        let dead = Arc::clone(shared);
-        let builder = ram
-            .name(self.name)
-            .pace(self.pace)
-            .max_dead_letters(0)
-            .on_dead_overflow(move |letter| dead.bury(letter));
-        let capacity = self.capacity.map(|capacity| capacity.max(items));
-        let builder = set(builder, capacity, RamBuilder::<T, O>::capacity);
-        let builder = set(builder, self.max_attempts, RamBuilder::<T, O>::max_attempts);
-        let builder = set(builder, self.backoff, RamBuilder::<T, O>::backoff);
-        let builder = set(builder, self.clock, RamBuilder::<T, O>::clock);
-        let builder = set(builder, self.max_held, RamBuilder::<T, O>::max_held);
-        let builder = set(builder, self.timestamps.then_some(()), |builder, ()| {
-            builder.timestamps()
-        });
-        let builder = set(builder, self.paused.then_some(()), |builder, ()| {
-            builder.paused()
-        });
-        builder.build()
     }
 }

@@ -18,27 +18,16 @@ use std::sync::Arc;
 pub struct Builder<T, O: Order<T> = Fifo, C = Postcard> {
     codec: C,
     key_of: KeyOf<T, O>,
-    ram: MakeRam<T, O>,
+    ram: RamBuilder<T, O>,
     settings: Settings<T>,
 }
 
-/// Makes the builder of the queue in memory, with this limit of items of one key.
-type MakeRam<T, O> = Box<dyn FnOnce(usize) -> RamBuilder<T, O> + Send>;
-
-/// The settings that are the same in all orders.
+/// What the queue in memory has not.
 struct Settings<T> {
     store: Store,
     name: Arc<str>,
     letters: Option<Limit<T>>,
-    capacity: Option<usize>,
     memory: Option<usize>,
-    max_attempts: Option<u32>,
-    backoff: Option<Backoff>,
-    clock: Option<Arc<dyn Clock>>,
-    timestamps: bool,
-    pace: Pace,
-    max_held: Option<usize>,
-    paused: bool,
     reopened: bool,
     on_undecodable: OnUndecodable,
 }
@@ -48,20 +37,12 @@ impl<T: Send + 'static> Builder<T> {
         Self {
             codec: Postcard,
             key_of: Arc::new(|_| ()),
-            ram: Box::new(|_| requeue::Queue::builder()),
+            ram: requeue::Queue::builder(),
             settings: Settings {
                 store,
                 name: name.into(),
                 letters: None,
-                capacity: None,
                 memory: None,
-                max_attempts: None,
-                backoff: None,
-                clock: None,
-                timestamps: false,
-                pace: Pace::unlimited(),
-                max_held: None,
-                paused: false,
                 reopened: false,
                 on_undecodable: OnUndecodable::default(),
             },
@@ -73,7 +54,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// Another order.
     fn by<P: Order<T>>(
         self,
-        order: impl FnOnce(KeyOf<T, O>, MakeRam<T, O>) -> (KeyOf<T, P>, MakeRam<T, P>),
+        order: impl FnOnce(KeyOf<T, O>, RamBuilder<T, O>) -> (KeyOf<T, P>, RamBuilder<T, P>),
     ) -> Builder<T, P, C> {
         let (key_of, ram) = order(self.key_of, self.ram);
         Builder {
@@ -82,16 +63,6 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             ram,
             settings: self.settings,
         }
-    }
-
-    /// Sets an option of the order.
-    fn with_ram(
-        mut self,
-        set: impl FnOnce(RamBuilder<T, O>, usize) -> RamBuilder<T, O> + Send + 'static,
-    ) -> Self {
-        let make = self.ram;
-        self.ram = Box::new(move |most| set(make(most), most));
-        self
     }
 
     /// Sets how items become bytes. The default is [`Postcard`].
@@ -152,8 +123,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// If `capacity` is 0.
     #[track_caller]
     pub fn capacity(mut self, capacity: usize) -> Self {
-        assert!(capacity > 0, "capacity is 0: the queue could take no item");
-        self.settings.capacity = Some(capacity);
+        self.ram = self.ram.capacity(capacity);
         self
     }
 
@@ -189,11 +159,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// If `attempts` is 0.
     #[track_caller]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
-        assert!(
-            attempts > 0,
-            "max_attempts is 0: no item could be delivered (1 delivers each item once)"
-        );
-        self.settings.max_attempts = Some(attempts);
+        self.ram = self.ram.max_attempts(attempts);
         self
     }
 
@@ -233,25 +199,25 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
 
     /// See [`requeue::Builder::backoff`]. The delays are written without a wait, and go on in the next process.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.settings.backoff = Some(backoff);
+        self.ram = self.ram.backoff(backoff);
         self
     }
 
     /// See [`requeue::Builder::clock`].
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.settings.clock = Some(Arc::new(clock));
+        self.ram = self.ram.clock(clock);
         self
     }
 
     /// See [`requeue::Builder::timestamps`].
     pub fn timestamps(mut self) -> Self {
-        self.settings.timestamps = true;
+        self.ram = self.ram.timestamps();
         self
     }
 
     /// See [`requeue::Builder::pace`].
     pub fn pace(mut self, pace: Pace) -> Self {
-        self.settings.pace = pace;
+        self.ram = self.ram.pace(pace);
         self
     }
 
@@ -263,13 +229,14 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     #[track_caller]
     pub fn max_held(mut self, items: usize) -> Self {
         assert!(items > 0, "max_held is 0: no item could be taken");
-        self.settings.max_held = Some(items);
+        assert!(items > 0, "max_held is 0: no item could be taken");
+        self.ram = self.ram.max_held(items);
         self
     }
 
     /// See [`requeue::Builder::paused`].
     pub fn paused(mut self) -> Self {
-        self.settings.paused = true;
+        self.ram = self.ram.paused();
         self
     }
 

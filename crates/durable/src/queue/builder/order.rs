@@ -3,7 +3,7 @@
 use super::Builder;
 use crate::entry::Entry;
 use crate::order::Unleased;
-use requeue::{ByKey, ByPriority, Fifo, Leased, Queue};
+use requeue::{ByKey, ByPriority, Fifo, Leased};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,19 @@ impl<T: Send + 'static, C> Builder<T, Fifo, C> {
         key: impl Fn(&T) -> K + Send + Sync + 'static,
     ) -> Builder<T, ByKey<K, T>, C> {
         let of_entry = |entry: &Entry<T, K>| entry.key.clone();
-        self.by(|_, _| {
-            let ram = move |_| Queue::builder().fair_by(of_entry);
-            (Arc::new(key), Box::new(ram))
-        })
+        self.by(|_, ram| (Arc::new(key), ram.for_items().fair_by(of_entry)))
     }
 
     /// See [`requeue::Builder::stickiness`].
-    pub fn stickiness(self, items: u32) -> Self {
-        self.with_ram(move |ram, _| ram.stickiness(items))
+    #[track_caller]
+    pub fn stickiness(mut self, items: u32) -> Self {
+        self.ram = self.ram.stickiness(items);
+        self
     }
 
     /// Orders the items by priority and due time.
     pub fn by_priority(self) -> Builder<T, ByPriority, C> {
-        self.by(|key_of, _| (key_of, Box::new(|_| Queue::builder().by_priority())))
+        self.by(|key_of, ram| (key_of, ram.by_priority()))
     }
 }
 
@@ -37,8 +36,9 @@ impl<T: Send + 'static, K: Hash + Eq + Clone + Send + Sync + 'static, C>
     Builder<T, ByKey<K, T>, C>
 {
     /// See [`requeue::Builder::weight`].
-    pub fn weight(self, weigh: impl Fn(&K) -> u32 + Send + Sync + 'static) -> Self {
-        self.with_ram(|ram, _| ram.weight(weigh))
+    pub fn weight(mut self, weigh: impl Fn(&K) -> u32 + Send + Sync + 'static) -> Self {
+        self.ram = self.ram.weight(weigh);
+        self
     }
 
     /// See [`requeue::Builder::key_capacity`]. A key that has more items on the disk keeps them.
@@ -47,14 +47,15 @@ impl<T: Send + 'static, K: Hash + Eq + Clone + Send + Sync + 'static, C>
     ///
     /// If `limit` is 0.
     #[track_caller]
-    pub fn key_capacity(self, limit: usize) -> Self {
-        assert!(limit > 0, "key_capacity is 0: no key could have an item");
-        self.with_ram(move |ram, most| ram.key_capacity(limit.max(most)))
+    pub fn key_capacity(mut self, limit: usize) -> Self {
+        self.ram = self.ram.key_capacity(limit);
+        self
     }
 
     /// See [`requeue::Builder::serial`].
-    pub fn serial(self) -> Self {
-        self.with_ram(|ram, _| ram.serial())
+    pub fn serial(mut self) -> Self {
+        self.ram = self.ram.serial();
+        self
     }
 }
 
@@ -65,12 +66,9 @@ impl<T: Send + 'static, C> Builder<T, ByPriority, C> {
     ///
     /// If `step` is zero.
     #[track_caller]
-    pub fn age_after(self, step: Duration) -> Self {
-        assert!(
-            !step.is_zero(),
-            "step of ageing is zero: all items would be the most urgent at once"
-        );
-        self.with_ram(move |ram, _| ram.age_after(step))
+    pub fn age_after(mut self, step: Duration) -> Self {
+        self.ram = self.ram.age_after(step);
+        self
     }
 }
 
@@ -84,6 +82,6 @@ impl<T: Clone + Send + 'static, O: Unleased<T>, C> Builder<T, O, C> {
     #[track_caller]
     pub fn leased(self, term: Duration) -> Builder<T, Leased<O>, C> {
         assert!(!term.is_zero(), "lease of zero: it would expire at once");
-        self.by(|key_of, ram| (key_of, Box::new(move |most| ram(most).leased(term))))
+        self.by(|key_of, ram| (key_of, ram.leased(term)))
     }
 }

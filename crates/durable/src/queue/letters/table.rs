@@ -230,6 +230,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 mod tests {
     use super::Added;
     use crate::entry::Entry;
+    use crate::format::ITEMS;
     use crate::{Store, StoreError};
 
     #[test]
@@ -242,7 +243,7 @@ mod tests {
         let tx = jobs.begin_owned();
         let job = tx.pop().unwrap();
         let key = jobs.shared.key(job.ram.id).to_bytes();
-        let items = &store.inner.log.disk().tables.items;
+        let items = &store.inner.log.disk().tables[ITEMS];
         let row = items.get(key).unwrap().unwrap();
         items.remove(key).unwrap();
         let mut tx = tx;

@@ -2,9 +2,9 @@
 
 use crate::call::{now, Call, Caller};
 use crate::error::PushError;
-use crate::order::{Order, Place};
-use crate::queue::verbs::{push, push_batch};
-use crate::ticket::{Ticket, Tickets};
+use crate::order::{Load, Order, Place};
+use crate::queue::verbs;
+use crate::ticket::Tickets;
 use crate::{DurableQueue, Handle, Transaction};
 use requeue::Clock;
 use std::future::Future;
@@ -17,98 +17,69 @@ pub trait PushTo: Push {}
 
 impl<P: Push> PushTo for P {}
 
-#[allow(private_interfaces)]
+#[allow(private_bounds, private_interfaces)]
 mod sealed {
-    use super::{Caller, Clock, Future, Place, PushError, Ticket, Tickets};
+    use super::{Caller, Clock, Future, Load, Place, PushError, Tickets};
 
     pub trait Push: Sized {
-        type Item: Send;
+        type Item: Send + 'static;
 
         fn clock(&self) -> &dyn Clock;
 
-        fn push(
+        fn push<L: Load>(
             self,
-            item: Self::Item,
+            load: L::Of<Self::Item>,
             place: Option<Place>,
             caller: Caller,
-        ) -> impl Future<Output = Result<Ticket, PushError<Self::Item>>> + Send;
-
-        fn push_batch(
-            self,
-            items: Vec<Self::Item>,
-            place: Option<Place>,
-            caller: Caller,
-        ) -> impl Future<Output = Result<Tickets, PushError<Vec<Self::Item>>>> + Send;
+        ) -> impl Future<Output = Result<Tickets, PushError<L::Of<Self::Item>>>> + Send;
     }
 }
 
-/// By a transaction of its own.
-macro_rules! push {
-    ($push:ident, $items:ident: $type:ty, $ticket:ty, $begin:path) => {
-        fn $push(
-            self,
-            $items: $type,
-            place: Option<Place>,
-            caller: Caller,
-        ) -> impl Future<Output = Result<$ticket, PushError<$type>>> + Send {
-            let pushing = match caller {
-                Caller::Thread(_) => {
-                    Call::Ended(self.with_tx(|tx| now($push(tx, $items, place, caller))))
-                }
-                Caller::Task => Call::Pends($push($begin(self), $items, place, caller)),
-            };
-            pushing.end()
+macro_rules! target {
+    ($target:ty, |$this:ident, $load:ident, $place:ident, $caller:ident| $clock:expr, $push:expr) => {
+        #[allow(private_interfaces)]
+        impl<T: Send + 'static, O: Order<T>> Push for $target {
+            type Item = T;
+
+            fn clock(&self) -> &dyn Clock {
+                let $this = self;
+                &$clock
+            }
+
+            fn push<L: Load>(
+                self,
+                $load: L::Of<T>,
+                $place: Option<Place>,
+                $caller: Caller,
+            ) -> impl Future<Output = Result<Tickets, PushError<L::Of<T>>>> + Send {
+                let $this = self;
+                $push
+            }
         }
     };
 }
 
-#[allow(private_interfaces)]
-impl<T: Send + 'static, O: Order<T>> Push for &DurableQueue<T, O> {
-    type Item = T;
-
-    fn clock(&self) -> &dyn Clock {
-        &self.shared.clock
-    }
-
-    push!(push, item: T, Ticket, DurableQueue::begin_owned);
-    push!(push_batch, items: Vec<T>, Tickets, DurableQueue::begin_owned);
+/// By a transaction of its own.
+macro_rules! push {
+    ($on:ident, $begin:ident, $load:ident, $place:ident, $caller:ident) => {{
+        let pushing = match $caller {
+            Caller::Thread(_) => Call::Ended(
+                $on.with_tx(|tx| now(verbs::push::<T, O, L>(tx, $load, $place, $caller))),
+            ),
+            Caller::Task => {
+                Call::Pends(verbs::push::<T, O, L>($on.$begin(), $load, $place, $caller))
+            }
+        };
+        pushing.end()
+    }};
 }
 
-#[allow(private_interfaces)]
-impl<T: Send + 'static, O: Order<T>> Push for &mut Handle<T, O> {
-    type Item = T;
-
-    fn clock(&self) -> &dyn Clock {
-        &self.queue.shared.clock
-    }
-
-    push!(push, item: T, Ticket, Handle::begin);
-    push!(push_batch, items: Vec<T>, Tickets, Handle::begin);
-}
-
-#[allow(private_interfaces)]
-impl<T: Send + 'static, O: Order<T>> Push for &Transaction<'_, T, O> {
-    type Item = T;
-
-    fn clock(&self) -> &dyn Clock {
-        &self.shared().clock
-    }
-
-    fn push(
-        self,
-        item: T,
-        place: Option<Place>,
-        caller: Caller,
-    ) -> impl Future<Output = Result<Ticket, PushError<T>>> + Send {
-        self.stage(item, place, caller)
-    }
-
-    fn push_batch(
-        self,
-        items: Vec<T>,
-        place: Option<Place>,
-        caller: Caller,
-    ) -> impl Future<Output = Result<Tickets, PushError<Vec<T>>>> + Send {
-        self.stage_batch(items, place, caller)
-    }
-}
+target!(&DurableQueue<T, O>, |queue, load, place, caller|
+    queue.shared.clock, push!(queue, begin_owned, load, place, caller));
+target!(&mut Handle<T, O>, |handle, load, place, caller|
+    handle.queue.shared.clock, push!(handle, begin, load, place, caller));
+target!(
+    &Transaction<'_, T, O>,
+    |tx, load, place, caller| tx.shared().clock,
+    tx.stage::<L>(load, place, caller)
+);

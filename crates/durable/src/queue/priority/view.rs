@@ -4,7 +4,7 @@ use super::target::PushTo;
 use super::PRIORITIES;
 use crate::call::{now, Caller};
 use crate::error::PushError;
-use crate::order::{EntryOf, Order, Place, DEFAULT_PRIORITY};
+use crate::order::{EntryOf, Load, Many, One, Order, Place, DEFAULT_PRIORITY};
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Handle, Transaction};
 use requeue::Prioritized;
@@ -83,32 +83,20 @@ impl<P: PushTo> PushWith<P> {
         })
     }
 
-    fn push_by(
+    fn push_by<L: Load>(
         self,
-        item: P::Item,
+        load: L::Of<P::Item>,
         caller: Caller,
-    ) -> impl Future<Output = Result<Ticket, PushError<P::Item>>> + Send {
+    ) -> impl Future<Output = Result<Tickets, PushError<L::Of<P::Item>>>> + Send {
         let begun = match self.place() {
-            Some(place) => Ok(self.target.push(item, Some(place), caller)),
-            None => Err(PushError::OutOfRange(item)),
+            Some(place) => Ok(self.target.push::<L>(load, Some(place), caller)),
+            None => Err(PushError::OutOfRange(load)),
         };
         async { begun?.await }
     }
 
-    fn push_batch_by(
-        self,
-        items: Vec<P::Item>,
-        caller: Caller,
-    ) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<P::Item>>>> + Send {
-        let begun = match self.place() {
-            Some(place) => Ok(self.target.push_batch(items, Some(place), caller)),
-            None => Err(PushError::OutOfRange(items)),
-        };
-        async { begun?.await.map(Tickets::into_vec) }
-    }
-
     requeue::verb! {
-        push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>>, |wait| now(self.push_by(item, Caller::Thread(wait)));
+        push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>>, |wait| now(self.push_by::<One>(item, Caller::Thread(wait))).map(Tickets::first);
         now:
         /// Pushes an item; returns its ticket.
         ///
@@ -136,7 +124,8 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// As [`push`](Self::push).
         async(self, item: P::Item) -> impl Future<Output = Result<Ticket, PushError<P::Item>>> + Send {
-            self.push_by(item, Caller::Task)
+            let pushing = self.push_by::<One>(item, Caller::Task);
+            async { pushing.await.map(Tickets::first) }
         }
         /// Pushes an item in a task; waits for room.
         ///
@@ -147,7 +136,7 @@ impl<P: PushTo> PushWith<P> {
 
     requeue::verb! {
         push_batch(self, items: impl IntoIterator<Item = P::Item>) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>>,
-            |wait| now(self.push_batch_by(items.into_iter().collect(), Caller::Thread(wait)));
+            |wait| now(self.push_by::<Many>(items.into_iter().collect(), Caller::Thread(wait))).map(Tickets::into_vec);
         now:
         /// Pushes all items, with the same priority and time; returns their tickets.
         ///
@@ -175,7 +164,8 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// As [`push_batch`](Self::push_batch).
         async(self, items: impl IntoIterator<Item = P::Item>) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<P::Item>>>> + Send {
-            self.push_batch_by(items.into_iter().collect(), Caller::Task)
+            let pushing = self.push_by::<Many>(items.into_iter().collect(), Caller::Task);
+            async { pushing.await.map(Tickets::into_vec) }
         }
         /// As [`push_batch_blocking`](Self::push_batch_blocking), in a task.
         ///

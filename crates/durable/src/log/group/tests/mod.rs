@@ -183,7 +183,7 @@ impl Case {
         self.compare();
         // As the queues do when they are opened.
         let mut marks = Vec::new();
-        let table = &self.disk().tables.marks;
+        let table = &self.disk().tables[crate::format::MARKS];
         visit::<&[u8]>(table, .., |bytes, value| {
             let key = Key::from_bytes(&bytes).unwrap();
             marks.push((key, (decode_row(&bytes, &value)?, row_digest(key, &value))));
@@ -207,17 +207,17 @@ impl Case {
         assert!(queues.all(|(id, _)| model.closed.contains_key(&id)));
         let items = catalog.queues.all().map(|(_, row)| row.counts.items.count);
         assert_eq!(catalog.queues.items(), items.sum());
-        let items = rows(&disk.tables.items, |key, value| {
+        let items = rows(&disk.tables[crate::format::ITEMS], |key, value| {
             let content = open(key, value).and_then(split_value);
             let (schedule, bytes) = content.unwrap();
             (schedule, bytes.to_vec())
         });
         assert_eq!(items, model.items);
-        let letters = rows(&disk.tables.letters, |key, value| {
+        let letters = rows(&disk.tables[crate::format::LETTERS], |key, value| {
             decode_row::<LetterRow>(key, value).unwrap()
         });
         assert_eq!(letters, model.letters);
-        let mut marks = rows(&disk.tables.marks, |key, value| {
+        let mut marks = rows(&disk.tables[crate::format::MARKS], |key, value| {
             decode_row::<Mark>(key, value).unwrap()
         });
         marks.retain(|key, _| !model.late.contains(key));
