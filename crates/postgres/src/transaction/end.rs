@@ -138,17 +138,17 @@ impl Taken {
             &bytes,
             &record.pushed,
         ];
-        let sql = &shared.sql;
-        let (start, retry, dead): (Params<'_>, _, _) = match &self.hold {
-            Hold::Leased(claim) => (&[&record.id, claim], &sql.retry_leased, &sql.dead_leased),
-            Hold::Locked | Hold::Counted => (item, &sql.retry_locked, &sql.dead_locked),
+        let (sql, item): (_, Params<'_>) = match &self.hold {
+            Hold::Leased(claim) => (&shared.sql.settle_leased, &[&record.id, claim]),
+            Hold::Locked | Hold::Counted => (&shared.sql.settle_locked, item),
         };
-        let (statement, end): (_, Params<'_>) = match &self.ending {
+        let (delay, error, reason) = match &self.ending {
             Ending::Done => return Ok(()),
-            Ending::Retry(delay) => (retry, &[delay]),
-            Ending::Dead(error, reason) => (dead, &[&&**error, reason]),
+            Ending::Retry(delay) => (Some(*delay), None, None),
+            Ending::Dead(error, reason) => (None, Some(&**error), Some(*reason)),
         };
-        link.run(statement, &[start, end].concat()).await.map(drop)
+        let end: Params<'_> = &[&delay, &error, &reason];
+        link.run(sql, &[end, item].concat()).await.map(drop)
     }
 }
 
