@@ -58,7 +58,6 @@ pub(crate) struct Shared {
     /// The connection for short statements of their own, which all tasks of the process share: the statements are pipelined. So a
     /// transaction that has a connection never waits for a second one.
     control: Mutex<Option<Arc<Connection<'static>>>>,
-    checked: OnceCell<()>,
     /// For what is to be done outside of a runtime.
     pub(crate) runtime: Option<Handle>,
     /// The number of this process.
@@ -162,7 +161,7 @@ impl Postgres {
     ///
     /// [`Error::NotInstalled`] and [`Error::Version`] at the first call, and [`Error::Database`].
     pub async fn begin(&self) -> Result<PgTransaction<'static>, Error> {
-        self.shared.ready().await?;
+        self.shared.process().await?;
         Ok(PgTransaction::new(&self.shared))
     }
 
@@ -179,7 +178,7 @@ impl Postgres {
         &self,
         transaction: &'c tokio_postgres::Transaction<'c>,
     ) -> Result<PgTransaction<'c>, Error> {
-        self.shared.check().await?;
+        self.shared.process().await?;
         PgTransaction::within(&self.shared, transaction).await
     }
 }
@@ -207,7 +206,6 @@ impl Shared {
             commits: Commits::default(),
             opener,
             control: Mutex::default(),
-            checked: OnceCell::new(),
             process: OnceCell::new(),
             runtime: Handle::try_current().ok(),
         }
@@ -328,21 +326,14 @@ impl Shared {
         asked.unwrap_or(Err(Error::TimedOut(limit))).copied()
     }
 
-    /// Asks what transactions need to know; not while one has a session, which may be the last one of a pooler.
-    pub(crate) async fn ready(&self) -> Result<(), Error> {
-        self.check().await?;
-        self.process().await.map(drop)
-    }
-
-    /// Checks the version of the tables, once.
-    pub(crate) async fn check(&self) -> Result<(), Error> {
-        let check = || async { self.schema.check(&*self.control().await?).await };
-        self.once(&self.checked, check).await
-    }
-
+    /// The number of this process. The first call checks the version of the tables; it does not come while a transaction has a
+    /// session, which may be the last one of a pooler.
     pub(crate) async fn process(&self) -> Result<i64, Error> {
-        let next = || async { self.next_id().await };
-        self.once(&self.process, next).await
+        let ask = || async {
+            self.schema.check(&*self.control().await?).await?;
+            self.next_id().await
+        };
+        self.once(&self.process, ask).await
     }
 
     /// The number of this process, if it was needed.

@@ -3,6 +3,7 @@
 use crate::connect::Connection;
 use crate::error::Error;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
+use tokio_postgres::error::SqlState;
 
 /// The version of the tables that this crate reads and writes.
 const VERSION: i32 = 2;
@@ -76,15 +77,11 @@ impl Schema {
 
     /// Checks that the tables are there, in the version of this crate.
     pub(crate) async fn check(&self, connection: &Connection<'_>) -> Result<(), Error> {
-        let there = "select to_regclass($1) is not null";
-        let table = format!("{}.version", self.identifier);
-        let mut rows = connection.run(there, &[&table]).await?;
-        if rows[0].get(0) {
-            let version = self.sql("select version from @.version");
-            rows = connection.run(&version, &[]).await?;
-        } else {
-            rows.clear();
-        }
+        let version = self.sql("select version from @.version");
+        let rows = match connection.run(&version, &[]).await {
+            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Vec::new(),
+            rows => rows?,
+        };
         match rows.first().map(|row| row.get(0)) {
             Some(VERSION) => Ok(()),
             Some(found) => Err(Error::Version {

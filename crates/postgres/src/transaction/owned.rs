@@ -187,7 +187,7 @@ impl<T: 'static> OwnedTransaction<T> {
     }
 
     async fn bound(&self) -> Result<OwnedMutexGuard<Bound>, Error> {
-        self.queue.core.db.shared.ready().await?;
+        self.queue.core.db.shared.process().await?;
         Ok(Arc::clone(&self.bound).lock_owned().await)
     }
 

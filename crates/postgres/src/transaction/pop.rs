@@ -64,9 +64,8 @@ impl PgTransaction<'_> {
             let wanted = max - items.len();
             let records = self.claim(core, id, wanted).await?;
             let found = records.len();
-            for (record, hold) in records {
-                items.extend(self.hold(queue, record, hold));
-            }
+            let held = records.into_iter();
+            items.extend(held.filter_map(|(record, hold)| self.hold(queue, record, hold)));
             if found == 0 && items.is_empty() && !promoted {
                 promoted = true;
                 if !was_open && self.taken.is_empty() {
@@ -124,13 +123,7 @@ impl PgTransaction<'_> {
         wait: Wait,
     ) -> Result<Vec<PgItem<T>>, Error> {
         let now = Instant::now();
-        let deadline = match wait {
-            Wait::Never => Some(now),
-            Wait::For(timeout) => now.checked_add(timeout),
-            Wait::Until(deadline) => Some(deadline.into()),
-            Wait::Forever => None,
-        };
-        let deadline = deadline.unwrap_or(now + FAR);
+        let deadline = wait.deadline(now.into()).map_or(now + FAR, Instant::from);
         let items = self.pop_batch(queue, max).await?;
         if !items.is_empty() || wait == Wait::Never {
             return Ok(items);
@@ -305,8 +298,7 @@ impl PgTransaction<'_> {
 
 /// Whether a pop may find an item. A slot is taken only then.
 async fn has_ready(core: &Core) -> Result<bool, Error> {
-    let mut buffer = core.buffer.iter();
-    if buffer.any(|buffer| !buffer.items.is_empty()) {
+    if core.buffer.iter().any(|buffer| buffer.len() > 0) {
         return Ok(true);
     }
     loop {

@@ -22,10 +22,6 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The number of items.
     pub(super) fn len(&self) -> usize {
         self.finished.0.len() + self.staged.len()
