@@ -74,7 +74,7 @@ impl Buffer {
         let _claims = core.db.shared.lock(&self.claims).await?;
         self.take(&mut claimed, max, core.period());
         let missing = max - claimed.items.len();
-        if missing == 0 && !self.is_low() {
+        if missing == 0 && (max > 0 || !self.is_low()) {
             return Ok(claimed); // another claim has filled it meanwhile
         }
         let wanted = self.size.max(missing) - self.len();

@@ -79,8 +79,8 @@ fn settle(back: &str) -> String {
         ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from back where $1::bigint = 0),
         later as (insert into @.delayed ({COLUMNS}, until)
             select {COLUMNS}, now() + $1::bigint * interval '1 microsecond' from back where $1::bigint > 0),
-        dead as (insert into @.dead ({COLUMNS}, error, reason)
-            select {COLUMNS}, $2::text, $3::text from back where $1::bigint is null)
+        dead as (insert into @.dead ({COLUMNS}, error, reason, died)
+            select {COLUMNS}, $2::text, $3::text, clock_timestamp() from back where $1::bigint is null)
         select @.require_held(exists (select from back))"
     )
 }
