@@ -6,7 +6,7 @@ use crate::codec::Json;
 use crate::error::Error;
 use crate::lease::Leases;
 use crate::queue::{Builder, PgQueue};
-use crate::schema::Schema;
+use crate::schema::{Schema, INSTALL};
 use crate::sql::Statements;
 use crate::transaction::{Commits, PgTransaction};
 use crate::wait::Hub;
@@ -121,13 +121,15 @@ impl Postgres {
     pub async fn install(&self) -> Result<(), Error> {
         let shared = &self.shared;
         let connection = shared.take_out(&shared.pool).await?;
-        shared.schema.install(&connection).await
+        let install = shared.schema.sql(INSTALL);
+        connection.batch_execute(&install).await?; // that may take any time
+        shared.schema.check(&connection).await
     }
 
     /// Returns what [`install`](Self::install) runs, for one's own migrations: one statement, a `do` block. Several programs can run
     /// it at once, and it can be run again, also to change the tables of an earlier version.
     pub fn install_sql(&self) -> String {
-        self.shared.schema.install_sql()
+        self.shared.schema.sql(INSTALL)
     }
 
     /// Returns a queue, with its items as `jsonb`. It is created at its first use.
@@ -179,7 +181,9 @@ impl Postgres {
         transaction: &'c tokio_postgres::Transaction<'c>,
     ) -> Result<PgTransaction<'c>, Error> {
         self.shared.process().await?;
-        PgTransaction::within(&self.shared, transaction).await
+        let mut tx = PgTransaction::new(&self.shared);
+        tx.link.enter(transaction).await?;
+        Ok(tx)
     }
 }
 

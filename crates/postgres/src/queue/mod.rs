@@ -95,6 +95,11 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
+    /// Whether deliveries of locked items are counted in the table `attempts`.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.count_attempts && self.max_attempts.is_some()
+    }
+
     pub(crate) fn is_serial(&self) -> bool {
         self.order == Order::Serial
     }

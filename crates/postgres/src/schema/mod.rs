@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 /// The version of the tables that this crate reads and writes.
 const VERSION: i32 = 2;
 /// Creates the tables, or changes those of an earlier version, in `end.sql`.
-const INSTALL: &str = concat!(
+pub(crate) const INSTALL: &str = concat!(
     include_str!("begin.sql"),
     include_str!("install.sql"),
     include_str!("../pace/install.sql"),
@@ -56,10 +56,6 @@ impl Schema {
         format!("requeue_{}", self.name)
     }
 
-    pub(crate) fn install_sql(&self) -> String {
-        self.sql(INSTALL)
-    }
-
     /// A quote that is not in the name, which is in the quoted text.
     fn quote(&self, tag: &str) -> String {
         let mut quote = format!("${tag}$");
@@ -67,12 +63,6 @@ impl Schema {
             quote.insert(1, 'q');
         }
         quote
-    }
-
-    /// Creates the tables, or changes those of an earlier version. That may take any time.
-    pub(crate) async fn install(&self, connection: &Connection<'_>) -> Result<(), Error> {
-        connection.batch_execute(&self.install_sql()).await?;
-        self.check(connection).await
     }
 
     /// Checks that the tables are there, in the version of this crate.

@@ -230,8 +230,7 @@ statements! {
             and not exists (select from @.delayed i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.leased i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.dead i where i.queue = k.queue and i.key = k.key)";
-    pause: "update @.queues set paused = true where id = $1";
-    resume: "update @.queues set paused = false where id = $1";
+    pause: "update @.queues set paused = $2 where id = $1";
     /// Notifies the processes that listen to the queues `$1` of `$2` items, or 0 if it is unknown how many. In a transaction of
     /// its own, whose commit does not wait for the disk: the server has one transaction with notifications commit at a time, all
     /// others wait for a lock. And not for long, since who waits for an item looks again after a second.
