@@ -174,6 +174,7 @@ macro_rules! suite {
                 one_of_two_workers_is_paused
                 a_stop_ends_runs_and_leaves_what_is_ready
                 a_finish_does_what_is_left
+                a_finish_that_is_over_says_what_is_left
                 a_finish_does_follow_ups
                 a_shutdown_reports_runs_that_do_not_end
                 a_dropped_pool_gives_its_items_back
@@ -297,7 +298,10 @@ macro_rules! threads_suite {
                 a_worker_lingers_until_its_batch_is_full
                 a_paused_worker_takes_nothing
                 a_stop_leaves_what_is_ready
+                a_shutdown_names_the_stuck_workers
                 a_finish_does_follow_ups
+                a_finish_that_is_over_says_what_is_left
+                letters_keep_the_errors_of_runs
                 a_dropped_pool_ends_its_runs;
         }
     };
