@@ -410,11 +410,12 @@ pub async fn a_finish_does_what_is_left<S: Subject>(subject: &S) {
 /// A task in a run is stuck at the deadline, one that waits for an item is not.
 pub async fn a_finish_that_is_over_says_what_is_left<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
-    let (mut begun, _go_on);
-    let tasks = held_up!(pool(&queue).threads(3), begun, _go_on);
+    let (mut begun, go_on);
+    let tasks = held_up!(pool(&queue).threads(3), begun, go_on);
     assert_eq!(begun.recv().await, Some(1));
     let report = tasks.finish(std::time::Duration::ZERO).await;
     assert_eq!((report.done, report.stuck.len(), report.left), (0, 1, 1));
+    go_on.close();
     drains(&queue, &[1]).await;
 }
 
