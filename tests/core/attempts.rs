@@ -50,31 +50,6 @@ fn every_failure_counts_as_one_attempt() {
     }
 }
 
-#[test]
-fn every_item_of_a_transaction_is_counted_by_itself() {
-    let queue = filled(0..3);
-    let mut handle = queue.handle();
-    for held in [1, 2] {
-        assert_eq!(handle.begin().pop_batch(held).len(), held);
-    }
-    let tx = handle.begin();
-    let mut attempts: Vec<_> = tx
-        .pop_batch(3)
-        .map(|item| (*item, item.attempts()))
-        .collect();
-    attempts.sort_unstable();
-    assert_eq!(attempts, [(0, 3), (1, 2), (2, 1)]);
-}
-
-#[test]
-fn an_item_pushed_again_starts_anew() {
-    let queue = filled([7]);
-    let mut handle = queue.handle();
-    handle.begin().pop().unwrap();
-    handle.transact(|tx| tx.push(*tx.pop().unwrap())).unwrap();
-    assert_eq!(handle.begin().pop().unwrap().attempts(), 1);
-}
-
 /// A use of a handle, which returns the items it took.
 type Use = fn(&mut Handle<u32>) -> Vec<u32>;
 

@@ -70,31 +70,6 @@ fn an_item_whose_lease_is_over_too_often_dies() {
 }
 
 #[test]
-fn only_those_die_that_were_delivered_too_often() {
-    let queue = mortal(2);
-    let mut handle = queue.handle();
-    handle.push_batch(0..4).unwrap();
-    assert_eq!(handle.begin().pop_batch(2).len(), 2);
-    let tx = handle.begin();
-    assert_eq!(tx.pop_batch(4).len(), 4);
-    tx.abort();
-    assert_eq!(letters(&queue).len(), 2);
-    assert_eq!(drain(&queue), [2, 3]);
-}
-
-#[test]
-fn the_last_delivery_may_be_committed() {
-    let queue = mortal(2);
-    let mut handle = queue.handle();
-    handle.push(7).unwrap();
-    kill(&mut handle, 1);
-    let tx = handle.begin();
-    assert_eq!(tx.pop().unwrap().attempts(), 2);
-    assert_eq!(tx.commit().next(), Some(7));
-    assert!(queue.dead_letters().is_empty());
-}
-
-#[test]
 fn letters_come_oldest_first_with_the_changes_of_their_workers() {
     let queue = mortal(1);
     let mut handle = queue.handle();

@@ -180,16 +180,6 @@ fn every_failure_waits_as_long_as_the_backoff_says() {
 }
 
 #[test]
-fn a_delay_given_wins_over_the_backoff() {
-    let (clock, builder) = clocked();
-    let queue = builder.backoff(Backoff::fixed(10 * SECOND)).build();
-    queue.push(7).unwrap();
-    put_off(&queue, SECOND);
-    clock.advance(SECOND);
-    assert_eq!(queue.pop(), Ok(7));
-}
-
-#[test]
 fn a_backoff_delays_each_item_by_its_own_failures() {
     let (clock, builder) = clocked();
     let backoff = Backoff::exponential(SECOND, 100 * SECOND);

@@ -626,20 +626,6 @@ fn close_ends_the_wait_of_transactions_that_hold() {
 }
 
 #[test]
-fn a_transaction_that_holds_nothing_waits_for_the_others() {
-    let queue = Queue::unbounded();
-    queue.push(1).unwrap();
-    let (mut a, mut b) = (queue.handle(), queue.handle());
-    let (tx_a, tx_b) = (a.begin(), b.begin());
-    tx_a.pop().unwrap();
-    queue.close();
-    let mut wait = Task::waiting(tx_b.pop_async());
-    tx_a.commit();
-    assert!(wait.was_woken());
-    assert_eq!(wait.output().err(), Some(PopError::Closed));
-}
-
-#[test]
 fn a_drain_ends_when_all_is_popped() {
     ends(|| {
         let queue = Queue::unbounded();

@@ -74,19 +74,6 @@ fn its_end_wakes_waiters() {
 }
 
 #[test]
-fn a_closed_queue_waits_for_owned_transactions() {
-    let queue = filled([1]);
-    let tx = queue.begin_owned();
-    tx.pop().unwrap();
-    queue.close();
-    let mut pop = Task::waiting(queue.pop_async());
-    tx.push(2).unwrap(); // a follow-up item of accepted work
-    tx.commit();
-    assert_eq!(pop.output(), Ok(2));
-    assert_eq!(queue.pop(), Err(PopError::Closed));
-}
-
-#[test]
 fn a_pooled_handle_is_in_no_wait_queue() {
     let queue = Queue::unbounded();
     let tx = queue.begin_owned();

@@ -72,26 +72,6 @@ fn each_item_is_run_once_and_committed() {
 }
 
 #[test]
-fn pushes_of_a_run_are_committed_with_its_item() {
-    ends(|| {
-        let queue = filled([5]);
-        let (send, seen) = channel();
-        let workers =
-            Workers::builder(&queue)
-                .threads(2)
-                .run(move |job, tx| -> Result<(), PushError<u32>> {
-                    if *job > 0 {
-                        tx.push(*job - 1)?;
-                    }
-                    send.send(*job).unwrap();
-                    Ok(())
-                });
-        assert_eq!(seen.iter().take(6).collect::<Vec<_>>(), [5, 4, 3, 2, 1, 0]);
-        assert_eq!(workers.stop().done, 6);
-    });
-}
-
-#[test]
 fn an_error_gives_the_item_back_and_undoes_the_pushes() {
     ends(|| {
         let queue = filled([1]);
@@ -421,21 +401,6 @@ fn threads_have_the_names_of_their_workers() {
     assert!(names
         .iter()
         .all(|name| name == "pool-0" || name == "pool-1"));
-}
-
-/// The run is dropped during unwinding, so the queue knows the reason.
-#[test]
-fn a_panic_is_the_reason_of_a_dead_letter() {
-    let queue = Queue::builder().max_attempts(1).build();
-    queue.handle().push_batch([1, 2]).unwrap();
-    queue.close();
-    let workers = Workers::builder(&queue).threads(1).run(|job, _tx| {
-        assert_eq!(*job, 1, "the worker fails");
-        Err::<(), _>("not now")
-    });
-    workers.join();
-    let reasons: Vec<_> = queue.dead_letters().map(|dead| dead.reason).collect();
-    assert_eq!(reasons, [Reason::Failed, Reason::Panicked]);
 }
 
 #[test]

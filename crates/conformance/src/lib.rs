@@ -1,7 +1,7 @@
 //! What each queue that implements [`Backend`] promises, as tests.
 //!
 //! A [`Subject`] makes queues of one kind. [`suite!`] makes a module with a test for each case; what not all kinds of queues
-//! can do has a macro of its own: [`closing_suite!`], [`bounded_suite!`], [`leased_suite!`], [`embedded_suite!`],
+//! can do has a macro of its own: [`closing_suite!`], [`bounded_suite!`], [`leased_suite!`], [`settled_at_once_suite!`],
 //! [`settled_late_suite!`], [`strict_order_suite!`] and [`threads_suite!`]. A case decides nothing that the documentation of the traits leaves open.
 //!
 //! ```ignore

@@ -25,30 +25,13 @@ macro_rules! tests {
     };
 }
 
-/// Makes a module of tests: the cases for those in memory and on disk. An aborted item is before all others again, also if
-/// the cause has no delay, and an item is settled at once.
+/// Makes a module of tests: the cases for those in memory and on disk, where an item is settled at once.
 #[macro_export]
-macro_rules! embedded_suite {
+macro_rules! settled_at_once_suite {
     ($name:ident, $subject:expr) => {
         $crate::tests! { $name, $subject,
-            transactions:
-                aborted_items_come_before_those_behind;
-            order:
-                aborted_items_come_before_later_pushes
-                an_aborted_batch_keeps_its_order
-                an_abort_after_an_abort_keeps_the_order
-                items_held_by_others_are_skipped
-                commits_between_keep_the_order_of_what_is_left;
-            batches:
-                batches_and_single_pops_mix;
-            delays:
-                the_backoff_of_the_queue_delays_what_is_retried;
             letters:
-                the_cause_of_the_last_abort_is_kept
-                an_abort_leaves_what_was_settled
-                letters_are_in_the_order_of_their_deaths;
-            tasks:
-                letters_keep_the_errors_of_runs;
+                an_abort_leaves_what_was_settled;
         }
     };
 }
@@ -62,6 +45,7 @@ macro_rules! suite {
                 a_popped_item_is_invisible_until_the_commit
                 a_held_item_is_left
                 an_abort_gives_items_back_in_their_order
+                aborted_items_come_before_those_behind
                 a_drop_is_an_abort
                 several_transactions_are_open
                 transactions_end_in_any_order
@@ -83,7 +67,12 @@ macro_rules! suite {
             order:
                 items_of_a_commit_come_in_order
                 commits_of_a_producer_come_in_order
-                batches_keep_the_order;
+                batches_keep_the_order
+                aborted_items_come_before_later_pushes
+                an_aborted_batch_keeps_its_order
+                an_abort_after_an_abort_keeps_the_order
+                items_held_by_others_are_skipped
+                commits_between_keep_the_order_of_what_is_left;
             attempts:
                 the_first_delivery_is_the_first_attempt
                 aborts_count
@@ -104,6 +93,8 @@ macro_rules! suite {
                 several_items_fail_in_one_transaction
                 items_of_a_transaction_have_different_ends
                 letters_are_not_delivered
+                letters_are_in_the_order_of_their_deaths
+                the_cause_of_the_last_abort_is_kept
                 a_panic_is_a_reason
                 an_abort_is_a_reason
                 a_retry_of_the_last_attempt_is_a_reason
@@ -117,6 +108,7 @@ macro_rules! suite {
                 a_waiting_pop_gets_a_delayed_item
                 the_cause_of_an_abort_delays
                 the_backoff_of_the_queue_delays_what_is_aborted
+                the_backoff_of_the_queue_delays_what_is_retried
                 the_delay_of_a_retry_goes_before_the_backoff_of_the_queue
                 the_backoff_of_the_queue_goes_before_that_of_the_cause
                 a_backoff_grows
@@ -146,6 +138,7 @@ macro_rules! suite {
                 a_batch_has_what_is_ready
                 batches_of_two_transactions_have_no_item_in_common
                 a_batch_is_committed_as_a_whole
+                batches_and_single_pops_mix
                 items_of_a_batch_are_settled_one_by_one
                 a_batch_is_larger_than_any_buffer;
             cancelled:
@@ -168,6 +161,7 @@ macro_rules! suite {
                 a_run_retries_its_item
                 a_run_retries_its_item_later
                 a_run_fails_its_item
+                letters_keep_the_errors_of_runs
                 hooks_learn_of_failures
                 a_hook_gets_the_payload_of_a_panic
                 a_hook_sees_the_item_back_in_the_queue
@@ -180,6 +174,7 @@ macro_rules! suite {
                 one_of_two_workers_is_paused
                 a_stop_ends_runs_and_leaves_what_is_ready
                 a_finish_does_what_is_left
+                a_finish_that_is_over_says_what_is_left
                 a_finish_does_follow_ups
                 a_shutdown_reports_runs_that_do_not_end
                 a_dropped_pool_gives_its_items_back
@@ -303,7 +298,10 @@ macro_rules! threads_suite {
                 a_worker_lingers_until_its_batch_is_full
                 a_paused_worker_takes_nothing
                 a_stop_leaves_what_is_ready
+                a_shutdown_names_the_stuck_workers
                 a_finish_does_follow_ups
+                a_finish_that_is_over_says_what_is_left
+                letters_keep_the_errors_of_runs
                 a_dropped_pool_ends_its_runs;
         }
     };

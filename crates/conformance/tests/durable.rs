@@ -3,7 +3,7 @@
 use requeue::backend::Settlement;
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
 use requeue_conformance::{
-    bounded_suite, closing_suite, embedded_suite, leased_suite, suite, threads_suite,
+    bounded_suite, closing_suite, leased_suite, settled_at_once_suite, suite, threads_suite,
 };
 use requeue_conformance::{HeldOf, Letter, Settings, Subject, Threaded, ViewOf, LONG};
 use requeue_durable::{Builder, Cause, DurableQueue, Order, Store, StoreOptions};
@@ -119,7 +119,7 @@ macro_rules! orders {
             use super::*;
 
             suite!(all, super::$order());
-            embedded_suite!(embedded, super::$order());
+            settled_at_once_suite!(settles, super::$order());
             closing_suite!(closes, super::$order());
             bounded_suite!(bounds, super::$order());
             threads_suite!(runs, super::$order());

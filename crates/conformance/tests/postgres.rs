@@ -61,7 +61,8 @@ impl Subject for Postgresql {
     }
 
     async fn letters(&self, queue: &PgQueue<u32>) -> Vec<Letter> {
-        let letters = queue.dead_letters().list(99).await.unwrap();
+        let mut letters = queue.dead_letters().list(99).await.unwrap();
+        letters.sort_by_key(|letter| letter.died_at); // they are listed by their tickets
         let letters = letters.into_iter().map(|letter| Letter {
             item: letter.item.unwrap(),
             attempts: letter.attempts,

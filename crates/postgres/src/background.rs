@@ -71,13 +71,9 @@ impl Shared {
         Ok(!rows.is_empty())
     }
 
-    /// Moves the items that are due. Returns whether any became ready.
-    pub(crate) async fn promote_now(self: &Arc<Self>) -> Result<bool, Error> {
-        self.move_due(true).await
-    }
-
-    /// The same; what dead holders hold is taken back by one process at a time, or by each that does it `anyway`.
-    async fn move_due(self: &Arc<Self>, anyway: bool) -> Result<bool, Error> {
+    /// Moves the items that are due, and returns whether any became ready. What dead holders hold is taken back by one process at a
+    /// time, or by each that does it `anyway`.
+    pub(crate) async fn promote(self: &Arc<Self>, anyway: bool) -> Result<bool, Error> {
         let promoted = self.make_ready(&self.sql.promote, &[]).await?;
         Ok(promoted | self.make_ready(&self.sql.lapse, &[&anyway]).await?)
     }
@@ -99,8 +95,8 @@ impl Shared {
     }
 
     /// Moves the items that are due, and returns the time until the next one is.
-    async fn promote(self: &Arc<Self>) -> Result<Duration, Error> {
-        if self.move_due(false).await? {
+    async fn promote_due(self: &Arc<Self>) -> Result<Duration, Error> {
+        if self.promote(false).await? {
             return Ok(Duration::ZERO);
         }
         let next = self.run(&self.sql.next_due, &[]).await?;
@@ -121,7 +117,7 @@ async fn promote(shared: Weak<Shared>, nudged: Arc<Notify>) {
             let swept = shared.sweep().await;
             sweep = Instant::now() + if swept.is_ok() { SWEEP } else { SWEEP / 10 };
         }
-        let wait = shared.promote().await.unwrap_or(LOOK);
+        let wait = shared.promote_due().await.unwrap_or(LOOK);
         drop(shared);
         let _ = timeout(wait, nudged.notified()).await;
     }

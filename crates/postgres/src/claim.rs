@@ -3,7 +3,6 @@
 use crate::connect::{Param, Params, Shared};
 use crate::error::Error;
 use crate::item::Record;
-use crate::lease::Holder;
 use crate::prefetch::take_ahead;
 use crate::queue::Core;
 use crate::sql::{Order, Statement};
@@ -11,7 +10,6 @@ use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tokio_postgres::Row;
 
@@ -148,14 +146,11 @@ pub(crate) async fn claim_leased(
     max: usize,
     on_control: bool,
 ) -> Result<Claimed, Error> {
-    if core.buffer.is_some() {
-        return take_ahead(core, id, max).await;
+    if let Some(buffer) = &core.buffer {
+        return take_ahead(core, buffer, id, max).await;
     }
-    let (send, claimed) = oneshot::channel();
     let core = Arc::clone(core);
-    tokio::spawn(async move {
-        let _ = send.send(claim(&core, id, max, on_control).await);
-    });
+    let claimed = tokio::spawn(async move { claim(&core, id, max, on_control).await });
     claimed.await.unwrap_or(Err(Error::Ended))
 }
 
@@ -163,32 +158,30 @@ pub(crate) async fn claim_leased(
 /// second one. A claim whose outcome is unknown, because its connection failed, is undone.
 pub(crate) async fn claim(
     core: &Core,
-    id: i32,
+    queue: i32,
     max: usize,
     on_control: bool,
 ) -> Result<Claimed, Error> {
     let shared = &core.db.shared;
-    let Holder {
-        id: holder, period, ..
-    } = shared.holder(&core.rules).await?;
-    let number = shared.leases.next_claim();
+    let holder = shared.holder(&core.rules).await?;
+    let (id, number) = (holder.id, shared.leases.next_claim());
     let connection = if on_control {
         shared.control().await?
     } else {
         Arc::new(shared.connection().await?)
     };
-    let mut turn = Turn::new(core, id, max, Some((holder, number)));
+    let mut turn = Turn::new(core, queue, max, Some((id, number)));
     while let Some((sql, params)) = turn.next() {
         let rows = connection.run_alone(sql, &params).await;
         turn.took(&rows.inspect_err(|_| {
             let term = core.rules.term.unwrap_or_default();
-            tokio::spawn(undo(Arc::downgrade(shared), holder, number, term));
+            tokio::spawn(undo(Arc::downgrade(shared), id, number, term));
         })?);
     }
     let items = turn.records.into_iter().map(|record| Leased {
         record,
         claim: number,
-        period,
+        period: holder.period,
     });
     Ok(Claimed::new(shared, items.collect()))
 }

@@ -42,12 +42,6 @@ pub(crate) struct Holder {
     pub(crate) period: u64,
 }
 
-impl Holder {
-    fn is_of(&self, rules: &Rules) -> bool {
-        self.name == rules.holder && Some(self.term) == rules.term
-    }
-}
-
 impl Leases {
     /// A number for a claim that no other claim has, of any process: a lease that expired is not taken for a later one.
     pub(crate) fn next_claim(&self) -> i64 {
@@ -67,8 +61,8 @@ impl Leases {
 
     /// The holder with the name and the term of a queue, if it is alive.
     pub(crate) fn alive(&self, rules: &Rules) -> Option<Holder> {
-        let holder = self.find(rules);
-        holder.filter(|holder| Instant::now() < holder.alive_until)
+        self.find(rules)
+            .filter(|holder| Instant::now() < holder.alive_until)
     }
 
     /// The server knows, from when it was `sent`, that these holders are alive.
@@ -86,8 +80,8 @@ impl Leases {
     }
 
     fn find(&self, rules: &Rules) -> Option<Holder> {
-        let holders = self.holders.lock();
-        holders.iter().find(|holder| holder.is_of(rules)).cloned()
+        let of = |holder: &&Holder| holder.name == rules.holder && Some(holder.term) == rules.term;
+        self.holders.lock().iter().find(of).cloned()
     }
 }
 
@@ -147,7 +141,9 @@ impl Shared {
 /// Renews the leases three times in each term.
 async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
     let mut renewed = Instant::now();
-    while let Some(term) = shortest_term(&shared) {
+    while let Some(used) = shared.upgrade() {
+        let term = shortest(&used.leases.holders.lock());
+        drop(used);
         let next = timeout_at(renewed + term / 3, added.notified());
         if next.await.is_ok() {
             continue; // there is another holder
@@ -163,13 +159,6 @@ async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
 fn shortest(holders: &[Holder]) -> Duration {
     let terms = holders.iter().map(|holder| holder.term);
     terms.min().unwrap_or(LONG)
-}
-
-/// The shortest term of a holder; `None` if the database is no longer used.
-fn shortest_term(shared: &Weak<Shared>) -> Option<Duration> {
-    let shared = shared.upgrade()?;
-    let holders = shared.leases.holders.lock();
-    Some(shortest(&holders))
 }
 
 #[cfg(test)]

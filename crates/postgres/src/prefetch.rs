@@ -8,106 +8,106 @@
 use crate::claim::{claim, release, Claimed, Leased};
 use crate::error::Error;
 use crate::queue::{Core, PgQueue};
-use requeue::{Handle, Queue};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::future::Future;
-use std::iter;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::mem;
 use std::sync::Arc;
-use tokio::sync::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
 
 /// The items that are claimed and not delivered.
 pub(crate) struct Buffer {
     /// How many there are at most, unless a pop asks for more.
     size: usize,
-    pub(crate) items: Queue<Leased>,
-    /// One claim at a time. All pushes are of one handle, so they keep their order.
-    pushes: Arc<Mutex<Handle<Leased>>>,
-    releases: AtomicU64,
+    ahead: Mutex<Ahead>,
+    /// One claim at a time.
+    claims: AsyncMutex<()>,
+}
+
+#[derive(Default)]
+struct Ahead {
+    items: VecDeque<Leased>,
+    /// How often all were released.
+    releases: u64,
 }
 
 impl Buffer {
     pub(crate) fn new(size: usize) -> Self {
-        let items = Queue::unbounded();
         Self {
             size,
-            pushes: Arc::new(Mutex::new(items.handle())),
-            items,
-            releases: AtomicU64::new(0),
+            ahead: Mutex::default(),
+            claims: AsyncMutex::default(),
         }
     }
 
-    /// Moves items of this period into `claimed`, until it has `max`. Those of other periods are given back.
-    fn take(&self, claimed: &mut Claimed, max: usize, period: Option<u64>) {
+    pub(crate) fn len(&self) -> usize {
+        self.ahead.lock().items.len()
+    }
+
+    fn is_low(&self) -> bool {
+        self.len() <= self.size / 2
+    }
+
+    /// Moves items of this period into `claimed`, until it has `max`. Those of other periods are given back. Returns the number of
+    /// releases.
+    fn take(&self, claimed: &mut Claimed, max: usize, period: Option<u64>) -> u64 {
         let mut expired = Claimed::new(&claimed.shared, Vec::new());
+        let mut ahead = self.ahead.lock();
         while claimed.items.len() < max {
-            let Ok(item) = self.items.pop() else {
-                return;
+            let Some(item) = ahead.items.pop_front() else {
+                break;
             };
             let is_held = Some(item.period) == period;
             let to = if is_held { &mut *claimed } else { &mut expired };
             to.items.push(item);
         }
-    }
-
-    fn releases(&self) -> u64 {
-        // ORDERING: Relaxed; the items are passed by the queue, and a release that is missed here comes after the pop.
-        self.releases.load(Ordering::Relaxed)
+        ahead.releases
     }
 
     /// Adds items to `claimed` until it has `max`, and fills the memory. `releases` is their number when this was decided.
     async fn fill(
         &self,
-        pushes: &mut Handle<Leased>,
         (core, id): (&Core, i32),
-        (claimed, max): (&mut Claimed, usize),
+        (mut claimed, max): (Claimed, usize),
         releases: u64,
-    ) -> Result<(), Error> {
-        self.take(claimed, max, core.period());
+    ) -> Result<Claimed, Error> {
+        let _claims = core.db.shared.lock(&self.claims).await?;
+        self.take(&mut claimed, max, core.period());
         let missing = max - claimed.items.len();
-        let wanted = self.size.max(missing).saturating_sub(self.items.len());
-        if wanted == 0 || (max > 0 && missing == 0) {
-            return Ok(());
+        if missing == 0 && (max > 0 || !self.is_low()) {
+            return Ok(claimed); // another claim has filled it meanwhile
         }
+        let wanted = self.size.max(missing) - self.len();
         let mut new = claim(core, id, wanted, true).await?;
         let delivered = missing.min(new.items.len());
         claimed.items.extend(new.items.drain(..delivered));
-        if self.releases() == releases {
-            // The queue is never closed, and has no bound.
-            let _ = pushes.push_batch(new.into_items());
+        let mut ahead = self.ahead.lock();
+        if ahead.releases == releases {
+            ahead.items.extend(new.into_items());
         }
-        Ok(())
+        Ok(claimed)
     }
 }
 
 /// Takes up to `max` items, from memory first. The claims are tasks, which go on if this future is dropped.
-pub(crate) async fn take_ahead(core: &Arc<Core>, id: i32, max: usize) -> Result<Claimed, Error> {
-    let mut claimed = Claimed::new(&core.db.shared, Vec::new());
-    let Some(buffer) = &core.buffer else {
-        return Ok(claimed);
+pub(crate) async fn take_ahead(
+    core: &Arc<Core>,
+    buffer: &Arc<Buffer>,
+    id: i32,
+    max: usize,
+) -> Result<Claimed, Error> {
+    let none = || Claimed::new(&core.db.shared, Vec::new());
+    let mut claimed = none();
+    let releases = buffer.take(&mut claimed, max, core.period());
+    let fill = |to| {
+        let (core, buffer) = (Arc::clone(core), Arc::clone(buffer));
+        tokio::spawn(async move { buffer.fill((&core, id), to, releases).await })
     };
-    buffer.take(&mut claimed, max, core.period());
-    let (core, releases) = (Arc::clone(core), buffer.releases());
     if claimed.items.len() < max {
-        let filled = tokio::spawn(async move {
-            let buffer = core.buffer.as_ref().ok_or(Error::Ended)?;
-            let mut pushes = core.db.shared.lock(&buffer.pushes).await?;
-            let to = (&mut claimed, max);
-            buffer.fill(&mut pushes, (&core, id), to, releases).await?;
-            Ok(claimed)
-        });
-        return filled.await.unwrap_or(Err(Error::Ended));
+        return fill((claimed, max)).await.unwrap_or(Err(Error::Ended));
     }
-    let is_low = buffer.items.len() <= buffer.size / 2;
-    let pushes = Arc::clone(&buffer.pushes).try_lock_owned();
-    if let Some(mut pushes) = pushes.ok().filter(|_| is_low) {
-        tokio::spawn(async move {
-            let mut none = Claimed::new(&core.db.shared, Vec::new());
-            if let Some(buffer) = &core.buffer {
-                let to = (&mut none, 0);
-                // A pop that needs items sees the error.
-                let _ = buffer.fill(&mut pushes, (&core, id), to, releases).await;
-            }
-        });
+    if buffer.is_low() && buffer.claims.try_lock().is_ok() {
+        fill((none(), 0)); // a pop that needs items sees an error
     }
     Ok(claimed)
 }
@@ -121,12 +121,12 @@ impl Core {
 
     /// Takes the items in memory, to give them back, and has the claims that are under way do the same.
     fn take_prefetched(&self) -> Claimed {
-        let items = self.buffer.iter().flat_map(|buffer| {
-            // ORDERING: Relaxed; as above.
-            buffer.releases.fetch_add(1, Ordering::Relaxed);
-            iter::from_fn(|| buffer.items.pop().ok())
+        let ahead = self.buffer.iter().flat_map(|buffer| {
+            let mut ahead = buffer.ahead.lock();
+            ahead.releases += 1;
+            mem::take(&mut ahead.items)
         });
-        Claimed::new(&self.db.shared, items.collect())
+        Claimed::new(&self.db.shared, ahead.collect())
     }
 
     /// Gives the items in memory back, in the background if the future is dropped.

@@ -82,6 +82,7 @@ pub async fn a_follow_up_takes_the_place_of_its_item<S: Subject>(subject: &S) {
     tx.stage([2]).await;
     assert!(tx.push(3, Wait::Never).await.is_err());
     tx.done().await;
+    has_room(&queue, 0).await;
     drains(&queue, &[2]).await;
 }
 

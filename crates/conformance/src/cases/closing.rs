@@ -98,13 +98,15 @@ pub async fn a_waiter_gets_items_aborted_after_the_close<S: Subject>(subject: &S
 
 pub async fn a_waiter_gets_follow_ups<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
-    let (tx, mut holder) = (queue.begin(None), queue.begin(None));
+    let (mut tx, mut holder) = (queue.begin(None), queue.begin(None));
     holder.take().await;
     close(&queue).await;
     let waiting = popping::<S>(&tx, Wait::Forever).await;
     holder.stage([2]).await;
     holder.done().await;
     assert_eq!(waiting.output().await, Some(2));
+    tx.done().await;
+    assert!(holder.pop(Wait::Forever).await.unwrap().is_none());
 }
 
 pub async fn a_waiter_learns_of_the_last_letter<S: Subject>(subject: &S) {

@@ -376,24 +376,47 @@ macro_rules! held_up {
 }
 
 pub async fn a_stop_ends_runs_and_leaves_what_is_ready<S: Subject>(subject: &S) {
-    let queue = filled(subject, [1, 2, 3]).await;
+    let queue = filled(subject, [1, 2, 3, 4]).await;
     let (mut begun, go_on);
-    let tasks = held_up!(pool(&queue), begun, go_on);
-    assert_eq!(begun.recv().await, Some(1));
-    let (report, ()) = tokio::join!(tasks.stop(), async { go_on.add_permits(9) });
-    assert_eq!((report.done, report.left), (1, 2));
+    let tasks = held_up!(pool(&queue).threads(2), begun, go_on);
+    let mut items = [begun.recv().await, begun.recv().await];
+    items.sort_unstable();
+    assert_eq!(items, [Some(1), Some(2)]);
+    assert!(begun.try_recv().is_err(), "there are two workers");
+    let (report, ()) = tokio::join!(biased; tasks.stop(), async { go_on.add_permits(9) });
+    assert_eq!((report.done, report.left), (2, 2));
     assert!(report.stuck.is_empty());
-    drains(&queue, &[2, 3]).await;
+    drains(&queue, &[3, 4]).await;
 }
 
 pub async fn a_finish_does_what_is_left<S: Subject>(subject: &S) {
-    let queue = filled(subject, 0..9).await;
-    let tasks = pool(&queue)
-        .threads(2)
-        .run_async(|_, _| async { Ok::<(), ()>(()) });
+    let queue = filled_with(subject, attempts(9), 0..30).await;
+    let tasks = pool(&queue).threads(3).run_async(|item, tx| async move {
+        match (*item, item.attempts()) {
+            (0, 1) => Err("again".to_owned()),
+            (29, _) => S::push_in(&tx, 30).await,
+            _ => Ok(()),
+        }
+    });
+    tasks.pause_all();
     let report = tasks.finish(LONG).await;
-    assert_eq!((report.done, report.left, report.error), (9, 0, None));
+    assert_eq!((report.done, report.failed), (31, 1));
+    assert_eq!((report.left, report.error), (0, None));
     assert!(report.stuck.is_empty());
+    let can_be_closed = queue.close().await.unwrap();
+    assert_eq!(queue.is_closed(), can_be_closed);
+}
+
+/// A task in a run is stuck at the deadline, one that waits for an item is not.
+pub async fn a_finish_that_is_over_says_what_is_left<S: Subject>(subject: &S) {
+    let queue = filled(subject, [1]).await;
+    let (mut begun, go_on);
+    let tasks = held_up!(pool(&queue).threads(3), begun, go_on);
+    assert_eq!(begun.recv().await, Some(1));
+    let report = tasks.finish(std::time::Duration::ZERO).await;
+    assert_eq!((report.done, report.stuck.len(), report.left), (0, 1, 1));
+    go_on.close();
+    drains(&queue, &[1]).await;
 }
 
 pub async fn a_finish_does_follow_ups<S: Subject>(subject: &S) {
@@ -476,9 +499,10 @@ pub async fn a_run_that_keeps_its_item_has_failed<S: Subject>(subject: &S) {
             let send = send.clone();
             async move {
                 if item.attempts() == 1 {
+                    S::push_in(&tx, 2).await?;
                     let _ = send.send((item, tx));
                 }
-                Ok::<(), ()>(())
+                Ok::<(), String>(())
             }
         });
     let (item, tx) = kept.recv().await.unwrap();

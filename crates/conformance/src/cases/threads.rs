@@ -137,6 +137,67 @@ pub async fn a_paused_worker_takes_nothing<S: Threaded>(subject: &S) {
     assert_eq!(workers.finish(LONG).done, 1);
 }
 
+/// A pool whose runs end when the sender is used or dropped, and where it says that they have begun.
+macro_rules! held_up {
+    ($pool:expr, $begun:ident, $go_on:ident) => {{
+        let (send, receive) = channel();
+        let (go_on, wait) = channel::<()>();
+        ($begun, $go_on) = (receive, go_on);
+        let wait = std::sync::Mutex::new(wait);
+        $pool.run(move |item, _tx| {
+            let name = thread::current().name().map(str::to_owned);
+            send.send((*item, name)).unwrap();
+            let _ = wait.lock().unwrap().recv();
+            Ok::<(), ()>(())
+        })
+    }};
+}
+
+pub async fn a_shutdown_names_the_stuck_workers<S: Threaded>(subject: &S) {
+    let queue = filled(subject, [1]).await;
+    let (begun, go_on);
+    let workers = held_up!(pool(&queue).threads(2), begun, go_on);
+    let (item, name) = begun.recv().unwrap();
+    // The other worker ends at once, or is stuck too.
+    let report = workers.shutdown(std::time::Duration::ZERO);
+    let stuck = report
+        .stuck
+        .iter()
+        .find(|worker| name.as_deref() == Some(&*worker.name));
+    let state = stuck.expect("it runs").state;
+    assert!(matches!(state, WorkerState::Busy { .. }));
+    assert_eq!((item, report.done), (1, 0));
+    drop(go_on);
+    eventually(async || left(&queue).await == 0).await; // the run goes on to its end
+}
+
+/// A worker in a run is stuck at the deadline, one that waits for an item is not.
+pub async fn a_finish_that_is_over_says_what_is_left<S: Threaded>(subject: &S) {
+    let queue = filled(subject, [1]).await;
+    let (begun, go_on);
+    let workers = held_up!(pool(&queue).threads(3), begun, go_on);
+    begun.recv().unwrap();
+    let report = workers.finish(std::time::Duration::ZERO);
+    assert_eq!((report.done, report.stuck.len(), report.left), (0, 1, 1));
+    assert!(queue.is_closed());
+    drop(go_on);
+    eventually(async || left(&queue).await == 0).await;
+}
+
+pub async fn letters_keep_the_errors_of_runs<S: Threaded>(subject: &S) {
+    let queue = filled_with(subject, attempts(1), [1, 2]).await;
+    let workers = pool(&queue).run(|item, _tx| {
+        assert_eq!(*item, 1, "bad luck");
+        Err::<(), _>("no")
+    });
+    workers.finish(LONG);
+    let letters = subject.letters(&queue).await;
+    let reasons: Vec<_> = letters.iter().map(|letter| &*letter.reason).collect();
+    assert_eq!(reasons, ["failed", "panicked"]);
+    assert_eq!(letters[0].error.as_deref(), Some("\"no\""));
+    assert!(letters[1].error.as_deref().unwrap().contains("bad luck"));
+}
+
 pub async fn a_stop_leaves_what_is_ready<S: Threaded>(subject: &S) {
     let queue = filled(subject, [1, 2, 3]).await;
     let (send, begun) = channel();
@@ -157,7 +218,7 @@ pub async fn a_stop_leaves_what_is_ready<S: Threaded>(subject: &S) {
     go_on.send(()).unwrap();
     drop(go_on);
     let report = stop.join().unwrap();
-    assert!(report.done >= 1);
+    assert!(report.done >= 1 && report.stuck.is_empty());
     assert_eq!(left(&queue).await + report.done, 3);
 }
 

@@ -244,7 +244,6 @@ scenarios! {
     a_closed_queue_takes_follow_ups_until_it_is_drained: follow_ups(Fifo);
     a_closed_queue_takes_follow_ups_by_key: follow_ups(ByKey<u64, u64>).fair_by(|number: &u64| number % 3);
     pushes_wait_for_room: waiting_for_room(Fifo).capacity(2);
-    a_held_item_gives_its_room: room_of_a_held_item(Fifo).capacity(1);
     a_panic_aborts: panic_in_a_transaction(Fifo);
     workers_survive_panics: panics_of_workers(Fifo).max_attempts(3).backoff(requeue::Backoff::fixed(std::time::Duration::ZERO));
     keys_take_turns: turns(ByKey<u64, u64>).fair_by(|number: &u64| number / 100);
@@ -400,18 +399,6 @@ fn waiting_for_room<Q: Both>(queue: &Q) {
         numbers.sort_unstable();
         assert!(numbers.into_iter().eq(0..40));
     });
-}
-
-fn room_of_a_held_item<Q: Both>(queue: &Q) {
-    push_all(queue, [1]);
-    let mut handle = queue.handle();
-    let tx = handle.begin();
-    assert_eq!(tx.pop(), Item(1));
-    assert_eq!(queue.push(2), Pushed::Full);
-    assert_eq!([tx.push(10), tx.push(11)], [Pushed::Done, Pushed::Full]);
-    tx.commit();
-    assert_eq!(queue.push(2), Pushed::Full);
-    assert_eq!(pop_all(queue), [10]);
 }
 
 fn panic_in_a_transaction<Q: Both>(queue: &Q) {

@@ -163,61 +163,6 @@ fn scoped_workers_borrow() {
     assert!(open(&directory).queue::<u32>("numbers").unwrap().is_empty());
 }
 
-#[test]
-fn a_shutdown_names_the_stuck_workers() {
-    let directory = directory();
-    let numbers: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
-    let (send_begun, begun) = channel();
-    let (release, released) = channel::<()>();
-    let (send_end, end) = channel();
-    let released = parking_lot::Mutex::new(released);
-    let workers = Workers::builder(&numbers)
-        .threads(2)
-        .run(move |number, _tx| {
-            send_begun
-                .send(thread::current().name().map(str::to_owned))
-                .unwrap();
-            released.lock().recv().unwrap();
-            send_end.send(*number)
-        });
-    numbers.push(7).unwrap();
-    let name = begun.recv().unwrap().unwrap();
-    // The other worker ends at once, or is stuck too.
-    let report = workers.shutdown(Duration::ZERO);
-    let stuck = report.stuck.iter().find(|worker| *worker.name == *name);
-    assert!(matches!(
-        stuck.expect("it runs").state,
-        WorkerState::Busy { .. }
-    ));
-    release.send(()).unwrap();
-    assert_eq!(end.recv(), Ok(7));
-}
-
-/// A worker in a run is stuck at the deadline, one that waits for an item is not.
-#[test]
-fn a_finish_that_is_over_says_what_is_left() {
-    let directory = directory();
-    let numbers: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
-    let (send, begun) = channel();
-    let (release, released) = channel::<()>();
-    let (send_end, end) = channel();
-    let released = parking_lot::Mutex::new(released);
-    let workers = Workers::builder(&numbers)
-        .threads(3)
-        .run(move |number, _tx| {
-            send.send(()).unwrap();
-            released.lock().recv().unwrap();
-            send_end.send(*number)
-        });
-    numbers.push(7).unwrap();
-    begun.recv().unwrap();
-    let report = workers.finish(Duration::ZERO);
-    assert_eq!((report.done, report.stuck.len(), report.left), (0, 1, 1));
-    assert!(numbers.push(8).unwrap_err().is_closed());
-    release.send(()).unwrap();
-    assert_eq!(end.recv(), Ok(7));
-}
-
 /// A worker that is blocked by its hook is stuck, one that is not polled waits no longer than others.
 #[test]
 fn a_finish_does_not_wait_for_hooks_and_tasks_that_are_not_polled() {
@@ -247,26 +192,6 @@ fn a_finish_does_not_wait_for_hooks_and_tasks_that_are_not_polled() {
     let report = workers.finish(Duration::ZERO);
     assert_eq!((report.stuck.len(), report.left), (1, 1));
     drop(kept);
-}
-
-#[test]
-fn a_stop_waits_for_the_runs() {
-    let directory = directory();
-    let numbers: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
-    let (send, begun) = channel();
-    let (release, released) = channel::<()>();
-    let released = parking_lot::Mutex::new(released);
-    let workers = Workers::builder(&numbers).threads(1).run(move |_, _| {
-        send.send(()).unwrap();
-        released.lock().recv()
-    });
-    numbers.push(7).unwrap();
-    begun.recv().unwrap();
-    let stop = thread::spawn(move || workers.stop());
-    release.send(()).unwrap();
-    let report = stop.join().unwrap();
-    assert_eq!((report.done, report.stuck), (1, vec![]));
-    assert!(numbers.is_empty());
 }
 
 /// Panics once, when it decodes.

@@ -130,13 +130,11 @@ impl<'c> Connection<'c> {
     /// Prepares a statement, once per connection.
     pub(crate) async fn prepare<'s>(&self, sql: &'s str) -> Result<Prepared<'s>, Error> {
         self.may_send(self.manner.limit)?;
-        if self.manner.unnamed {
+        let cache = self.cache().filter(|_| !self.manner.unnamed);
+        let Some(cache) = cache else {
             return Ok(Prepared::Unnamed(sql));
-        }
-        let statement = match self.wrapper() {
-            Ok(wrapper) => self.in_time(wrapper.prepare_cached(sql)).await,
-            Err(client) => self.in_time(client.prepare(sql)).await,
         };
+        let statement = self.in_time(cache.prepare_cached(sql)).await;
         statement.map(Prepared::Named)
     }
 
@@ -222,12 +220,12 @@ impl<'c> Connection<'c> {
         self.in_time(self.batch_execute(statements)).await
     }
 
-    /// The client, with a cache of statements unless it is the caller's.
-    fn wrapper(&self) -> Result<&ClientWrapper, &Client> {
+    /// The client with its cache of statements, unless it is the caller's.
+    fn cache(&self) -> Option<&ClientWrapper> {
         match &self.owner {
-            Owner::Pool(object) => Ok(object.as_ref().expect("it is not dropped")),
-            Owner::Process(client) => Ok(client),
-            Owner::Caller(transaction) => Err(transaction.client()),
+            Owner::Pool(object) => object.as_deref(),
+            Owner::Process(client) => Some(client),
+            Owner::Caller(_) => None,
         }
     }
 }
@@ -240,9 +238,9 @@ impl Deref for Connection<'_> {
     type Target = Client;
 
     fn deref(&self) -> &Client {
-        match self.wrapper() {
-            Ok(wrapper) => wrapper,
-            Err(client) => client,
+        match &self.owner {
+            Owner::Caller(transaction) => transaction.client(),
+            _ => self.cache().expect("it is not dropped"),
         }
     }
 }

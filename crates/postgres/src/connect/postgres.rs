@@ -6,7 +6,7 @@ use crate::codec::Json;
 use crate::error::Error;
 use crate::lease::Leases;
 use crate::queue::{Builder, PgQueue};
-use crate::schema::Schema;
+use crate::schema::{Schema, INSTALL};
 use crate::sql::Statements;
 use crate::transaction::{Commits, PgTransaction};
 use crate::wait::Hub;
@@ -58,7 +58,6 @@ pub(crate) struct Shared {
     /// The connection for short statements of their own, which all tasks of the process share: the statements are pipelined. So a
     /// transaction that has a connection never waits for a second one.
     control: Mutex<Option<Arc<Connection<'static>>>>,
-    checked: OnceCell<()>,
     /// For what is to be done outside of a runtime.
     pub(crate) runtime: Option<Handle>,
     /// The number of this process.
@@ -122,13 +121,15 @@ impl Postgres {
     pub async fn install(&self) -> Result<(), Error> {
         let shared = &self.shared;
         let connection = shared.take_out(&shared.pool).await?;
-        shared.schema.install(&connection).await
+        let install = shared.schema.sql(INSTALL);
+        connection.batch_execute(&install).await?; // that may take any time
+        shared.schema.check(&connection).await
     }
 
     /// Returns what [`install`](Self::install) runs, for one's own migrations: one statement, a `do` block. Several programs can run
     /// it at once, and it can be run again, also to change the tables of an earlier version.
     pub fn install_sql(&self) -> String {
-        self.shared.schema.install_sql()
+        self.shared.schema.sql(INSTALL)
     }
 
     /// Returns a queue, with its items as `jsonb`. It is created at its first use.
@@ -162,7 +163,7 @@ impl Postgres {
     ///
     /// [`Error::NotInstalled`] and [`Error::Version`] at the first call, and [`Error::Database`].
     pub async fn begin(&self) -> Result<PgTransaction<'static>, Error> {
-        self.shared.ready().await?;
+        self.shared.process().await?;
         Ok(PgTransaction::new(&self.shared))
     }
 
@@ -179,8 +180,10 @@ impl Postgres {
         &self,
         transaction: &'c tokio_postgres::Transaction<'c>,
     ) -> Result<PgTransaction<'c>, Error> {
-        self.shared.check().await?;
-        PgTransaction::within(&self.shared, transaction).await
+        self.shared.process().await?;
+        let mut tx = PgTransaction::new(&self.shared);
+        tx.link.enter(transaction).await?;
+        Ok(tx)
     }
 }
 
@@ -207,7 +210,6 @@ impl Shared {
             commits: Commits::default(),
             opener,
             control: Mutex::default(),
-            checked: OnceCell::new(),
             process: OnceCell::new(),
             runtime: Handle::try_current().ok(),
         }
@@ -328,21 +330,14 @@ impl Shared {
         asked.unwrap_or(Err(Error::TimedOut(limit))).copied()
     }
 
-    /// Asks what transactions need to know; not while one has a session, which may be the last one of a pooler.
-    pub(crate) async fn ready(&self) -> Result<(), Error> {
-        self.check().await?;
-        self.process().await.map(drop)
-    }
-
-    /// Checks the version of the tables, once.
-    pub(crate) async fn check(&self) -> Result<(), Error> {
-        let check = || async { self.schema.check(&*self.control().await?).await };
-        self.once(&self.checked, check).await
-    }
-
+    /// The number of this process. The first call checks the version of the tables; it does not come while a transaction has a
+    /// session, which may be the last one of a pooler.
     pub(crate) async fn process(&self) -> Result<i64, Error> {
-        let next = || async { self.next_id().await };
-        self.once(&self.process, next).await
+        let ask = || async {
+            self.schema.check(&*self.control().await?).await?;
+            self.next_id().await
+        };
+        self.once(&self.process, ask).await
     }
 
     /// The number of this process, if it was needed.

@@ -2,14 +2,12 @@
 
 use super::places::{Places, Question};
 use super::source::Source;
-use super::AGAIN;
+use super::{Supplied, Supply, AGAIN};
 use crate::connect::Postgres;
 use crate::error::Error;
-use parking_lot::Mutex;
-use requeue::{Limiter, Pace, RateSlot, WeakPace};
-use std::sync::{Arc, OnceLock};
+use requeue::{Limiter, Pace, RateSlot};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
 use tokio::time::timeout;
 
 /// How long the places of a silent process are kept, unless it is set.
@@ -93,7 +91,10 @@ impl Concurrency {
     pub async fn pace(self) -> Result<Pace, Error> {
         self.write("declare_limit($1, $2)").await?;
         let holder = self.source.db.shared.next_id().await?;
-        Ok(hold(self.source, holder, self.term))
+        let (places, term) = (Places::new(self.term, Instant::now()), self.term);
+        Ok(Supply::pace(self.source, places, |shared| {
+            supply(shared, holder, term)
+        }))
     }
 
     /// Sets the limit for all processes, within a second. Items that are in flight already may exceed a lower one.
@@ -113,48 +114,9 @@ impl Concurrency {
 
 debug!([] Concurrency, |limit| name: limit.source.name, places: limit.places, term: limit.term);
 
-/// Returns a pace that holds places, which a task asks for.
-fn hold(source: Source, holder: i64, term: Duration) -> Pace {
-    let shared = Arc::new(Shared {
-        places: Mutex::new(Places::new(term, Instant::now())),
-        changed: Notify::new(),
-        pace: OnceLock::new(),
-        source,
-    });
-    let pace = Pace::shared(Holder(Arc::clone(&shared)));
-    let _ = shared.pace.set(pace.downgrade()); // the first time
-    tokio::spawn(supply(shared, holder, term));
-    pace
-}
-
-/// What the limiter and its task share.
-struct Shared {
-    places: Mutex<Places>,
-    /// The task is to look at the places.
-    changed: Notify,
-    pace: OnceLock<WeakPace>,
-    source: Source,
-}
-
-impl Shared {
-    /// The pace, unless it was dropped.
-    fn pace(&self) -> Option<Pace> {
-        self.pace.get()?.upgrade()
-    }
-
-    fn wake_waiters(&self) {
-        if let Some(pace) = self.pace() {
-            pace.wake_waiters();
-            self.source.db.shared.hub.nudge_all();
-        }
-    }
-}
-
-struct Holder(Arc<Shared>);
-
-impl Limiter for Holder {
+impl Limiter for Supplied<Places> {
     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
-        if self.0.places.lock().take(Instant::now()) {
+        if self.0.granted.lock().take(Instant::now()) {
             return Ok(RateSlot::new(now, 0));
         }
         self.0.changed.notify_one();
@@ -170,7 +132,7 @@ impl Limiter for Holder {
     }
 
     fn spend(&self, _: RateSlot) {
-        let mut places = self.0.places.lock();
+        let mut places = self.0.granted.lock();
         let has_room = places.free();
         let is_pressing = places.is_pressing();
         drop(places);
@@ -183,34 +145,22 @@ impl Limiter for Holder {
     }
 }
 
-impl Drop for Holder {
-    fn drop(&mut self) {
-        self.0.changed.notify_one();
-    }
-}
-
 /// Asks the server for places, and tells it that this process is alive, until the pace is dropped.
-async fn supply(shared: Arc<Shared>, holder: i64, term: Duration) {
-    while shared.pace().is_some() {
-        let now = Instant::now();
-        let wait = shared.places.lock().wait(now);
-        if wait == Some(Duration::ZERO) {
-            ask(&shared, holder, term).await;
+async fn supply(shared: Arc<Supply<Places>>, holder: i64, term: Duration) {
+    while shared.used().is_some() {
+        let asked = Instant::now();
+        let wait = shared.granted.lock().wait(asked);
+        if wait != Some(Duration::ZERO) {
+            shared.changed(wait).await;
             continue;
         }
-        let changed = shared.changed.notified();
-        let _ = timeout(wait.unwrap_or(Duration::MAX), changed).await;
+        let question = shared.granted.lock().question(asked);
+        let answer = shared.source.take_places(holder, question, term).await;
+        let has_room = shared.granted.lock().answered(question, answer.ok(), asked);
+        if has_room {
+            shared.wake_waiters();
+        }
     }
     let none = Question { kept: 0, more: 0 };
     let _ = timeout(term, shared.source.take_places(holder, none, term)).await;
-}
-
-async fn ask(shared: &Shared, holder: i64, term: Duration) {
-    let asked = Instant::now();
-    let question = shared.places.lock().question(asked);
-    let answer = shared.source.take_places(holder, question, term).await;
-    let has_room = shared.places.lock().answered(question, answer.ok(), asked);
-    if has_room {
-        shared.wake_waiters();
-    }
 }

@@ -31,5 +31,73 @@ pub use concurrency::Concurrency;
 pub use rate::Rate;
 pub(crate) use start::Start;
 
+use parking_lot::Mutex;
+use requeue::{Limiter, Pace, WeakPace};
+use source::Source;
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
 /// The time after which a start is to be tried again if nothing is known. The waiters are woken earlier.
-const AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What a limiter shares with the task that asks the server for it.
+struct Supply<S> {
+    /// What the server has granted.
+    granted: Mutex<S>,
+    /// The task is to look at it.
+    changed: Notify,
+    pace: OnceLock<WeakPace>,
+    source: Source,
+}
+
+/// A limiter that hands out what the server has granted.
+struct Supplied<S>(Arc<Supply<S>>);
+
+impl<S> Supply<S> {
+    /// Returns a pace, which this task supplies until it is dropped.
+    fn pace<F: Future<Output = ()> + Send + 'static>(
+        source: Source,
+        granted: S,
+        task: impl FnOnce(Arc<Self>) -> F,
+    ) -> Pace
+    where
+        Supplied<S>: Limiter,
+    {
+        let supply = Arc::new(Self {
+            granted: Mutex::new(granted),
+            changed: Notify::new(),
+            pace: OnceLock::new(),
+            source,
+        });
+        let pace = Pace::shared(Supplied(Arc::clone(&supply)));
+        let _ = supply.pace.set(pace.downgrade()); // the first time
+        tokio::spawn(task(supply));
+        pace
+    }
+
+    /// The pace, unless it was dropped.
+    fn used(&self) -> Option<Pace> {
+        self.pace.get()?.upgrade()
+    }
+
+    fn wake_waiters(&self) {
+        if let Some(pace) = self.used() {
+            pace.wake_waiters();
+            self.source.db.shared.hub.nudge_all();
+        }
+    }
+
+    /// Waits for a change.
+    async fn changed(&self, wait: Option<Duration>) {
+        let _ = timeout(wait.unwrap_or(Duration::MAX), self.changed.notified()).await;
+    }
+}
+
+impl<S> Drop for Supplied<S> {
+    fn drop(&mut self) {
+        self.0.changed.notify_one();
+    }
+}

@@ -131,12 +131,9 @@ impl Places {
     ) -> bool {
         self.next_beat = asked + BEAT.min(self.term / 3);
         self.next_ask = asked + BEAT;
-        answer.is_some_and(|answer| self.granted(question, answer, asked))
-    }
-
-    /// As [`answered`](Self::answered).
-    fn granted(&mut self, question: Question, answer: Answer, asked: Instant) -> bool {
-        let Answer { granted, owed } = answer;
+        let Some(Answer { granted, owed }) = answer else {
+            return false;
+        };
         let more = granted.saturating_sub(question.kept);
         let released = question.kept.saturating_sub(self.granted); // since the question
         self.granted = self.granted.saturating_add(more);

@@ -1,15 +1,13 @@
 //! A rate that several processes share.
 
-use super::slots::{nanos, Plan, Refused, Slots};
+use super::slots::{nanos, Plan, Slots};
 use super::source::Source;
-use super::AGAIN;
+use super::{Supplied, Supply, AGAIN};
 use crate::connect::{Params, Postgres};
 use crate::error::Error;
-use parking_lot::Mutex;
-use requeue::{Limiter, Pace, RateSlot, WeakPace};
+use requeue::{Limiter, Pace, RateSlot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
 use tokio::time::timeout;
 
 /// How late a slot may be used, unless it is set.
@@ -18,6 +16,8 @@ const LATE: Duration = Duration::from_millis(100);
 const LONGEST: i64 = 1 << 60;
 /// How long to retry returning the slots of a dropped pace.
 const LAST: Duration = Duration::from_secs(10);
+/// The least wait after a refused start.
+const LEAST: Duration = Duration::from_micros(1);
 
 /// A rate that several processes share, from [`Postgres::rate`].
 ///
@@ -119,21 +119,11 @@ impl Rate {
     /// [`Error::Name`], [`Error::NotInstalled`], [`Error::Version`], and [`Error::Database`].
     pub async fn pace(self) -> Result<Pace, Error> {
         self.write("declare_rate($1, $2, $3)").await?;
-        let shared = Arc::new(Shared {
-            slots: Mutex::new(Slots::new(self.late, Instant::now())),
-            changed: Notify::new(),
-        });
-        let pace = Pace::shared(RateLimiter {
-            shared: Arc::clone(&shared),
-            has_burst: self.burst > 1,
-        });
-        tokio::spawn(supply(
-            shared,
-            self.source,
-            nanos(self.late),
-            pace.downgrade(),
-        ));
-        Ok(pace)
+        let slots = Slots::new(self.late, self.burst > 1, Instant::now());
+        let late = nanos(self.late);
+        Ok(Supply::pace(self.source, slots, |shared| {
+            supply(shared, late)
+        }))
     }
 
     /// Sets the rate and the burst for all processes, within a second. Slots that they have already keep their times.
@@ -154,80 +144,55 @@ impl Rate {
 
 debug!([] Rate, |rate| name: rate.source.name, spacing: rate.spacing, burst: rate.burst);
 
-/// What the limiter and its task share.
-struct Shared {
-    slots: Mutex<Slots>,
-    /// The task is to look at the slots.
-    changed: Notify,
-}
-
-struct RateLimiter {
-    shared: Arc<Shared>,
-    has_burst: bool,
-}
-
-impl Limiter for RateLimiter {
+impl Limiter for Supplied<Slots> {
     /// The time of the queue may be that of a manual clock; the times of slots are not.
     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
-        let mut slots = self.shared.slots.lock();
+        let mut slots = self.0.granted.lock();
         let taken = slots.take(Instant::now());
         let is_low = slots.is_low();
         drop(slots);
         if is_low {
-            self.shared.changed.notify_one();
+            self.0.changed.notify_one();
         }
-        match taken {
-            Ok(time) => Ok(RateSlot::new(now, time.unsigned_abs())),
-            Err(Refused::For(wait)) => Err(after(now, wait)),
-            Err(Refused::Dry) => Err(after(now, AGAIN)),
-        }
+        let slot = taken.map(|time| RateSlot::new(now, time.unsigned_abs()));
+        slot.map_err(|wait| {
+            let wait = wait.map_or(AGAIN, |wait| wait.max(LEAST));
+            now.checked_add(wait).unwrap_or(now + AGAIN)
+        })
     }
 
     fn cancel(&self, slot: RateSlot, _: Instant) {
         let time = i64::try_from(slot.mark()).unwrap_or(i64::MAX);
-        self.shared.slots.lock().put_back(time);
-        self.shared.changed.notify_one();
+        self.0.granted.lock().put_back(time);
+        self.0.changed.notify_one();
     }
 
     fn give_back(&self, slot: RateSlot, now: Instant) {
-        if self.has_burst {
+        if self.0.granted.lock().has_burst {
             self.cancel(slot, now);
         }
     }
 }
 
-impl Drop for RateLimiter {
-    fn drop(&mut self) {
-        self.shared.changed.notify_one();
-    }
-}
-
-/// The time after a wait, which is not zero.
-fn after(now: Instant, wait: Duration) -> Instant {
-    now.checked_add(wait.max(Duration::from_micros(1)))
-        .unwrap_or(now + AGAIN)
-}
-
 /// Asks the server for slots until the pace is dropped.
-async fn supply(shared: Arc<Shared>, source: Source, late: i64, pace: WeakPace) {
-    while pace.upgrade().is_some() {
-        let Plan { unused, ask, wait } = shared.slots.lock().plan(Instant::now());
+async fn supply(shared: Arc<Supply<Slots>>, late: i64) {
+    let source = &shared.source;
+    while shared.used().is_some() {
+        let Plan { unused, ask, wait } = shared.granted.lock().plan(Instant::now());
         if !unused.is_empty() {
             let _ = source.return_slots(&unused).await; // they are lost otherwise
         }
-        if ask > 0 {
-            let answer = source.take_slots(ask, late).await.ok();
-            let has_more = shared.slots.lock().answered(answer, Instant::now());
-            if let Some(pace) = pace.upgrade().filter(|_| has_more) {
-                pace.wake_waiters();
-                source.db.shared.hub.nudge_all();
-            }
+        if ask == 0 {
+            shared.changed(wait).await;
             continue;
         }
-        let changed = shared.changed.notified();
-        let _ = timeout(wait.unwrap_or(Duration::MAX), changed).await;
+        let answer = source.take_slots(ask, late).await.ok();
+        let has_more = shared.granted.lock().answered(answer, Instant::now());
+        if has_more {
+            shared.wake_waiters();
+        }
     }
-    let unused = shared.slots.lock().take_all();
+    let unused = shared.granted.lock().take_all();
     if !unused.is_empty() {
         let _ = timeout(LAST, source.return_slots(&unused)).await;
     }

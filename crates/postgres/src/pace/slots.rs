@@ -93,15 +93,6 @@ impl Span {
     }
 }
 
-/// Why there is no slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// The next one is usable after this time.
-    For(Duration),
-    /// The server has to be asked.
-    Dry,
-}
-
 /// What the task does next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Plan {
@@ -115,6 +106,8 @@ pub(super) struct Plan {
 
 #[derive(Debug)]
 pub(super) struct Slots {
+    /// Slots that were used in vain are worth something.
+    pub(super) has_burst: bool,
     /// How late a slot may be used.
     late: i64,
     clock: ServerClock,
@@ -135,8 +128,9 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn new(late: Duration, now: Instant) -> Self {
+    pub(super) fn new(late: Duration, has_burst: bool, now: Instant) -> Self {
         Self {
+            has_burst,
             late: nanos(late),
             clock: ServerClock {
                 at: 0,
@@ -154,17 +148,17 @@ impl Slots {
         }
     }
 
-    /// Takes a slot, and returns its time.
-    pub(super) fn take(&mut self, now: Instant) -> Result<i64, Refused> {
+    /// Takes a slot, and returns its time. If there is none, returns the time until the next one, if it is known.
+    pub(super) fn take(&mut self, now: Instant) -> Result<i64, Option<Duration>> {
         self.remove_expired(now);
         let least = self.clock.least(now);
         let Some(span) = self.spans.front_mut() else {
             self.dry = true;
             let expected = self.expected.filter(|&at| at > least);
-            return Err(expected.map_or(Refused::Dry, |at| Refused::For(duration(at - least))));
+            return Err(expected.map(|at| duration(at - least)));
         };
         if span.first > least {
-            return Err(Refused::For(duration(span.first - least)));
+            return Err(Some(duration(span.first - least)));
         }
         let time = span.start();
         span.split(1);
@@ -248,18 +242,13 @@ impl Slots {
         std::mem::take(&mut self.unused)
     }
 
-    /// The server has answered, or failed. Returns whether a start may succeed that was refused.
+    /// The server has granted slots, or none before the first one of the span, or failed. Returns whether a start may succeed that was refused.
     pub(super) fn answered(&mut self, answer: Option<(ServerClock, Span)>, now: Instant) -> bool {
-        if let Some((clock, span)) = answer {
-            return self.granted(clock, span);
-        }
-        self.next_ask = now + PAUSE;
-        self.expected = None;
-        false
-    }
-
-    /// The server has granted slots, or none before `first`. As [`answered`](Self::answered).
-    fn granted(&mut self, clock: ServerClock, span: Span) -> bool {
+        let Some((clock, span)) = answer else {
+            self.next_ask = now + PAUSE;
+            self.expected = None;
+            return false;
+        };
         if self.clock_was_set(&clock) {
             self.spans.clear(); // their times mean nothing now
         }

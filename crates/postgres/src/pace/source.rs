@@ -29,7 +29,7 @@ impl Source {
         if !is_valid(&self.name) {
             return Err(Error::Name(Arc::clone(&self.name)));
         }
-        self.db.shared.check().await?;
+        self.db.shared.process().await?;
         self.call(call, params).await.map(drop)
     }
 

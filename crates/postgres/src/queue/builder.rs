@@ -91,7 +91,7 @@ impl<T, E> Builder<T, E> {
             "only a leased queue can prefetch"
         );
         assert!(count > 0, "a prefetch of nothing");
-        self.core.buffer = Some(Buffer::new(count));
+        self.core.buffer = Some(Arc::new(Buffer::new(count)));
         self
     }
 

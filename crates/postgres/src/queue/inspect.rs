@@ -103,7 +103,7 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn pause(&self) -> Result<(), Error> {
-        self.core.run(|sql| &sql.pause, &[]).await.map(drop)
+        self.core.run(|sql| &sql.pause, &[&true]).await.map(drop)
     }
 
     /// Resumes the queue, and wakes waiters of all processes.
@@ -112,7 +112,7 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn resume(&self) -> Result<(), Error> {
-        self.core.run(|sql| &sql.resume, &[]).await?;
+        self.core.run(|sql| &sql.pause, &[&false]).await?;
         let (id, shared) = (self.core.id().await?, &self.core.db.shared);
         shared.hub.wake(id, 0);
         shared.tell(vec![(id, 0)]);

@@ -75,7 +75,7 @@ pub(crate) struct Core {
     /// How fast items are started.
     pub(crate) pace: Pace,
     /// Items that are claimed ahead.
-    pub(crate) buffer: Option<Buffer>,
+    pub(crate) buffer: Option<Arc<Buffer>>,
     /// The key of the last item that this process took, if the order has keys.
     pub(crate) last_key: Mutex<String>,
     id: OnceCell<i32>,
@@ -95,6 +95,11 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
+    /// Whether deliveries of locked items are counted in the table `attempts`.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.count_attempts && self.max_attempts.is_some()
+    }
+
     pub(crate) fn is_serial(&self) -> bool {
         self.order == Order::Serial
     }
@@ -112,7 +117,7 @@ impl Core {
             return Err(Error::Name(self.name.clone()));
         }
         let shared = &self.db.shared;
-        shared.check().await?;
+        shared.process().await?;
         let found = shared.run(&shared.sql.find_queue, &[&name]).await?;
         let is_so =
             |row: &&Row| max_attempts.is_none() || row.get::<_, Option<i32>>(1) == max_attempts;

@@ -3,11 +3,12 @@
 use crate::connect::Connection;
 use crate::error::Error;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
+use tokio_postgres::error::SqlState;
 
 /// The version of the tables that this crate reads and writes.
 const VERSION: i32 = 2;
 /// Creates the tables, or changes those of an earlier version, in `end.sql`.
-const INSTALL: &str = concat!(
+pub(crate) const INSTALL: &str = concat!(
     include_str!("begin.sql"),
     include_str!("install.sql"),
     include_str!("../pace/install.sql"),
@@ -55,10 +56,6 @@ impl Schema {
         format!("requeue_{}", self.name)
     }
 
-    pub(crate) fn install_sql(&self) -> String {
-        self.sql(INSTALL)
-    }
-
     /// A quote that is not in the name, which is in the quoted text.
     fn quote(&self, tag: &str) -> String {
         let mut quote = format!("${tag}$");
@@ -68,23 +65,13 @@ impl Schema {
         quote
     }
 
-    /// Creates the tables, or changes those of an earlier version. That may take any time.
-    pub(crate) async fn install(&self, connection: &Connection<'_>) -> Result<(), Error> {
-        connection.batch_execute(&self.install_sql()).await?;
-        self.check(connection).await
-    }
-
     /// Checks that the tables are there, in the version of this crate.
     pub(crate) async fn check(&self, connection: &Connection<'_>) -> Result<(), Error> {
-        let there = "select to_regclass($1) is not null";
-        let table = format!("{}.version", self.identifier);
-        let mut rows = connection.run(there, &[&table]).await?;
-        if rows[0].get(0) {
-            let version = self.sql("select version from @.version");
-            rows = connection.run(&version, &[]).await?;
-        } else {
-            rows.clear();
-        }
+        let version = self.sql("select version from @.version");
+        let rows = match connection.run(&version, &[]).await {
+            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Vec::new(),
+            rows => rows?,
+        };
         match rows.first().map(|row| row.get(0)) {
             Some(VERSION) => Ok(()),
             Some(found) => Err(Error::Version {

@@ -6,10 +6,11 @@ mod claim;
 mod write;
 
 pub(crate) use claim::Order;
-pub(crate) use write::Written;
+pub(crate) use write::{DELAYED, FINISH, PUSH, SERIAL};
 
 use crate::schema::Schema;
 use claim::{claim, NO_SYNC, OPEN};
+use write::write;
 
 /// The columns of an item that all tables have.
 const COLUMNS: &str = "id, queue, priority, key, attempts, json, bytes, pushed";
@@ -70,6 +71,20 @@ fn give_back(source: &str, error: &str, reason: &str) -> String {
     )
 }
 
+/// Has the item in `back` ready at its place, or after `$1` microseconds; if that is null, makes it a dead letter with the error
+/// `$2` and the reason `$3`.
+fn settle(back: &str) -> String {
+    format!(
+        "with {back},
+        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from back where $1::bigint = 0),
+        later as (insert into @.delayed ({COLUMNS}, until)
+            select {COLUMNS}, now() + $1::bigint * interval '1 microsecond' from back where $1::bigint > 0),
+        dead as (insert into @.dead ({COLUMNS}, error, reason, died)
+            select {COLUMNS}, $2::text, $3::text, clock_timestamp() from back where $1::bigint is null)
+        select @.require_held(exists (select from back))"
+    )
+}
+
 /// The statements of a schema that take items or end transactions.
 #[derive(Debug)]
 pub(crate) struct Claims {
@@ -84,8 +99,8 @@ impl Claims {
         Self {
             locked: orders.map(|order| schema.sql(&claim(order, false))),
             leased: orders.map(|order| schema.sql(&claim(order, true))),
-            writes: (0..Written::ALL)
-                .map(|index| schema.sql(&Written::of(index).sql()))
+            writes: write::ALL
+                .map(|written| schema.sql(&write(written)))
                 .collect(),
         }
     }
@@ -95,8 +110,9 @@ impl Claims {
         &claims[order as usize]
     }
 
-    pub(crate) fn write(&self, written: Written) -> &str {
-        &self.writes[written.index()]
+    /// What writes these of [`FINISH`], [`PUSH`], [`DELAYED`] and [`SERIAL`].
+    pub(crate) fn write(&self, written: usize) -> &str {
+        &self.writes[written]
     }
 }
 
@@ -145,22 +161,12 @@ statements! {
     sweep_attempts: "delete from @.attempts a where not exists (select from @.ready i where i.id = a.id)
         and not exists (select from @.delayed i where i.id = a.id)
         and not exists (select from @.leased i where i.id = a.id)";
-    /// Delays an item that this transaction has deleted, or has it ready at its place.
-    retry_locked: format!("with back as (select $1::bigint as id, $2::int as queue, $3::smallint as priority, $4::text as key,
-            $5::int as attempts, $6::text::jsonb as json, $7::bytea as bytes, $8::timestamptz as pushed),
-        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from back where $9::bigint = 0)
-        insert into @.delayed ({COLUMNS}, until)
-            select {COLUMNS}, now() + $9::bigint * interval '1 microsecond' from back where $9::bigint > 0");
-    dead_locked: format!("insert into @.dead ({COLUMNS}, error, reason)
-        values ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, $9, $10)");
-    retry_leased: format!("with back as (delete from @.leased where id = $1 and claim = $2 returning *), {},
-        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from back where $3::bigint = 0),
-        later as (insert into @.delayed ({COLUMNS}, until)
-            select {COLUMNS}, now() + $3::bigint * interval '1 microsecond' from back where $3::bigint > 0)
-        select @.require_held(exists (select from back))", free_keys("back"));
-    dead_leased: format!("with gone as (delete from @.leased where id = $1 and claim = $2 returning *), {},
-        dead as (insert into @.dead ({COLUMNS}, error, reason) select {COLUMNS}, $3, $4 from gone)
-        select @.require_held(exists (select from gone))", free_keys("gone"));
+    /// Settles an item that this transaction has deleted: its columns are the parameters after those of [`settle`].
+    settle_locked: settle("back as (select $4::bigint as id, $5::int as queue, $6::smallint as priority, $7::text as key,
+            $8::int as attempts, $9::text::jsonb as json, $10::bytea as bytes, $11::timestamptz as pushed)");
+    /// Settles the item `$4` of the claim `$5`.
+    settle_leased: settle(&format!("back as (delete from @.leased where id = $4 and claim = $5 returning *), {}",
+        free_keys("back")));
     /// Gives back the items `$1` of the leases `$2`.
     release: give_back(&format!("delete from @.leased where {} returning *", held("$1", "$2")),
         "the transaction was aborted", "aborted");
@@ -224,8 +230,7 @@ statements! {
             and not exists (select from @.delayed i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.leased i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.dead i where i.queue = k.queue and i.key = k.key)";
-    pause: "update @.queues set paused = true where id = $1";
-    resume: "update @.queues set paused = false where id = $1";
+    pause: "update @.queues set paused = $2 where id = $1";
     /// Notifies the processes that listen to the queues `$1` of `$2` items, or 0 if it is unknown how many. In a transaction of
     /// its own, whose commit does not wait for the disk: the server has one transaction with notifications commit at a time, all
     /// others wait for a lock. And not for long, since who waits for an item looks again after a second.

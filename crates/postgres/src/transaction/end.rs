@@ -2,7 +2,7 @@
 
 use super::link::Link;
 use super::write::{Part, Writing};
-use super::{Ending, Hold, PgTransaction, Taken};
+use super::{Ending, PgTransaction, Taken};
 use crate::claim::{leases, release, release_later, LeasedItems};
 use crate::connect::Params;
 use crate::error::Error;
@@ -110,16 +110,18 @@ impl PgTransaction<'_> {
 
 /// The leased items among these.
 fn leased<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> LeasedItems {
-    leases(taken.into_iter().filter_map(|taken| match taken.hold {
-        Hold::Leased(claim) => Some((taken.record.id, claim)),
-        Hold::Locked | Hold::Counted => None,
-    }))
+    leases(
+        taken
+            .into_iter()
+            .filter_map(|taken| Some((taken.record.id, taken.claim?))),
+    )
 }
 
 impl Taken {
     /// The id, if the count of its deliveries is to be forgotten with the commit.
     fn forgotten(&self) -> Option<i64> {
-        let leaves = self.hold == Hold::Counted && !matches!(self.ending, Ending::Retry(_));
+        let is_counted = self.claim.is_none() && self.core.rules.is_counted();
+        let leaves = is_counted && !matches!(self.ending, Ending::Retry(_));
         leaves.then_some(self.record.id)
     }
 
@@ -138,17 +140,17 @@ impl Taken {
             &bytes,
             &record.pushed,
         ];
-        let sql = &shared.sql;
-        let (start, retry, dead): (Params<'_>, _, _) = match &self.hold {
-            Hold::Leased(claim) => (&[&record.id, claim], &sql.retry_leased, &sql.dead_leased),
-            Hold::Locked | Hold::Counted => (item, &sql.retry_locked, &sql.dead_locked),
+        let (sql, item): (_, Params<'_>) = match &self.claim {
+            Some(claim) => (&shared.sql.settle_leased, &[&record.id, claim]),
+            None => (&shared.sql.settle_locked, item),
         };
-        let (statement, end): (_, Params<'_>) = match &self.ending {
+        let (delay, error, reason) = match &self.ending {
             Ending::Done => return Ok(()),
-            Ending::Retry(delay) => (retry, &[delay]),
-            Ending::Dead(error, reason) => (dead, &[&&**error, reason]),
+            Ending::Retry(delay) => (Some(*delay), None, None),
+            Ending::Dead(error, reason) => (None, Some(&**error), Some(*reason)),
         };
-        link.run(statement, &[start, end].concat()).await.map(drop)
+        let end: Params<'_> = &[&delay, &error, &reason];
+        link.run(sql, &[end, item].concat()).await.map(drop)
     }
 }
 

@@ -68,7 +68,7 @@ async fn write(shared: Weak<Shared>, nudged: Arc<Notify>) {
 impl Shared {
     /// Writes a part, together with others that wait. If the future is dropped while the part waits, it is not written.
     pub(super) async fn write_in_group(self: &Arc<Self>, part: Part) -> Result<Vec<Ticket>, Error> {
-        if part.is_empty() {
+        if part.len() == 0 {
             return Ok(Vec::new());
         }
         let (written, mut ended) = oneshot::channel();

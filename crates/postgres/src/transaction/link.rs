@@ -15,7 +15,7 @@ const RELEASE: &str = "release savepoint requeue";
 const ROLL_BACK_TO: &str = "rollback to savepoint requeue; release savepoint requeue";
 
 /// The connection of a transaction, and the database transaction on it.
-pub(super) struct Link<'c> {
+pub(crate) struct Link<'c> {
     pub(super) shared: Arc<Shared>,
     pub(super) connection: Option<Connection<'c>>,
     /// A database transaction is open.
@@ -32,7 +32,7 @@ impl<'c> Link<'c> {
     }
 
     /// Works in the transaction of the caller.
-    pub(super) async fn enter(&mut self, transaction: &'c Transaction<'c>) -> Result<(), Error> {
+    pub(crate) async fn enter(&mut self, transaction: &'c Transaction<'c>) -> Result<(), Error> {
         let connection = Connection::new(Owner::Caller(transaction), self.shared.manner);
         connection.run_all(SAVEPOINT).await?;
         self.begun = true;

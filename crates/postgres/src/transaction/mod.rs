@@ -51,7 +51,7 @@ use std::time::Duration;
 /// aborted: all later calls return [`Error::Broken`]. Dropping [`pop_wait`](Self::pop_wait) while it waits is harmless.
 #[must_use = "a transaction that is dropped is aborted"]
 pub struct PgTransaction<'c> {
-    link: Link<'c>,
+    pub(crate) link: Link<'c>,
     pub(crate) staged: Vec<Staged>,
     taken: Vec<Taken>,
     /// A call runs, or was dropped, or failed: what is held is unknown.
@@ -73,23 +73,13 @@ pub(crate) struct Staged {
 struct Taken {
     core: Arc<Core>,
     record: Record,
-    hold: Hold,
+    /// The claim that holds it. Otherwise it is held by the lock of its deleted row.
+    claim: Option<i64>,
     /// The user has it.
     delivered: bool,
     ending: Ending,
     /// The slot of the pace of its queue.
     start: Option<Start>,
-}
-
-/// How an item is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hold {
-    /// By the lock of its deleted row.
-    Locked,
-    /// Like `Locked`, and its deliveries are counted in `attempts`.
-    Counted,
-    /// By this claim.
-    Leased(i64),
 }
 
 /// What the commit does with an item.
@@ -111,15 +101,6 @@ impl<'c> PgTransaction<'c> {
             taken: Vec::new(),
             broken: false,
         }
-    }
-
-    pub(crate) async fn within(
-        shared: &Arc<Shared>,
-        transaction: &'c tokio_postgres::Transaction<'c>,
-    ) -> Result<Self, Error> {
-        let mut tx = Self::new(shared);
-        tx.link.enter(transaction).await?;
-        Ok(tx)
     }
 
     /// The database. A clone, so that the transaction can be changed.

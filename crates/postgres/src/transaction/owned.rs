@@ -1,6 +1,6 @@
 //! Transactions bound to a queue: those of the traits [`Backend`] and [`Tx`], and of worker pools.
 
-use super::{Hold, PgTransaction};
+use super::PgTransaction;
 use crate::error::Error;
 use crate::item::PgItem;
 use crate::queue::{Core, PgQueue};
@@ -137,9 +137,9 @@ impl Bound {
         self.release_others();
         let tx = &mut self.tx;
         tx.staged.clear();
-        match tx.taken.first().map(|taken| taken.hold) {
-            Some(Hold::Leased(_)) => tx.link.send_roll_back(), // its connection may be dead
-            Some(_) if tx.link.begun => tx.link.open().await?.run_all(ROLL_BACK).await?,
+        match tx.taken.first().map(|taken| taken.claim) {
+            Some(Some(_)) => tx.link.send_roll_back(), // its connection may be dead
+            Some(None) if tx.link.begun => tx.link.open().await?.run_all(ROLL_BACK).await?,
             _ => return Ok(()), // nothing is locked after the drop
         }
         let reason = match cause.reason {
@@ -187,7 +187,7 @@ impl<T: 'static> OwnedTransaction<T> {
     }
 
     async fn bound(&self) -> Result<OwnedMutexGuard<Bound>, Error> {
-        self.queue.core.db.shared.ready().await?;
+        self.queue.core.db.shared.process().await?;
         Ok(Arc::clone(&self.bound).lock_owned().await)
     }
 

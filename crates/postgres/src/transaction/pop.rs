@@ -1,6 +1,6 @@
 //! Pops.
 
-use super::{Ending, Hold, PgTransaction, Taken};
+use super::{Ending, PgTransaction, Taken};
 use crate::claim::{claim_leased, Leased, Turn};
 use crate::error::Error;
 use crate::item::{PgItem, Record};
@@ -64,15 +64,14 @@ impl PgTransaction<'_> {
             let wanted = max - items.len();
             let records = self.claim(core, id, wanted).await?;
             let found = records.len();
-            for (record, hold) in records {
-                items.extend(self.hold(queue, record, hold));
-            }
+            let held = records.into_iter();
+            items.extend(held.filter_map(|(record, claim)| self.hold(queue, record, claim)));
             if found == 0 && items.is_empty() && !promoted {
                 promoted = true;
                 if !was_open && self.taken.is_empty() {
                     self.link.send_roll_back(); // the next statement may need its session, behind a pooler
                 }
-                if self.link.shared.promote_now().await? {
+                if self.link.shared.promote(true).await? {
                     continue;
                 }
             }
@@ -124,40 +123,30 @@ impl PgTransaction<'_> {
         wait: Wait,
     ) -> Result<Vec<PgItem<T>>, Error> {
         let now = Instant::now();
-        let deadline = match wait {
-            Wait::Never => Some(now),
-            Wait::For(timeout) => now.checked_add(timeout),
-            Wait::Until(deadline) => Some(deadline.into()),
-            Wait::Forever => None,
-        };
-        let deadline = deadline.unwrap_or(now + FAR);
+        let deadline = wait.deadline(now.into()).map_or(now + FAR, Instant::from);
         let items = self.pop_batch(queue, max).await?;
         if !items.is_empty() || wait == Wait::Never {
             return Ok(items);
         }
         let (shared, id) = (self.shared(), queue.core.id().await?);
         let mut waiter = shared.hub.enter(id);
-        shared.wait_for(id).await?;
-        // What came before it was registered is for the waiters before it.
-        let mut looks = waiter.is_first();
+        shared.wait_for(id).await?; // from now on no item is missed
+        let mut next = Instant::now() + POLL;
         let mut pauses = FIRST_LOOKS.into_iter();
         loop {
-            let mut again = None;
-            if looks {
-                let items;
-                (items, again) = self.pop_at_pace(queue, max).await?;
-                if !items.is_empty() {
-                    waiter.served(items.len());
-                    return Ok(items);
-                }
-            }
-            let pause = Instant::now() + pauses.next().unwrap_or(POLL);
-            let next = again.map_or(pause, |again| pause.min(again));
             select! {
-                () = waiter.woken(next) => looks = true,
+                biased;
+                () = waiter.woken(next) => {}
                 () = sleep_until(deadline) => return Ok(Vec::new()),
             }
             shared.wait_for(id).await?;
+            let (items, again) = self.pop_at_pace(queue, max).await?;
+            if !items.is_empty() {
+                waiter.served(items.len());
+                return Ok(items);
+            }
+            let pause = Instant::now() + pauses.next().unwrap_or(POLL);
+            next = again.map_or(pause, |again| pause.min(again));
         }
     }
 
@@ -180,7 +169,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         mut record: Record,
-        hold: Hold,
+        claim: Option<i64>,
     ) -> Option<PgItem<T>> {
         let core = &queue.core;
         let decoded = queue.items.decode(&record.payload);
@@ -201,7 +190,7 @@ impl PgTransaction<'_> {
         self.taken.push(Taken {
             core: Arc::clone(core),
             record,
-            hold,
+            claim,
             delivered,
             ending,
             start: None,
@@ -227,11 +216,11 @@ impl PgTransaction<'_> {
         core: &Arc<Core>,
         id: i32,
         max: usize,
-    ) -> Result<Vec<(Record, Hold)>, Error> {
+    ) -> Result<Vec<(Record, Option<i64>)>, Error> {
         self.check()?;
         if core.rules.term.is_some() && !self.link.is_within() {
             let claimed = claim_leased(core, id, max, self.link.connection.is_some()).await?;
-            let held = |item: Leased| (item.record, Hold::Leased(item.claim));
+            let held = |item: Leased| (item.record, Some(item.claim));
             return Ok(claimed.into_items().into_iter().map(held).collect());
         }
         self.link.shared.control().await?;
@@ -246,13 +235,11 @@ impl PgTransaction<'_> {
         for record in &mut records {
             record.attempts = record.attempts.saturating_add(1);
         }
-        let counted = core.rules.count_attempts && core.rules.max_attempts.is_some();
-        if counted && !records.is_empty() {
+        if core.rules.is_counted() && !records.is_empty() {
             self.count(&mut records).await?;
         }
         self.leave();
-        let hold = if counted { Hold::Counted } else { Hold::Locked };
-        Ok(records.into_iter().map(|record| (record, hold)).collect())
+        Ok(records.into_iter().map(|record| (record, None)).collect())
     }
 
     /// Counts the deliveries, so that they count even if this process dies.
@@ -305,13 +292,12 @@ impl PgTransaction<'_> {
 
 /// Whether a pop may find an item. A slot is taken only then.
 async fn has_ready(core: &Core) -> Result<bool, Error> {
-    let mut buffer = core.buffer.iter();
-    if buffer.any(|buffer| !buffer.items.is_empty()) {
+    if core.buffer.iter().any(|buffer| buffer.len() > 0) {
         return Ok(true);
     }
     loop {
         let rows = core.run(|sql| &sql.has_ready, &[]).await?;
-        if rows[0].get(0) || !core.db.shared.promote_now().await? {
+        if rows[0].get(0) || !core.db.shared.promote(true).await? {
             return Ok(rows[0].get(0));
         }
     }

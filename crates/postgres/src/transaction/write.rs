@@ -5,7 +5,7 @@ use crate::claim::LeasedItems;
 use crate::connect::Param;
 use crate::item::Ticket;
 use crate::queue::Due;
-use crate::sql::{Statements, Written};
+use crate::sql::{Statements, DELAYED, FINISH, PUSH, SERIAL};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
@@ -22,10 +22,6 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The number of items.
     pub(super) fn len(&self) -> usize {
         self.finished.0.len() + self.staged.len()
@@ -45,74 +41,70 @@ impl Part {
 /// The statement that writes some parts.
 pub(super) struct Writing<'p> {
     parts: &'p [&'p Part],
-    written: Written,
-    finished: LeasedItems,
-    /// The columns of the pushed items.
-    queues: Vec<i32>,
-    priorities: Vec<i16>,
-    keys: Vec<Option<&'p str>>,
-    json: Vec<Option<&'p str>>,
-    bytes: Vec<Option<&'p [u8]>>,
-    after: Vec<Option<i64>>,
-    at: Vec<Option<i64>>,
-    /// The serial queues among them.
-    serial: Vec<i32>,
-    process: i64,
+    /// What it writes, as its bits say.
+    written: usize,
+    params: Vec<Box<dyn Param + Send + 'p>>,
 }
 
 impl<'p> Writing<'p> {
     pub(super) fn of(parts: &'p [&'p Part], process: i64) -> Self {
-        let finished = || parts.iter().map(|part| &part.finished);
         let staged = || parts.iter().flat_map(|part| &part.staged);
-        let (json, bytes) = staged().map(|item| item.payload.columns()).unzip();
-        let (after, at) = staged().map(|item| item.due.columns()).unzip();
-        let serial = staged().filter(|item| item.serial);
+        let finished = parts.iter().map(|part| &part.finished);
+        let (ids, leases): (Vec<_>, Vec<_>) =
+            finished.map(|(ids, leases)| (&**ids, &**leases)).unzip();
+        let bits = [
+            (FINISH, ids.iter().any(|ids| !ids.is_empty())),
+            (PUSH, staged().next().is_some()),
+            (DELAYED, staged().any(|item| item.due != Due::Now)),
+            (SERIAL, parts.iter().any(|part| part.is_serial())),
+        ];
+        let written = bits
+            .iter()
+            .map(|(bit, is_so)| bit * usize::from(*is_so))
+            .sum();
+        let mut params: Vec<Box<dyn Param + Send + 'p>> = Vec::new();
+        if written & FINISH != 0 {
+            params.extend([ids, leases].map(|column| Box::new(column.concat()) as _));
+        }
+        if written & PUSH != 0 {
+            let (json, bytes): (Vec<_>, Vec<_>) =
+                staged().map(|item| item.payload.columns()).unzip();
+            let (after, at): (Vec<_>, Vec<_>) = staged().map(|item| item.due.columns()).unzip();
+            params.push(Box::new(
+                staged().map(|item| item.queue).collect::<Vec<_>>(),
+            ));
+            params.push(Box::new(
+                staged().map(|item| item.priority).collect::<Vec<_>>(),
+            ));
+            params.push(Box::new(
+                staged().map(|item| item.key.as_deref()).collect::<Vec<_>>(),
+            ));
+            params.push(Box::new(json));
+            params.push(Box::new(bytes));
+            params.push(Box::new(after));
+            params.push(Box::new(at));
+            params.push(Box::new(process));
+            if written & SERIAL != 0 {
+                let serial = staged().filter(|item| item.serial);
+                params.push(Box::new(serial.map(|item| item.queue).collect::<Vec<_>>()));
+            }
+        }
         Self {
             parts,
-            written: Written {
-                finish: finished().any(|held| !held.0.is_empty()),
-                push: staged().next().is_some(),
-                delayed: staged().any(|item| item.due != Due::Now),
-                serial: parts.iter().any(|part| part.is_serial()),
-            },
-            finished: (
-                finished().flat_map(|held| &held.0).copied().collect(),
-                finished().flat_map(|held| &held.1).copied().collect(),
-            ),
-            queues: staged().map(|item| item.queue).collect(),
-            priorities: staged().map(|item| item.priority).collect(),
-            keys: staged().map(|item| item.key.as_deref()).collect(),
-            json,
-            bytes,
-            after,
-            at,
-            serial: serial.map(|item| item.queue).collect(),
-            process,
+            written,
+            params,
         }
     }
 
     pub(super) fn sql<'s>(&self, sql: &'s Statements) -> &'s str {
-        if self.written.push || self.written.finish {
-            sql.claims.write(self.written)
-        } else {
-            NOTHING
+        if self.written & (PUSH | FINISH) == 0 {
+            return NOTHING;
         }
+        sql.claims.write(self.written)
     }
 
     pub(super) fn params(&self) -> Vec<&dyn Param> {
-        let mut params: Vec<&dyn Param> = Vec::new();
-        if self.written.finish {
-            params.extend([&self.finished.0 as &dyn Param, &self.finished.1]);
-        }
-        if self.written.push {
-            params.extend([&self.queues as &dyn Param, &self.priorities, &self.keys]);
-            params.extend([&self.json as &dyn Param, &self.bytes]);
-            params.extend([&self.after as &dyn Param, &self.at, &self.process]);
-            if self.written.serial {
-                params.push(&self.serial);
-            }
-        }
-        params
+        self.params.iter().map(|param| &**param as _).collect()
     }
 
     /// The tickets of the pushed items of each part.

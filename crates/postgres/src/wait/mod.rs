@@ -45,11 +45,14 @@ struct Teller {
 }
 
 impl Hub {
-    /// Registers a waiter, as the last one.
+    /// Registers a waiter, as the last one. If it is the only one, it looks at once: what came before is for the waiters before it.
     pub(crate) fn enter(&self, queue: i32) -> Waiter<'_> {
         let entry = Arc::new(Notify::new());
         let mut waiting = self.waiting.lock();
         let list = waiting.entry(queue).or_default();
+        if list.entries.is_empty() {
+            entry.notify_one();
+        }
         list.entries.push_back(Arc::clone(&entry));
         Waiter {
             hub: self,
@@ -136,11 +139,6 @@ async fn tell(shared: Weak<Shared>, added: Arc<Notify>) {
 }
 
 impl List {
-    fn is_first(&self, entry: &Arc<Notify>) -> bool {
-        let first = self.entries.front();
-        first.is_some_and(|first| Arc::ptr_eq(first, entry))
-    }
-
     /// The first waiter looks.
     fn nudge(&self) {
         if let Some(first) = self.entries.front() {
@@ -182,15 +180,9 @@ impl Waiter<'_> {
     fn begin_look(&mut self) -> bool {
         let mut waiting = self.hub.waiting.lock();
         let list = waiting.get_mut(&self.queue);
-        let own = list.filter(|list| list.is_first(&self.entry));
+        let own = list.filter(|list| Arc::ptr_eq(&list.entries[0], &self.entry));
         self.look = own.map(|list| mem::take(&mut list.items));
         self.look.is_some()
-    }
-
-    pub(crate) fn is_first(&self) -> bool {
-        let waiting = self.hub.waiting.lock();
-        let list = waiting.get(&self.queue);
-        list.is_some_and(|list| list.is_first(&self.entry))
     }
 
     /// It has some items. If it was not woken for them, or for others too, the next waiter looks.
@@ -232,10 +224,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_only_waiter_looks_at_once_and_those_behind_it_do_not() {
+        let hub = Hub::default();
+        let (mut first, mut second, mut other) = (hub.enter(1), hub.enter(1), hub.enter(2));
+        assert!(!looks(&mut second).await);
+        assert!(looks(&mut first).await && looks(&mut other).await);
+        drop(first);
+        assert!(looks(&mut second).await, "it was dropped while it looked");
+    }
+
+    #[tokio::test]
     async fn waiters_look_in_their_order_as_many_as_there_are_items() {
         let hub = Hub::default();
         let (mut first, mut second, mut third) = (hub.enter(1), hub.enter(1), hub.enter(1));
         let mut other = hub.enter(2);
+        assert!(looks(&mut first).await && looks(&mut other).await);
         hub.wake(1, 2);
         assert!(!looks(&mut second).await && looks(&mut first).await);
         first.served(1);

@@ -184,19 +184,6 @@ async fn deliveries_of_leased_items_count() {
 }
 
 #[tokio::test]
-async fn a_retry_of_the_last_attempt_is_a_dead_letter() {
-    let db = Db::new().await;
-    let queue: PgQueue<u32> = db.builder("q").max_attempts(1).build();
-    queue.push(1).await.unwrap();
-    let mut tx = db.begin().await.unwrap();
-    let item = tx.pop(&queue).await.unwrap().unwrap();
-    tx.retry(item).unwrap();
-    tx.commit().await.unwrap();
-    let letter = queue.dead_letters().list(10).await.unwrap().remove(0);
-    assert_eq!((&*letter.reason, letter.attempts), ("retried", 1));
-}
-
-#[tokio::test]
 async fn dead_letters_are_listed_requeued_and_drained() {
     let db = Db::new().await;
     let queue: PgQueue<u32> = db.builder("q").max_attempts(1).build();

@@ -21,16 +21,6 @@ async fn waiters(queue: &PgQueue<u32>, count: usize) {
 }
 
 #[tokio::test]
-async fn a_waiter_gets_what_its_process_pushes() {
-    let db = Db::new().await;
-    let queue: PgQueue<u32> = db.queue("q");
-    let waiter = wait(&db, &queue);
-    waiters(&queue, 1).await;
-    queue.push(1).await.unwrap();
-    assert_eq!(waiter.await.unwrap(), Some(1));
-}
-
-#[tokio::test]
 async fn a_wait_ends_at_its_deadline() {
     let db = Db::new().await;
     let queue: PgQueue<u32> = db.queue("q");

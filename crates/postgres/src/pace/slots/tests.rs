@@ -1,4 +1,4 @@
-use super::{nanos, Plan, Refused, ServerClock, Slots, Span, PAUSE};
+use super::{nanos, Plan, ServerClock, Slots, Span, PAUSE};
 use std::time::{Duration, Instant};
 
 const MS: i64 = 1_000_000;
@@ -20,7 +20,7 @@ impl Process {
     fn new() -> Self {
         let begin = Instant::now();
         Self {
-            slots: Slots::new(LATE, begin),
+            slots: Slots::new(LATE, true, begin),
             begin,
         }
     }
@@ -43,7 +43,7 @@ impl Process {
         self.slots.answered(Some((clock, span)), asked)
     }
 
-    fn take(&mut self, at: u64) -> Result<i64, Refused> {
+    fn take(&mut self, at: u64) -> Result<i64, Option<Duration>> {
         let taken = self.slots.take(self.begin + ms(at));
         taken.map(|time| (time - ORIGIN) / MS)
     }
@@ -58,11 +58,11 @@ fn slots_are_used_at_their_times() {
     let mut process = Process::new();
     process.granted(0, 0, 3, 10);
     assert_eq!(process.take(0), Ok(0));
-    assert_eq!(process.take(0), Err(Refused::For(ms(10))));
-    assert_eq!(process.take(9), Err(Refused::For(ms(1))));
+    assert_eq!(process.take(0), Err(Some(ms(10))));
+    assert_eq!(process.take(9), Err(Some(ms(1))));
     assert_eq!(process.take(10), Ok(10));
     assert_eq!(process.take(110), Ok(20));
-    assert_eq!(process.take(111), Err(Refused::Dry));
+    assert_eq!(process.take(111), Err(None));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn slots_of_a_burst_can_be_used_for_the_lateness_after_their_grant() {
     process.granted(500, 100, 3, 10);
     assert_eq!(process.take(600), Ok(500));
     assert_eq!(process.take(600), Ok(500));
-    assert_eq!(process.take(601), Err(Refused::Dry));
+    assert_eq!(process.take(601), Err(None));
 }
 
 #[test]
@@ -102,22 +102,22 @@ fn the_time_of_the_round_trip_is_unknown() {
     };
     process.slots.answered(Some((clock, span)), clock.answered);
     // The answer may have been given when it arrived, or when it was asked for.
-    assert_eq!(process.take(79), Err(Refused::For(ms(1))));
+    assert_eq!(process.take(79), Err(Some(ms(1))));
     let mut late = Process::new();
     late.slots.answered(Some((clock, span)), clock.answered);
     assert_eq!(process.take(120), Ok(20));
-    assert_eq!(late.take(121), Err(Refused::Dry));
+    assert_eq!(late.take(121), Err(None));
 }
 
 #[test]
 fn batches_double_while_starts_are_refused_and_shrink_to_what_is_used() {
     let mut process = Process::new();
     assert_eq!(process.plan(0).ask, 0);
-    assert_eq!(process.take(0), Err(Refused::Dry));
+    assert_eq!(process.take(0), Err(None));
     assert_eq!(process.plan(0).ask, 1);
     assert!(process.granted(0, 0, 1, 1));
     assert!(process.take(0).is_ok());
-    assert_eq!(process.take(0), Err(Refused::Dry));
+    assert_eq!(process.take(0), Err(None));
     assert_eq!(process.plan(0).ask, 2);
     assert!(process.granted(0, 0, 2, 1));
     assert_eq!(process.plan(1).ask, 0);
@@ -126,16 +126,16 @@ fn batches_double_while_starts_are_refused_and_shrink_to_what_is_used() {
     assert!(!process.granted(1, 1, 4, 1), "nobody was refused");
     let unused = process.plan(150);
     assert_eq!(unused.unused.iter().map(|span| span.left).sum::<u64>(), 5);
-    assert_eq!(process.take(150), Err(Refused::Dry));
+    assert_eq!(process.take(150), Err(None));
     assert_eq!(process.plan(150).ask, 1);
 }
 
 #[test]
 fn nothing_is_asked_before_the_server_can_grant_it() {
     let mut process = Process::new();
-    assert_eq!(process.take(0), Err(Refused::Dry));
+    assert_eq!(process.take(0), Err(None));
     assert!(!process.granted(0, 700, 0, 1000));
-    assert_eq!(process.take(0), Err(Refused::For(ms(700))));
+    assert_eq!(process.take(0), Err(Some(ms(700))));
     let plan = process.plan(0);
     assert_eq!((plan.ask, plan.wait), (0, Some(ms(200))));
     assert_eq!(process.plan(200).ask, 1);
@@ -145,15 +145,15 @@ fn nothing_is_asked_before_the_server_can_grant_it() {
         process.granted(1200, 1500, 1, 1000),
         "who was refused is woken"
     );
-    assert_eq!(process.take(1200), Err(Refused::For(ms(300))));
+    assert_eq!(process.take(1200), Err(Some(ms(300))));
     assert_eq!(process.take(1500), Ok(1500));
-    assert_eq!(process.take(1500), Err(Refused::Dry));
+    assert_eq!(process.take(1500), Err(None));
 }
 
 #[test]
 fn the_server_is_asked_again_after_a_failure() {
     let mut process = Process::new();
-    assert_eq!(process.take(0), Err(Refused::Dry));
+    assert_eq!(process.take(0), Err(None));
     process.slots.answered(None, process.begin);
     let plan = process.plan(0);
     assert_eq!((plan.ask, plan.wait), (0, Some(PAUSE)));
@@ -194,14 +194,14 @@ fn the_earliest_slot_is_used_first() {
     process.granted(0, 400, 9, 10);
     process.granted(10, 0, 1, 10); // another process has returned it
     assert_eq!(process.take(10), Ok(10));
-    assert_eq!(process.take(10), Err(Refused::For(ms(390))));
+    assert_eq!(process.take(10), Err(Some(ms(390))));
 }
 
 #[test]
 fn slots_of_a_clock_that_was_set_are_forgotten() {
     let mut process = Process::new();
     process.granted(0, 400, 9, 10);
-    assert_eq!(process.take(10), Err(Refused::For(ms(390))));
+    assert_eq!(process.take(10), Err(Some(ms(390))));
     // The server's clock went back an hour.
     let asked = process.begin + ms(20);
     let clock = ServerClock {
@@ -218,13 +218,13 @@ fn slots_of_a_clock_that_was_set_are_forgotten() {
     };
     process.slots.answered(Some((clock, span)), asked);
     assert!(process.take(20).is_ok());
-    assert_eq!(process.take(20), Err(Refused::Dry));
+    assert_eq!(process.take(20), Err(None));
 }
 
 #[test]
 fn extreme_numbers_do_not_overflow() {
     let begin = Instant::now();
-    let mut slots = Slots::new(Duration::MAX, begin);
+    let mut slots = Slots::new(Duration::MAX, true, begin);
     let clock = ServerClock {
         at: i64::MAX,
         asked: begin,
