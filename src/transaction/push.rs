@@ -238,7 +238,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     pub fn push_to_async(&self, place: StorePlace, item: T) -> StageAsync<'_, T, O> {
         let local = self.local();
         let place = place.place(&local.shared().time);
-        StageAsync::new(local, item, place)
+        StageAsync::new(Pushing::new(User::Transaction(local), item, place))
     }
 
     #[doc(hidden)]
@@ -250,6 +250,6 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ) -> StageBatchAsync<'_, T, O> {
         let local = self.local();
         let place = place.place(&local.shared().time);
-        StageBatchAsync::new(local, items, place)
+        StageBatchAsync::new(Pushing::new(User::Transaction(local), items, place))
     }
 }
