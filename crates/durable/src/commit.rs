@@ -212,7 +212,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     pub(crate) async fn commit_by(self, caller: Caller) -> Result<Taken<'h, T, O>, StoreError> {
         match caller {
             Caller::Thread(_) => self.commit(),
-            Caller::Task => self.commit_async().await,
+            Caller::Task => self.commit_in_task().await,
         }
     }
 
@@ -244,8 +244,33 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit_async(self) -> CommitAsync<'h, T, O> {
-        CommitAsync {
-            state: CommitState::Begins(self),
+        CommitAsync(Box::pin(self.commit_in_task()))
+    }
+
+    async fn commit_in_task(mut self) -> Result<Taken<'h, T, O>, StoreError> {
+        if !self.core_mut().prepare()? {
+            return Ok(self.conclude());
+        }
+        let (core, mut home) = self.into_parts();
+        let pending = begin_commit(core, |core| (conclude::<T, O>(core.ram), core.local));
+        if let Some(home) = &mut home {
+            **home = HandleState::Commits(Arc::clone(&pending));
+        }
+        match pending.receive().await {
+            Ok((ram, local)) => {
+                let home = home.map(|home| {
+                    *home = HandleState::Vacant;
+                    (home, local)
+                });
+                Ok(Taken::new(ram, home))
+            }
+            Err((error, mut core)) => {
+                core.rollback(None);
+                if let Some(home) = home {
+                    *home = HandleState::Rests(core);
+                }
+                Err(error)
+            }
         }
     }
 }
@@ -258,16 +283,10 @@ fn conclude<T: Send + 'static, O: Order<T>>(ram: RamTx<T, O>) -> RamTaken<T, O> 
 
 /// The future of [`Transaction::commit_async`].
 #[must_use = "futures do nothing unless they are polled"]
-pub struct CommitAsync<'h, T: Send + 'static, O: Order<T> = Fifo> {
-    state: CommitState<'h, T, O>,
-}
+pub struct CommitAsync<'h, T: Send + 'static, O: Order<T> = Fifo>(Committing<'h, T, O>);
 
-enum CommitState<'h, T: Send + 'static, O: Order<T>> {
-    Begins(Transaction<'h, T, O>),
-    /// With the handle that gets the state back.
-    Waits(PendingCommit<T, O>, Option<&'h mut HandleState<T, O>>),
-    Ended,
-}
+type Committing<'h, T, O> =
+    Pin<Box<dyn Future<Output = Result<Taken<'h, T, O>, StoreError>> + Send + 'h>>;
 
 /// The state of the next transaction of a handle, when its commit has ended. Whoever receives it closes the store, if nothing
 /// else does: the log drops its reference after waking the waiter.
@@ -299,46 +318,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
     type Output = Result<Taken<'h, T, O>, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let (pending, home) = match mem::replace(&mut self.state, CommitState::Ended) {
-            CommitState::Begins(mut tx) => {
-                if !tx.core_mut().prepare()? {
-                    return Poll::Ready(Ok(tx.conclude()));
-                }
-                let (core, mut home) = tx.into_parts();
-                let pending = begin_commit(core, |core| (conclude::<T, O>(core.ram), core.local));
-                if let Some(home) = &mut home {
-                    **home = HandleState::Commits(Arc::clone(&pending));
-                }
-                (pending, home)
-            }
-            CommitState::Waits(pending, home) => (pending, home),
-            CommitState::Ended => panic!("the future was polled after it had ended"),
-        };
-        let Poll::Ready(ended) = pending.poll(context.waker()) else {
-            self.state = CommitState::Waits(pending, home);
-            return Poll::Pending;
-        };
-        Poll::Ready(match ended {
-            Ok((ram, local)) => {
-                let home = home.map(|home| {
-                    *home = HandleState::Vacant;
-                    (home, local)
-                });
-                Ok(Taken::new(ram, home))
-            }
-            Err((error, mut core)) => {
-                core.rollback(None);
-                if let Some(home) = home {
-                    *home = HandleState::Rests(core);
-                }
-                Err(error)
-            }
-        })
+        self.0.as_mut().poll(context)
     }
 }
-
-/// It has no pinned fields.
-impl<T: Send + 'static, O: Order<T>> Unpin for CommitAsync<'_, T, O> {}
 
 debug!([T: Send + 'static, O: Order<T>] CommitAsync<'_, T, O>, "CommitAsync");
 

@@ -11,6 +11,9 @@ use std::iter;
 use std::mem;
 use std::ops::Range;
 
+/// Entries that were not staged in memory.
+type Refused<L, T, O> = requeue::PushError<<L as Load>::Of<EntryOf<T, O>>>;
+
 /// Items that are in the batch, and not staged in memory yet. They are taken out of the batch when this is dropped.
 pub(super) struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     local: &'t Local<T, O>,
@@ -75,7 +78,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     #[inline]
     pub(super) fn settle<L: Load>(
         self,
-        staged: Result<(), requeue::PushError<L::Of<EntryOf<T, O>>>>,
+        staged: Result<(), Refused<L, T, O>>,
     ) -> Result<Tickets, PushError<L::Of<T>>> {
         match staged {
             Ok(()) => Ok(Tickets(mem::ManuallyDrop::new(self).ids.clone())),
