@@ -70,7 +70,8 @@ impl<T: Send + 'static, O: Order<T>> FusedIterator for Taken<'_, T, O> {}
 impl<T: Send + 'static, O: Order<T>> Drop for Taken<'_, T, O> {
     fn drop(&mut self) {
         if let (Some(ram), Some((home, local))) = (self.ram.take(), self.home.take()) {
-            *home = HandleState::Rests(Core::resume(local, ram.begin_owned()));
+            let ram = ram.begin_owned();
+            *home = HandleState::Rests(Core { ram, local });
         }
     }
 }
@@ -218,8 +219,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
 
     /// Commits in memory what was prepared.
     fn conclude(self) -> Taken<'h, T, O> {
-        let (ram, home) = self.split();
-        Taken::new(conclude::<T, O>(ram), home)
+        let (core, home) = self.into_parts();
+        let (ram, local) = conclude(core);
+        Taken::new(ram, home.map(|home| (home, local)))
     }
 
     /// Commits in a task. The commit begins at the first poll, and is synced whatever the durability of the store is.
@@ -252,7 +254,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
             return Ok(self.conclude());
         }
         let (core, mut home) = self.into_parts();
-        let pending = begin_commit(core, |core| (conclude::<T, O>(core.ram), core.local));
+        let pending = begin_commit(core, conclude);
         if let Some(home) = &mut home {
             **home = HandleState::Commits(Arc::clone(&pending));
         }
@@ -276,10 +278,15 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
 }
 
 /// Commits in memory what was prepared.
-fn conclude<T: Send + 'static, O: Order<T>>(ram: RamTx<T, O>) -> RamTaken<T, O> {
+fn conclude<T: Send + 'static, O: Order<T>>(core: Core<T, O>) -> Concluded<T, O> {
+    let Core { ram, mut local } = core;
     let taken = ram.try_commit();
-    taken.unwrap_or_else(|_| unreachable!("the transaction was prepared"))
+    local.end(true);
+    let taken = taken.unwrap_or_else(|_| unreachable!("the transaction was prepared"));
+    (taken, local)
 }
+
+type Concluded<T, O> = (RamTaken<T, O>, Box<Local<T, O>>);
 
 /// The future of [`Transaction::commit_async`].
 #[must_use = "futures do nothing unless they are polled"]
@@ -290,7 +297,7 @@ type Committing<'h, T, O> =
 
 /// The state of the next transaction of a handle, when its commit has ended. Whoever receives it closes the store, if nothing
 /// else does: the log drops its reference after waking the waiter.
-pub(crate) type PendingCommit<T, O> = Pending<T, O, (RamTaken<T, O>, Box<Local<T, O>>)>;
+pub(crate) type PendingCommit<T, O> = Pending<T, O, Concluded<T, O>>;
 
 /// A commit that the log has: its result, or why it failed and what is to be rolled back.
 type Pending<T, O, R> = Arc<Oneshot<Result<R, (StoreError, Core<T, O>)>>>;

@@ -43,7 +43,10 @@ impl<T: Send + 'static, O: Order<T>> HandleState<T, O> {
             Self::Vacant => make(),
             Self::Rests(core) => core,
             Self::Commits(pending) => match pending.wait() {
-                Ok((taken, local)) => Core::resume(local, taken.begin_owned()),
+                Ok((taken, local)) => Core {
+                    ram: taken.begin_owned(),
+                    local,
+                },
                 Err((_, mut core)) => {
                     core.rollback(None);
                     core
@@ -77,7 +80,7 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
     pub fn begin(&mut self) -> Transaction<'_, T, O> {
         let Self { queue, state, name } = self;
         let core = state.take(|| Core::new(queue, name.clone()));
-        Transaction::of(core, state)
+        Transaction::of(core, Some(state))
     }
 
     pub(crate) fn with_tx<R>(&mut self, call: impl FnOnce(Transaction<'_, T, O>) -> R) -> R {
@@ -89,7 +92,7 @@ impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
         let core = self
             .state
             .take(|| Core::new(&self.queue, self.name.clone()));
-        Transaction::without_home(core)
+        Transaction::of(core, None)
     }
 
     /// Runs `work` in a transaction: `Ok` commits and drops the held items, `Err` and a panic abort.

@@ -109,6 +109,17 @@ macro_rules! debug {
     };
 }
 
+/// The methods that are those of the queue or the transaction in memory.
+macro_rules! forward {
+    (|$this:ident| $to:expr; $($(#[$on:meta])* $name:ident($($arg:ident: $type:ty)?) $(-> $result:ty)?;)+) => {$(
+        $(#[$on])*
+        pub fn $name(&self $(, $arg: $type)?) $(-> $result)? {
+            let $this = self;
+            $to.$name($($arg)?)
+        }
+    )+};
+}
+
 mod backend;
 mod batch;
 mod call;

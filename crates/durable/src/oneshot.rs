@@ -34,20 +34,18 @@ impl<R> Oneshot<R> {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    pub(crate) fn poll(&self, waker: &Waker) -> Poll<R> {
-        let waker = waker.clone();
-        let mut state = self.state.lock();
-        let (result, unused) = match state.result.take() {
-            Some(result) => (Poll::Ready(result), Some(waker)),
-            None => (Poll::Pending, state.waker.replace(waker)),
-        };
-        drop(state);
-        drop(unused);
-        result
-    }
-
     pub(crate) fn receive(&self) -> impl Future<Output = R> + '_ {
-        poll_fn(|context| self.poll(context.waker()))
+        poll_fn(|context| {
+            let waker = context.waker().clone();
+            let mut state = self.state.lock();
+            let (result, unused) = match state.result.take() {
+                Some(result) => (Poll::Ready(result), Some(waker)),
+                None => (Poll::Pending, state.waker.replace(waker)),
+            };
+            drop(state);
+            drop(unused);
+            result
+        })
     }
 
     /// Blocks the thread until the result is there.

@@ -16,7 +16,7 @@ use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
 use record::Recorded;
 use requeue::backend::AbortCause;
-use requeue::Wait;
+use requeue::{DeliveryId, Wait};
 use std::fmt;
 use std::future::Future;
 use std::iter;
@@ -73,12 +73,10 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
             Some(name) => queue.ram.named_handle(name),
             None => queue.ram.handle(),
         };
-        Self::resume(Local::new(&queue.shared), handle.begin_owned())
-    }
-
-    /// The state of the next transaction of the same handle.
-    pub(crate) fn resume(local: Box<Local<T, O>>, ram: RamTx<T, O>) -> Self {
-        Self { ram, local }
+        Self {
+            ram: handle.begin_owned(),
+            local: Local::new(&queue.shared),
+        }
     }
 
     /// Aborts.
@@ -147,23 +145,9 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
 pub type OwnedTransaction<T, O = Fifo> = Transaction<'static, T, O>;
 
 impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
-    pub(crate) fn of(core: Core<T, O>, home: &'h mut HandleState<T, O>) -> Self {
-        Self {
-            core: Some(core),
-            home: Some(home),
-        }
-    }
-
-    pub(crate) fn without_home(core: Core<T, O>) -> Self {
-        Self {
-            core: Some(core),
-            home: None,
-        }
-    }
-
-    pub(crate) fn owned(queue: &DurableQueue<T, O>) -> Self {
-        let local = Local::new(&queue.shared);
-        Self::without_home(Core::resume(local, queue.ram.begin_owned()))
+    pub(crate) fn of(core: Core<T, O>, home: Option<&'h mut HandleState<T, O>>) -> Self {
+        let core = Some(core);
+        Self { core, home }
     }
 
     #[inline]
@@ -400,14 +384,15 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         Ok(ram.fail_all(error)?)
     }
 
-    /// The number of staged items.
-    pub fn staged(&self) -> usize {
-        self.core().ram.staged()
-    }
-
-    /// The number of held items.
-    pub fn held(&self) -> usize {
-        self.core().ram.held()
+    forward! {
+        |tx| tx.core().ram;
+        /// The number of staged items.
+        staged() -> usize;
+        /// The number of held items.
+        held() -> usize;
+        /// The id of the transaction, also reported by [`DurableQueue::held`](crate::DurableQueue::held): see
+        /// [`requeue::Transaction::id`].
+        id() -> DeliveryId;
     }
 
     /// Restarts the leases of all held items: see [`requeue::Transaction::renew`].

@@ -4,7 +4,7 @@ use super::letters::Cause;
 use super::recover::visit;
 use crate::batch::{Batch, Change};
 use crate::error::StoreError;
-use crate::format::{decode_row, Key, LetterRow, QueueRow, LETTERS};
+use crate::format::{decode_row, Key, LetterRow, LETTERS};
 use crate::log::Durability;
 use crate::store::Store;
 use std::slice;
@@ -94,7 +94,13 @@ impl Inspector {
         let mut queues: Vec<_> = catalog
             .queues
             .all()
-            .map(|(_, row)| QueueInfo::of(row))
+            .map(|(_, row)| QueueInfo {
+                name: row.name.clone(),
+                order: row.order.name(),
+                closed: row.closed,
+                items: row.counts.items.count,
+                dead_letters: row.counts.letters.count,
+            })
             .collect();
         queues.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(queues)
@@ -108,7 +114,14 @@ impl Inspector {
     pub fn dead_letters(&self, queue: &str) -> Result<Vec<LetterInfo>, StoreError> {
         let queue = self.find(queue)?;
         let rows = self.rows(queue)?;
-        let infos = rows.into_iter().map(|(key, row)| LetterInfo::of(key, row));
+        let infos = rows.into_iter().map(|(key, row)| LetterInfo {
+            id: key.id,
+            attempts: row.attempts,
+            reason: Cause::from_byte(row.reason),
+            error: row.error,
+            died_at: UNIX_EPOCH + Duration::from_millis(row.died),
+            bytes: row.item_bytes,
+        });
         Ok(infos.collect())
     }
 
@@ -170,30 +183,5 @@ impl Inspector {
             Ok(())
         })?;
         Ok(rows)
-    }
-}
-
-impl QueueInfo {
-    fn of(row: &QueueRow) -> Self {
-        Self {
-            name: row.name.clone(),
-            order: row.order.name(),
-            closed: row.closed,
-            items: row.counts.items.count,
-            dead_letters: row.counts.letters.count,
-        }
-    }
-}
-
-impl LetterInfo {
-    fn of(key: Key, row: LetterRow) -> Self {
-        Self {
-            id: key.id,
-            attempts: row.attempts,
-            reason: Cause::from_byte(row.reason),
-            error: row.error,
-            died_at: UNIX_EPOCH + Duration::from_millis(row.died),
-            bytes: row.item_bytes,
-        }
     }
 }

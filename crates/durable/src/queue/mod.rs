@@ -20,7 +20,7 @@ use crate::batch::Change;
 use crate::error::StoreError;
 use crate::handle::{Handle, HandleState};
 use crate::order::{EntryOf, Order, RamQueue, Unleased};
-use crate::transaction::Core;
+use crate::transaction::{Core, Local};
 use crate::{Fifo, Transaction};
 use requeue::{Held, Leased, Pace, Stats};
 use shared::Shared;
@@ -84,14 +84,15 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
 
     /// Begins a transaction that borrows nothing, and may be stored, sent, and committed or aborted elsewhere.
     pub fn begin_owned(&self) -> Transaction<'static, T, O> {
-        Transaction::owned(self)
+        let (ram, local) = (self.ram.begin_owned(), Local::new(&self.shared));
+        Transaction::of(Core { ram, local }, None)
     }
 
     /// Calls with a transaction of this thread, or with another one if that is in use, by a codec or a destructor.
     pub(crate) fn with_tx<R>(&self, call: impl FnOnce(Transaction<'_, T, O>) -> R) -> R {
         let begin = |state: &mut HandleState<T, O>| {
             let core = state.take(|| Core::new(self, None));
-            call(Transaction::of(core, state))
+            call(Transaction::of(core, Some(state)))
         };
         match self.threads.get_or_default().try_borrow_mut() {
             Ok(mut state) => begin(&mut state),
@@ -118,9 +119,38 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         Ok(was_open)
     }
 
-    /// Whether the queue is closed.
-    pub fn is_closed(&self) -> bool {
-        self.ram.is_closed()
+    forward! {
+        |queue| queue.ram;
+        /// Whether the queue is closed.
+        is_closed() -> bool;
+        /// The number of ready items; see [`requeue::Queue::len`].
+        len() -> usize;
+        /// Whether nothing is ready; see [`requeue::Queue::is_empty`].
+        is_empty() -> bool;
+        /// The capacity, unless the queue is unbounded.
+        capacity() -> Option<usize>;
+        /// Whether the queue has no room; see [`requeue::Queue::is_full`].
+        is_full() -> bool;
+        /// Statistics since the queue was opened. [`DurableQueue::dead_letters`] has the number of dead letters.
+        stats() -> Stats;
+        /// Who holds what; see [`requeue::Queue::held`].
+        held() -> Vec<Held>;
+        /// Stops deliveries, in this process; see [`requeue::Queue::pause`].
+        pause();
+        /// Resumes deliveries.
+        resume();
+        /// Whether deliveries are stopped.
+        is_paused() -> bool;
+        /// Changes the pace; see [`requeue::Queue::set_pace`].
+        set_pace(pace: Pace);
+        /// The pace of the queue, which shares its rate limit; see [`requeue::Queue::pace`].
+        pace() -> Pace;
+        /// The time of the queue's clock.
+        now() -> Instant;
+        /// When the next delayed item is due.
+        next_due() -> Option<Instant>;
+        /// Waits until nothing is ready, delayed, held or staged; see [`requeue::Queue::wait_idle`].
+        wait_idle();
     }
 
     /// The dead letters.
@@ -128,39 +158,9 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         DeadLetters::new(self.clone())
     }
 
-    /// The number of ready items; see [`requeue::Queue::len`].
-    pub fn len(&self) -> usize {
-        self.ram.len()
-    }
-
-    /// Whether nothing is ready; see [`requeue::Queue::is_empty`].
-    pub fn is_empty(&self) -> bool {
-        self.ram.is_empty()
-    }
-
-    /// The capacity, unless the queue is unbounded.
-    pub fn capacity(&self) -> Option<usize> {
-        self.ram.capacity()
-    }
-
-    /// Whether the queue has no room; see [`requeue::Queue::is_full`].
-    pub fn is_full(&self) -> bool {
-        self.ram.is_full()
-    }
-
     /// Whether it is the same queue.
     pub fn same_queue(&self, other: &Self) -> bool {
         self.ram.same_queue(&other.ram)
-    }
-
-    /// Statistics since the queue was opened. [`DurableQueue::dead_letters`] has the number of dead letters.
-    pub fn stats(&self) -> Stats {
-        self.ram.stats()
-    }
-
-    /// Who holds what; see [`requeue::Queue::held`].
-    pub fn held(&self) -> Vec<Held> {
-        self.ram.held()
     }
 
     /// Visits the ready items; see [`requeue::Queue::peek_each`]. Items that are not in memory are read from the disk.
@@ -185,46 +185,6 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
             None => visit(&self.shared.read(entry.id)?),
         }
         Ok(())
-    }
-
-    /// Stops deliveries, in this process; see [`requeue::Queue::pause`].
-    pub fn pause(&self) {
-        self.ram.pause();
-    }
-
-    /// Resumes deliveries.
-    pub fn resume(&self) {
-        self.ram.resume();
-    }
-
-    /// Whether deliveries are stopped.
-    pub fn is_paused(&self) -> bool {
-        self.ram.is_paused()
-    }
-
-    /// Changes the pace; see [`requeue::Queue::set_pace`].
-    pub fn set_pace(&self, pace: Pace) {
-        self.ram.set_pace(pace);
-    }
-
-    /// The pace of the queue, which shares its rate limit; see [`requeue::Queue::pace`].
-    pub fn pace(&self) -> Pace {
-        self.ram.pace()
-    }
-
-    /// The time of the queue's clock.
-    pub fn now(&self) -> Instant {
-        self.ram.now()
-    }
-
-    /// When the next delayed item is due.
-    pub fn next_due(&self) -> Option<Instant> {
-        self.ram.next_due()
-    }
-
-    /// Waits until nothing is ready, delayed, held or staged; see [`requeue::Queue::wait_idle`].
-    pub fn wait_idle(&self) {
-        self.ram.wait_idle();
     }
 
     requeue::verb! {

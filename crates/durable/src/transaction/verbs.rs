@@ -5,7 +5,7 @@ use crate::call::{now, Caller};
 use crate::error::{PopError, PushError, StoreError};
 use crate::item::{Item, Items};
 use crate::order::{Many, One, Order};
-use requeue::{DeliveryId, Wait};
+use requeue::Wait;
 use std::future::Future;
 
 /// Pushes stage items, which are visible when the transaction commits. They return [`PushError::Full`],
@@ -189,25 +189,5 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         /// # Cancel safety
         ///
         /// Items that were taken before the future is dropped stay [held](Self::items).
-    }
-
-    /// The id of the transaction, also reported by [`DurableQueue::held`](crate::DurableQueue::held): see
-    /// [`requeue::Transaction::id`].
-    ///
-    /// ```
-    /// # let directory = tempfile::tempdir()?;
-    /// # let store = requeue_durable::Store::open(directory.path())?;
-    /// let jobs = store.queue("jobs")?;
-    /// jobs.push(7)?;
-    /// let mut handle = jobs.handle();
-    /// handle.pop()?;
-    /// jobs.push(8)?;
-    /// let tx = handle.begin();
-    /// tx.pop()?;
-    /// assert_eq!(jobs.held()[0].id, tx.id());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn id(&self) -> DeliveryId {
-        self.core().ram.id()
     }
 }

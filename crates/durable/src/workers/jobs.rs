@@ -42,28 +42,6 @@ impl<R: Send + 'static> Reply<R> {
     }
 }
 
-/// A reply that is forgotten when this is dropped, unless its item was pushed.
-struct Registered<'j, R> {
-    replies: &'j Weak<Replies<R>>,
-    id: u64,
-    outcome: Option<Outcome<R>>,
-}
-
-impl<R> Registered<'_, R> {
-    fn keep(mut self) -> Outcome<R> {
-        self.outcome.take().expect("it is kept once")
-    }
-}
-
-impl<R> Drop for Registered<'_, R> {
-    fn drop(&mut self) {
-        if self.outcome.is_some() {
-            let replies = self.replies.upgrade();
-            drop(replies.and_then(|replies| remove(&replies, self.id)));
-        }
-    }
-}
-
 /// Dropping a reply wakes who waits, which is code of users, so not under the lock.
 fn remove<R>(replies: &Replies<R>, id: u64) -> Option<Reply<R>> {
     replies.lock().remove(&id)
@@ -166,22 +144,18 @@ impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
     ) -> Result<Outcome<R>, PushError<T>> {
         let staging = tx.stage::<One>(item, None, caller);
         let Ticket(id) = staging.await?.first();
-        let registered = self.register(id);
-        tx.commit_by(caller).await?;
-        Ok(registered.keep())
-    }
-
-    /// Registers a reply to an item that is not visible yet.
-    fn register(&self, id: u64) -> Registered<'_, R> {
+        // Before it is visible.
         let (reply, outcome) = Reply::new();
         if let Some(replies) = self.replies.upgrade() {
             replies.lock().insert(id, reply);
         }
-        Registered {
-            replies: &self.replies,
-            id,
-            outcome: Some(outcome),
-        }
+        let replies = Weak::clone(&self.replies);
+        tx.at_end(move |is_committed| {
+            let replies = replies.upgrade().filter(|_| !is_committed);
+            drop(replies.and_then(|replies| remove(&replies, id)));
+        });
+        tx.commit_by(caller).await?;
+        Ok(outcome)
     }
 }
 

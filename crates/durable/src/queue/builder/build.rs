@@ -7,7 +7,7 @@ use crate::entry::Budget;
 use crate::error::StoreError;
 use crate::order::Order;
 use crate::queue::letters::Letters;
-use crate::queue::recover::{recover, Found};
+use crate::queue::recover::Found;
 use crate::queue::shared::Shared;
 use crate::queue::DurableQueue;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let dead = Arc::clone(&shared);
         let ram = self.ram.name(name).max_dead_letters(0);
         let ram = ram.on_dead_overflow(move |letter| dead.bury(letter));
-        let ram = recover(&shared, &found, self.settings.on_undecodable, ram)?;
+        let ram = shared.recover(&found, self.settings.on_undecodable, ram)?;
         Ok(DurableQueue::new(shared, ram))
     }
 }

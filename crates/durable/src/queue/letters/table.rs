@@ -100,17 +100,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Writes an item that became a dead letter, without a wait.
     pub(in crate::queue) fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
         let _added = Added(&self.letters);
-        let error = letter.error().map(str::to_owned);
+        let cause = Cause::Failed(letter.reason);
+        let mut row = self.new_letter(letter.item.id, letter.attempts, cause, letter.error());
         let entry = letter.item;
-        let mut row = LetterRow {
-            item: entry.id,
-            attempts: letter.attempts,
-            reason: Cause::Failed(letter.reason).to_byte(),
-            error,
-            died: self.store.wall_time(),
-            schedule: None,
-            item_bytes: Vec::new(),
-        };
         match self.complete(&mut row, entry.item.as_ref()) {
             Ok(()) => {
                 self.add_letters(vec![(self.new_ids(1), row)]);
@@ -137,8 +129,31 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         }
     }
 
+    /// A dead letter that has to be [completed](Self::complete).
+    pub(in crate::queue) fn new_letter(
+        &self,
+        item: u64,
+        attempts: u32,
+        cause: Cause,
+        error: Option<&str>,
+    ) -> LetterRow {
+        LetterRow {
+            item,
+            attempts,
+            reason: cause.to_byte(),
+            error: error.map(str::to_owned),
+            died: self.store.wall_time(),
+            schedule: None,
+            item_bytes: Vec::new(),
+        }
+    }
+
     /// Adds its item to a dead letter: as it is in memory, or, if that cannot be encoded, as it is on the disk.
-    fn complete(&self, row: &mut LetterRow, item: Option<&T>) -> Result<(), StoreError> {
+    pub(in crate::queue) fn complete(
+        &self,
+        row: &mut LetterRow,
+        item: Option<&T>,
+    ) -> Result<(), StoreError> {
         let encode = |item| {
             let mut bytes = Vec::new();
             let encoded = self.codec.encode(item, &mut bytes);
