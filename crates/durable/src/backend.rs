@@ -139,14 +139,11 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
     }
 
     fn push(&self, item: T, wait: Wait) -> impl Future<Output = Result<(), PushError<T>>> + Send {
-        let staging = self.stage::<One>(
-            item,
-            None,
-            match wait {
-                Wait::Forever if !self.core().local.blocks => Caller::Task,
-                wait => Caller::Thread(wait),
-            },
-        );
+        let caller = match wait {
+            Wait::Forever if !self.core().local.blocks => Caller::Task,
+            wait => Caller::Thread(wait),
+        };
+        let staging = self.stage::<One>(item, None, caller);
         async { staging.await.map(drop) }
     }
 

@@ -213,7 +213,8 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     pub(crate) async fn commit_by(self, caller: Caller) -> Result<Taken<'h, T, O>, StoreError> {
         match caller {
             Caller::Thread(_) => self.commit(),
-            Caller::Task => self.commit_in_task().await,
+            // In its box, so that the future of a thread, which is moved, is small.
+            Caller::Task => self.commit_async().await,
         }
     }
 

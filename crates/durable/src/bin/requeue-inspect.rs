@@ -42,24 +42,12 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str], json: bool) -> Result<String, Box<dyn Error>> {
     let inspector = open(arguments[0])?;
-    Ok(match &arguments[1..] {
-        [] => {
-            let queues = inspector.queues()?;
-            if json {
-                list(&queues, queue_json)
-            } else {
-                queues_text(&queues)
-            }
-        }
-        ["letters", queue] => {
-            let letters = inspector.dead_letters(queue)?;
-            if json {
-                list(&letters, letter_json)
-            } else {
-                letters_text(&letters)
-            }
-        }
-        ["requeue", queue, which] => {
+    Ok(match (&arguments[1..], json) {
+        ([], true) => list(&inspector.queues()?, queue_json),
+        ([], false) => queues_text(&inspector.queues()?),
+        (["letters", queue], true) => list(&inspector.dead_letters(queue)?, letter_json),
+        (["letters", queue], false) => letters_text(&inspector.dead_letters(queue)?),
+        (["requeue", queue, which], _) => {
             let count = requeue(&inspector, queue, which)?;
             if json {
                 format!("{{\"requeued\":{count}}}\n")

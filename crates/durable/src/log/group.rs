@@ -59,6 +59,7 @@ impl GroupWriter<'_> {
     /// within a batch.
     fn items(&mut self, batch: &mut Batch) {
         let depends = !batch.others.is_empty();
+        // By runs: a quarter of the instructions of batches that are pushed and popped.
         for run in &batch.removes {
             if !self.pushed.cancel(*run) {
                 run.keys().for_each(|key| self.remove(key, depends));
@@ -87,16 +88,12 @@ impl GroupWriter<'_> {
             let (value, rest) = values.split_at_mut(*length as usize);
             values = rest;
             if self.pushed.get(key.id) == PushState::Pushed {
-                self.insert(key, value);
+                let bytes = key.to_bytes();
+                seal(&bytes, value);
+                self.rows.insert(&self.disk.tables[ITEMS], bytes, &*value);
+                self.change_of(key.queue).counts.items.add(key.digest());
             }
         }
-    }
-
-    fn insert(&mut self, key: Key, value: &mut [u8]) {
-        let bytes = key.to_bytes();
-        seal(&bytes, value);
-        self.rows.insert(&self.disk.tables[ITEMS], bytes, &*value);
-        self.change_of(key.queue).counts.items.add(key.digest());
     }
 
     fn remove(&mut self, key: Key, depends: bool) {

@@ -7,7 +7,6 @@ use crate::error::PushError;
 use crate::order::{EntryOf, Load, Order, Place};
 use crate::ticket::Tickets;
 use requeue::StorePlace;
-use std::iter;
 use std::mem;
 use std::ops::Range;
 
@@ -64,13 +63,12 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             None => Vec::new(),
             Some(_) => batch.lock().lengths[self.before.items..].to_vec(),
         };
-        let mut numbered = self
-            .ids
-            .clone()
-            .zip(lengths.into_iter().chain(iter::repeat(0)));
+        let (mut id, mut lengths) = (self.ids.start, lengths.into_iter());
         L::map(load, |item| {
-            let (id, bytes) = numbered.next().expect("each item has a number");
-            shared.entry(id, item, bytes as usize)
+            let bytes = lengths.next().unwrap_or(0);
+            let entry = shared.entry(id, item, bytes as usize);
+            id += 1;
+            entry
         })
     }
 
