@@ -217,9 +217,9 @@ pub(crate) async fn release(
 /// Gives leased items back in a task, as soon as the server can be reached. If the runtime has ended, they come back when the
 /// lease of this process expires.
 pub(crate) fn release_later(shared: &Arc<Shared>, held: LeasedItems, statement: Statement) {
-    let runtime = || Handle::try_current().ok();
-    let runtime = || runtime().or_else(|| shared.runtime.clone());
-    if let Some(runtime) = (!held.0.is_empty()).then(runtime).flatten() {
+    let runtime = Handle::try_current().ok();
+    let runtime = runtime.or_else(|| shared.runtime.clone());
+    if let Some(runtime) = runtime.filter(|_| !held.0.is_empty()) {
         let shared = Arc::clone(shared);
         runtime.spawn(async move {
             while release(&shared, &held, statement).await.is_err() {

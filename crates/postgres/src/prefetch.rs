@@ -119,19 +119,14 @@ impl Core {
         alive.map(|alive| alive.period)
     }
 
-    /// Takes the items in memory, to give them back, and has the claims that are under way do the same.
-    fn take_prefetched(&self) -> Claimed {
+    /// Gives the items in memory back, in the background if the future is dropped, and has the claims that are under way do the same.
+    pub(crate) fn release_prefetched(&self) -> impl Future<Output = Result<(), Error>> {
         let ahead = self.buffer.iter().flat_map(|buffer| {
             let mut ahead = buffer.ahead.lock();
             ahead.releases += 1;
             mem::take(&mut ahead.items)
         });
-        Claimed::new(&self.db.shared, ahead.collect())
-    }
-
-    /// Gives the items in memory back, in the background if the future is dropped.
-    pub(crate) fn release_prefetched(&self) -> impl Future<Output = Result<(), Error>> {
-        let claimed = self.take_prefetched();
+        let claimed = Claimed::new(&self.db.shared, ahead.collect());
         async {
             release(&claimed.shared, &claimed.held(), |sql| &sql.unclaim).await?;
             claimed.into_items();

@@ -236,11 +236,6 @@ impl Shared {
         self.control().await?.run_alone(sql, params).await
     }
 
-    /// Runs a short statement of its own. Without an answer it is in doubt.
-    pub(crate) async fn change(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
-        self.control().await?.change(sql, params).await
-    }
-
     /// Runs a statement of its own that may wait, which would delay the short ones on their connection. But whoever holds the last
     /// connection of the pool must not wait for another one.
     pub(crate) async fn run_aside(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {

@@ -132,18 +132,16 @@ impl Core {
     pub(crate) async fn run(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>, Error> {
         let (id, shared) = (self.id().await?, &self.db.shared);
         let first: Params<'_> = &[&id];
-        shared
-            .run(sql(&shared.sql), &[first, others].concat())
-            .await
+        let params = [first, others].concat();
+        shared.run(sql(&shared.sql), &params).await
     }
 
     /// The same. Without an answer it is in doubt.
     async fn change(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>, Error> {
         let (id, shared) = (self.id().await?, &self.db.shared);
         let first: Params<'_> = &[&id];
-        shared
-            .change(sql(&shared.sql), &[first, others].concat())
-            .await
+        let (control, params) = (shared.control().await?, [first, others].concat());
+        control.change(sql(&shared.sql), &params).await
     }
 
     /// The same, for a statement that makes items ready. Wakes waiters for them, and returns how many.

@@ -70,18 +70,16 @@ impl PgTransaction<'_> {
         for taken in &self.taken {
             taken.write_ending(&mut self.link).await?;
         }
-        let is_within = self.link.is_within();
+        let (parts, is_within) = ([&part], self.link.is_within());
+        // 0, so that this process is notified too, when the outer transaction commits.
         let process = if is_within {
-            0 // so that this process is notified too, when the outer transaction commits
+            0
         } else {
             shared.process().await?
         };
-        let parts = [&part];
         let writing = Writing::of(&parts, process);
-        let rows = self
-            .link
-            .run_and_commit(writing.sql(&shared.sql), &writing.params())
-            .await?;
+        let (sql, params) = (writing.sql(&shared.sql), writing.params());
+        let rows = self.link.run_and_commit(sql, &params).await?;
         let tickets = writing.tickets(&rows).pop();
         if !is_within {
             // Not before the commit, whose snapshot may be older than the counts.
@@ -118,6 +116,13 @@ fn leased<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> LeasedItems {
 }
 
 impl Taken {
+    /// The transaction was committed.
+    fn committed(self) {
+        if let (Ending::Done | Ending::Dead(..), Some(start)) = (self.ending, self.start) {
+            start.spend();
+        }
+    }
+
     /// The id, if the count of its deliveries is to be forgotten with the commit.
     fn forgotten(&self) -> Option<i64> {
         let is_counted = self.claim.is_none() && self.core.rules.is_counted();

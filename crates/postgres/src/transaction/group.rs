@@ -115,21 +115,15 @@ impl Shared {
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
             let parts: Vec<_> = group.iter().map(|commit| &commit.part).collect();
-            match self.write_parts(&parts).await {
-                Ok(tickets) => {
-                    for (commit, tickets) in group.into_iter().zip(tickets) {
-                        let _ = commit.written.send(Ok(tickets));
-                    }
-                }
-                Err(error) if group.len() == 1 || !was_refused(&error) => {
-                    for commit in group {
-                        let _ = commit.written.send(Err(error.clone()));
-                    }
-                }
-                Err(_) => {
-                    let second = group.split_off(group.len() / 2);
-                    groups.extend([second, group]);
-                }
+            let written = self.write_parts(&parts).await;
+            if group.len() > 1 && written.as_ref().is_err_and(was_refused) {
+                let second = group.split_off(group.len() / 2);
+                groups.extend([second, group]);
+                continue;
+            }
+            for (place, commit) in group.into_iter().enumerate() {
+                let tickets = written.as_ref().map(|tickets| tickets[place].clone());
+                let _ = commit.written.send(tickets.map_err(Error::clone));
             }
         }
     }

@@ -358,8 +358,9 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
             Settlement::Fail(error) => bound.tx.fail(item, error)?,
             _ => {
                 let backoff = self.queue.core.rules.backoff;
-                let delay = backoff.map(|backoff| backoff.delay(item.attempts()));
-                bound.tx.retry_after(item, delay.unwrap_or_default())?;
+                let delay =
+                    backoff.map_or(Duration::ZERO, |backoff| backoff.delay(item.attempts()));
+                bound.tx.retry_after(item, delay)?;
             }
         }
         bound.marks.given_up = true;

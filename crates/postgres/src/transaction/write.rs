@@ -6,7 +6,6 @@ use crate::connect::Param;
 use crate::item::Ticket;
 use crate::queue::Due;
 use crate::sql::{Statements, DELAYED, FINISH, PUSH, SERIAL};
-use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
 /// Fails if the database transaction has failed.
@@ -116,13 +115,9 @@ impl<'p> Writing<'p> {
 
     /// The queues to whose new items other processes listen, with the numbers of those that are ready; 0 if that is unknown.
     pub(super) fn listened(&self, rows: &[Row]) -> Vec<(i32, i64)> {
-        let mut counts = BTreeMap::new();
         let staged = self.parts.iter().flat_map(|part| &part.staged);
-        for (row, item) in rows.iter().zip(staged) {
-            if row.get(2) {
-                *counts.entry(item.queue).or_default() += i64::from(item.due == Due::Now);
-            }
-        }
-        counts.into_iter().collect()
+        let listened = staged.zip(rows).filter(|(_, row)| row.get(2));
+        let told = |(item, _): (&Staged, _)| (item.queue, i64::from(item.due == Due::Now));
+        listened.map(told).collect()
     }
 }
