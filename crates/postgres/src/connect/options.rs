@@ -2,7 +2,7 @@
 
 use super::postgres::POOL_WAIT;
 use super::{Manner, Postgres, Shared};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::schema::Schema;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use std::time::Duration;
@@ -121,7 +121,7 @@ impl Options {
     ///
     /// [`Error::Database`] if the URL is invalid or the server refuses the connection, [`Error::Pool`] if it does not answer within
     /// the [time of a statement](Self::statement_timeout), and [`Error::Name`] for the schema.
-    pub async fn connect(self) -> Result<Postgres, Error> {
+    pub async fn connect(self) -> Result<Postgres> {
         let schema = Schema::new(&self.schema)?;
         let config = self.config()?;
         let pool = self::pool(&config, self.max_connections)?;
@@ -137,17 +137,14 @@ impl Options {
     /// # Errors
     ///
     /// [`Error::Name`] for the schema.
-    pub fn with_pool(self, pool: Pool) -> Result<Postgres, Error> {
+    pub fn with_pool(mut self, pool: Pool) -> Result<Postgres> {
         let schema = Schema::new(&self.schema)?;
-        let manner = Manner {
-            foreign: true,
-            ..self.manner
-        };
-        let shared = Shared::new(pool.clone(), pool, schema, None, manner);
+        self.manner.foreign = true;
+        let shared = Shared::new(pool.clone(), pool, schema, None, self.manner);
         Ok(Postgres::new(shared))
     }
 
-    fn config(&self) -> Result<Config, Error> {
+    fn config(&self) -> Result<Config> {
         let mut config: Config = self.url.parse()?;
         config.keepalives(true).keepalives_idle(KEEPALIVE);
         config.keepalives_interval(KEEPALIVE).keepalives_retries(3);
@@ -163,7 +160,7 @@ impl Options {
 }
 
 /// A pool of `size` connections.
-fn pool(config: &Config, size: usize) -> Result<Pool, Error> {
+fn pool(config: &Config, size: usize) -> Result<Pool> {
     let recycling_method = RecyclingMethod::Fast;
     let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method });
     Pool::builder(manager)

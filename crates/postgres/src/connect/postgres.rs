@@ -3,7 +3,7 @@
 use super::{Connection, Manner, Options, Owner, Params};
 use crate::background::Task;
 use crate::codec::Json;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::lease::Leases;
 use crate::queue::{Builder, PgQueue};
 use crate::schema::{Schema, INSTALL};
@@ -70,7 +70,7 @@ impl Postgres {
     /// # Errors
     ///
     /// As for [`Options::connect`].
-    pub async fn connect(url: &str) -> Result<Self, Error> {
+    pub async fn connect(url: &str) -> Result<Self> {
         Self::options(url).connect().await
     }
 
@@ -99,7 +99,7 @@ impl Postgres {
     /// # Errors
     ///
     /// [`Error::Name`] if the schema cannot have that name.
-    pub fn from_pool_with(pool: Pool, schema: &str) -> Result<Self, Error> {
+    pub fn from_pool_with(pool: Pool, schema: &str) -> Result<Self> {
         Options::default().schema(schema).with_pool(pool)
     }
 
@@ -118,7 +118,7 @@ impl Postgres {
     /// # Errors
     ///
     /// [`Error::Version`] if the tables belong to a later version of this crate, and [`Error::Database`].
-    pub async fn install(&self) -> Result<(), Error> {
+    pub async fn install(&self) -> Result<()> {
         let shared = &self.shared;
         let connection = shared.take_out(&shared.pool).await?;
         let install = shared.schema.sql(INSTALL);
@@ -152,7 +152,7 @@ impl Postgres {
     /// # Errors
     ///
     /// [`Error::Database`], [`Error::TimedOut`] and [`Error::Pool`].
-    pub async fn sweep_keys(&self) -> Result<(), Error> {
+    pub async fn sweep_keys(&self) -> Result<()> {
         let connection = self.shared.connection().await?;
         connection.run_all(&self.shared.sql.sweep_keys).await
     }
@@ -162,7 +162,7 @@ impl Postgres {
     /// # Errors
     ///
     /// [`Error::NotInstalled`] and [`Error::Version`] at the first call, and [`Error::Database`].
-    pub async fn begin(&self) -> Result<PgTransaction<'static>, Error> {
+    pub async fn begin(&self) -> Result<PgTransaction<'static>> {
         self.shared.process().await?;
         Ok(PgTransaction::new(&self.shared))
     }
@@ -179,7 +179,7 @@ impl Postgres {
     pub async fn within<'c>(
         &self,
         transaction: &'c tokio_postgres::Transaction<'c>,
-    ) -> Result<PgTransaction<'c>, Error> {
+    ) -> Result<PgTransaction<'c>> {
         self.shared.process().await?;
         let mut tx = PgTransaction::new(&self.shared);
         tx.link.enter(transaction).await?;
@@ -216,7 +216,7 @@ impl Shared {
     }
 
     /// The connection for short statements; a new one if it was closed, or hangs. The wait for others that open it counts.
-    pub(crate) async fn control(&self) -> Result<Arc<Connection<'static>>, Error> {
+    pub(crate) async fn control(&self) -> Result<Arc<Connection<'static>>> {
         let got = async {
             let mut control = self.control.lock().await;
             if let Some(open) = control.as_ref().filter(|control| control.is_open()) {
@@ -232,17 +232,15 @@ impl Shared {
     }
 
     /// Runs a short statement of its own.
-    pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+    pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         self.control().await?.run_alone(sql, params).await
     }
 
     /// Runs a statement of its own that may wait, which would delay the short ones on their connection. But whoever holds the last
     /// connection of the pool must not wait for another one.
-    pub(crate) async fn run_aside(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
-        let timeouts = Timeouts {
-            wait: Some(Duration::ZERO),
-            ..self.pool.timeouts()
-        };
+    pub(crate) async fn run_aside(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
+        let mut timeouts = self.pool.timeouts();
+        timeouts.wait = Some(Duration::ZERO);
         match self.connection_within(timeouts).await {
             Ok(connection) => connection.run_alone(sql, params).await,
             Err(_) => self.run(sql, params).await,
@@ -255,7 +253,7 @@ impl Shared {
         limit: Duration,
         sql: &str,
         params: Params<'_>,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<Row>> {
         let mut used = None;
         let run = async {
             let connection = used.insert(self.control().await?);
@@ -270,23 +268,23 @@ impl Shared {
         })
     }
 
-    pub(crate) async fn connection(&self) -> Result<Connection<'static>, Error> {
+    pub(crate) async fn connection(&self) -> Result<Connection<'static>> {
         self.connection_within(self.pool.timeouts()).await
     }
 
-    async fn connection_within(&self, timeouts: Timeouts) -> Result<Connection<'static>, Error> {
+    async fn connection_within(&self, timeouts: Timeouts) -> Result<Connection<'static>> {
         let object = self.object(&self.pool, timeouts).await?;
         Ok(Connection::new(Owner::Pool(Some(object)), self.manner))
     }
 
     /// A connection out of a pool, which is closed when it is dropped.
-    async fn take_out(&self, pool: &Pool) -> Result<Connection<'static>, Error> {
+    async fn take_out(&self, pool: &Pool) -> Result<Connection<'static>> {
         let client = Object::take(self.object(pool, pool.timeouts()).await?);
         Ok(Connection::new(Owner::Process(client), self.manner))
     }
 
     /// A connection of a pool. Each step has a time, also if the pool sets none, or has no timer.
-    async fn object(&self, pool: &Pool, own: Timeouts) -> Result<Object, Error> {
+    async fn object(&self, pool: &Pool, own: Timeouts) -> Result<Object> {
         let limit = self.manner.limit;
         let (wait, create) = (own.wait.unwrap_or(POOL_WAIT), own.create.unwrap_or(limit));
         let timeouts = Timeouts {
@@ -305,21 +303,18 @@ impl Shared {
     }
 
     /// Waits for others for as long as a statement may take, not for one statement of each of them.
-    pub(crate) async fn lock<'m, T>(
-        &self,
-        mutex: &'m Mutex<T>,
-    ) -> Result<MutexGuard<'m, T>, Error> {
+    pub(crate) async fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
         let limit = self.manner.limit;
         let locked = timeout(limit, mutex.lock()).await;
         locked.map_err(|_| Error::TimedOut(limit))
     }
 
     /// What the server is asked for once, on the connection for short statements. Waits for others that ask, as for a lock.
-    pub(crate) async fn once<T: Copy, F: Future<Output = Result<T, Error>>>(
+    pub(crate) async fn once<T: Copy, F: Future<Output = Result<T>>>(
         &self,
         known: &OnceCell<T>,
         ask: impl FnOnce() -> F,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         let limit = self.manner.limit;
         let asked = timeout(limit.saturating_mul(2), known.get_or_try_init(ask)).await;
         asked.unwrap_or(Err(Error::TimedOut(limit))).copied()
@@ -327,7 +322,7 @@ impl Shared {
 
     /// The number of this process. The first call checks the version of the tables; it does not come while a transaction has a
     /// session, which may be the last one of a pooler.
-    pub(crate) async fn process(&self) -> Result<i64, Error> {
+    pub(crate) async fn process(&self) -> Result<i64> {
         let ask = || async {
             self.schema.check(&*self.control().await?).await?;
             self.next_id().await
@@ -341,7 +336,7 @@ impl Shared {
     }
 
     /// A number that no item, holder or process has.
-    pub(crate) async fn next_id(&self) -> Result<i64, Error> {
+    pub(crate) async fn next_id(&self) -> Result<i64> {
         let control = self.control().await?;
         Ok(control.run(&self.sql.next_id, &[]).await?[0].get(0))
     }

@@ -4,7 +4,7 @@ use super::slots::{nanos, Plan, Slots};
 use super::source::Source;
 use super::{Supplied, Supply, AGAIN};
 use crate::connect::{Params, Postgres};
-use crate::error::Error;
+use crate::error::Result;
 use requeue::{Limiter, Pace, RateSlot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -117,7 +117,7 @@ impl Rate {
     /// # Errors
     ///
     /// [`Error::Name`], [`Error::NotInstalled`], [`Error::Version`], and [`Error::Database`].
-    pub async fn pace(self) -> Result<Pace, Error> {
+    pub async fn pace(self) -> Result<Pace> {
         self.write("declare_rate($1, $2, $3)").await?;
         let slots = Slots::new(self.late, self.burst > 1, Instant::now());
         let late = nanos(self.late);
@@ -131,11 +131,11 @@ impl Rate {
     /// # Errors
     ///
     /// As for [`pace`](Self::pace).
-    pub async fn set(self) -> Result<(), Error> {
+    pub async fn set(self) -> Result<()> {
         self.write("change_rate($1, $2, $3)").await
     }
 
-    async fn write(&self, call: &str) -> Result<(), Error> {
+    async fn write(&self, call: &str) -> Result<()> {
         let (name, tolerance) = (&*self.source.name, self.tolerance());
         let params: Params<'_> = &[&name, &self.spacing, &tolerance];
         self.source.set(call, params).await

@@ -86,9 +86,8 @@ impl Span {
             return 0;
         }
         let past = latest.saturating_sub(self.first) - 1;
-        u64::try_from(past / self.spacing + 1)
-            .unwrap_or(0)
-            .min(self.left)
+        let expired = u64::try_from(past / self.spacing + 1);
+        expired.unwrap_or(0).min(self.left)
     }
 }
 

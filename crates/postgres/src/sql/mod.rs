@@ -94,12 +94,11 @@ pub(crate) struct Claims {
 impl Claims {
     fn new(schema: &Schema) -> Self {
         let orders = [Order::Fifo, Order::Fair, Order::FairOne, Order::Serial];
+        let writes = write::ALL.map(|written| schema.sql(&write(written)));
         Self {
             locked: orders.map(|order| schema.sql(&claim(order, false))),
             leased: orders.map(|order| schema.sql(&claim(order, true))),
-            writes: write::ALL
-                .map(|written| schema.sql(&write(written)))
-                .collect(),
+            writes: writes.collect(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Ending, PgTransaction, Taken};
 use crate::claim::{claim_leased, Leased, Turn};
-use crate::error::Error;
+use crate::error::Result;
 use crate::item::{PgItem, Record};
 use crate::pace::Start;
 use crate::queue::{Core, PgQueue};
@@ -30,10 +30,7 @@ impl PgTransaction<'_> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::Pool`]. After an error of the server the transaction can only be aborted.
-    pub async fn pop<T: 'static>(
-        &mut self,
-        queue: &PgQueue<T>,
-    ) -> Result<Option<PgItem<T>>, Error> {
+    pub async fn pop<T: 'static>(&mut self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>> {
         Ok(self.pop_batch(queue, 1).await?.pop())
     }
 
@@ -46,7 +43,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         max: usize,
-    ) -> Result<Vec<PgItem<T>>, Error> {
+    ) -> Result<Vec<PgItem<T>>> {
         Ok(self.pop_at_pace(queue, max).await?.0)
     }
 
@@ -55,7 +52,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         max: usize,
-    ) -> Result<Vec<PgItem<T>>, Error> {
+    ) -> Result<Vec<PgItem<T>>> {
         let core = &queue.core;
         let id = core.id().await?;
         let was_open = self.link.begun || !self.taken.is_empty();
@@ -97,7 +94,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         timeout: Duration,
-    ) -> Result<Option<PgItem<T>>, Error> {
+    ) -> Result<Option<PgItem<T>>> {
         let mut items = self.take(queue, 1, Wait::For(timeout)).await?;
         Ok(items.pop())
     }
@@ -111,7 +108,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         deadline: std::time::Instant,
-    ) -> Result<Option<PgItem<T>>, Error> {
+    ) -> Result<Option<PgItem<T>>> {
         let mut items = self.take(queue, 1, Wait::Until(deadline)).await?;
         Ok(items.pop())
     }
@@ -122,7 +119,7 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         max: usize,
         wait: Wait,
-    ) -> Result<Vec<PgItem<T>>, Error> {
+    ) -> Result<Vec<PgItem<T>>> {
         let now = Instant::now();
         let deadline = wait.deadline(now.into()).map_or(now + FAR, Instant::from);
         let items = self.pop_batch(queue, max).await?;
@@ -156,7 +153,7 @@ impl PgTransaction<'_> {
     /// # Errors
     ///
     /// [`Error::Codec`] if it cannot be decoded, [`Error::Database`] and [`Error::Pool`].
-    pub async fn peek<T: 'static>(&self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>, Error> {
+    pub async fn peek<T: 'static>(&self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>> {
         let rows = queue.core.run(|sql| &sql.peek, &[]).await?;
         let Some(record) = rows.first().map(Record::read) else {
             return Ok(None);
@@ -200,7 +197,7 @@ impl PgTransaction<'_> {
     }
 
     /// Nothing was found: ends the database transaction that the pop has begun, and gives its connection back.
-    async fn end_in_vain(&mut self) -> Result<(), Error> {
+    async fn end_in_vain(&mut self) -> Result<()> {
         if !self.taken.is_empty() {
             let staged = std::mem::take(&mut self.staged);
             let ended = self.write().await;
@@ -217,7 +214,7 @@ impl PgTransaction<'_> {
         core: &Arc<Core>,
         id: i32,
         max: usize,
-    ) -> Result<Vec<(Record, Option<i64>)>, Error> {
+    ) -> Result<Vec<(Record, Option<i64>)>> {
         self.check()?;
         if core.rules.term.is_some() && !self.link.is_within() {
             let claimed = claim_leased(core, id, max, self.link.connection.is_some()).await?;
@@ -244,7 +241,7 @@ impl PgTransaction<'_> {
     }
 
     /// Counts the deliveries, so that they count even if this process dies.
-    async fn count(&self, records: &mut [Record]) -> Result<(), Error> {
+    async fn count(&self, records: &mut [Record]) -> Result<()> {
         let shared = &self.link.shared;
         shared.start_promoter(); // it forgets the counts that a dead process leaves
         let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
@@ -262,7 +259,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         max: usize,
-    ) -> Result<Popped<T>, Error> {
+    ) -> Result<Popped<T>> {
         let pace = &queue.core.pace;
         if pace.is_unlimited() {
             return Ok((self.pop_ready(queue, max).await?, None));
@@ -289,7 +286,7 @@ impl PgTransaction<'_> {
 }
 
 /// Whether a pop may find an item. A slot is taken only then.
-async fn has_ready(core: &Core) -> Result<bool, Error> {
+async fn has_ready(core: &Core) -> Result<bool> {
     if core.buffer.iter().any(|buffer| buffer.len() > 0) {
         return Ok(true);
     }

@@ -57,10 +57,8 @@ impl<'p> Writing<'p> {
             (DELAYED, staged().any(|item| item.due != Due::Now)),
             (SERIAL, parts.iter().any(|part| part.is_serial())),
         ];
-        let written = bits
-            .iter()
-            .map(|(bit, is_so)| bit * usize::from(*is_so))
-            .sum();
+        let bit = |(bit, is_so): (usize, bool)| bit * usize::from(is_so);
+        let written = bits.into_iter().map(bit).sum();
         let mut params: Vec<Box<dyn Param + Send + 'p>> = Vec::new();
         if written & FINISH != 0 {
             params.extend([ids, leases].map(|column| Box::new(column.concat()) as _));

@@ -2,7 +2,7 @@
 
 use crate::background::Task;
 use crate::connect::Shared;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use parking_lot::Mutex;
 use postgres_protocol::escape::escape_identifier;
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub(super) struct Listening {
 
 impl Shared {
     /// Sees to it that this process is notified of items of a queue, from now on.
-    pub(crate) async fn wait_for(self: &Arc<Self>, queue: i32) -> Result<(), Error> {
+    pub(crate) async fn wait_for(self: &Arc<Self>, queue: i32) -> Result<()> {
         self.start_promoter();
         let Some(config) = self.config.clone() else {
             return Ok(());
@@ -62,7 +62,7 @@ impl Shared {
 }
 
 /// Listens until a failure. The answer to a statement may take this long.
-async fn listen(shared: &Weak<Shared>, config: &Config, limit: Duration) -> Result<(), Error> {
+async fn listen(shared: &Weak<Shared>, config: &Config, limit: Duration) -> Result<()> {
     let (client, mut connection) = in_time(limit, config.connect(NoTls)).await?;
     let notified = async {
         while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
@@ -84,11 +84,7 @@ async fn listen(shared: &Weak<Shared>, config: &Config, limit: Duration) -> Resu
 
 /// Has the server notify this session, and asks it now and then: nothing else tells a connection that hangs from one without
 /// notifications.
-async fn keep(
-    shared: &Weak<Shared>,
-    client: &Client,
-    limit: Duration,
-) -> Result<Infallible, Error> {
+async fn keep(shared: &Weak<Shared>, client: &Client, limit: Duration) -> Result<Infallible> {
     let channel = shared.upgrade().map(|shared| shared.schema.channel());
     let statement = format!("listen {}", escape_identifier(&channel.unwrap_or_default()));
     in_time(limit, client.batch_execute(&statement)).await?;
@@ -105,7 +101,7 @@ async fn keep(
 async fn in_time<T>(
     limit: Duration,
     answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
-) -> Result<T, Error> {
+) -> Result<T> {
     let answer = timeout(limit, answer).await;
     Ok(answer.map_err(|_| Error::TimedOut(limit))??)
 }

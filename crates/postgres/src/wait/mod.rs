@@ -4,7 +4,7 @@ mod listen;
 
 use crate::background::Task;
 use crate::connect::{Params, Shared};
-use crate::error::Error;
+use crate::error::Result;
 use listen::Listening;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -109,7 +109,7 @@ impl Shared {
         self.hub.teller.start(self, tell);
     }
 
-    async fn send_news(&self) -> Result<(), Error> {
+    async fn send_news(&self) -> Result<()> {
         let process = self.process().await?;
         let news = mem::take(&mut *self.hub.news.lock());
         let (queues, items): (Vec<i32>, Vec<i64>) = news.into_iter().unzip();
