@@ -1,9 +1,8 @@
 //! How to connect.
 
 use super::postgres::POOL_WAIT;
-use super::{Manner, Postgres, Shared};
+use super::{Manner, Postgres};
 use crate::error::{Error, Result};
-use crate::schema::Schema;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use std::time::Duration;
 use tokio_postgres::{Config, NoTls};
@@ -33,9 +32,9 @@ const STATEMENT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Options {
     url: String,
-    schema: String,
+    pub(super) schema: String,
     max_connections: usize,
-    manner: Manner,
+    pub(super) manner: Manner,
 }
 
 impl Default for Options {
@@ -122,12 +121,11 @@ impl Options {
     /// [`Error::Database`] if the URL is invalid or the server refuses the connection, [`Error::Pool`] if it does not answer within
     /// the [time of a statement](Self::statement_timeout), and [`Error::Name`] for the schema.
     pub async fn connect(self) -> Result<Postgres> {
-        let schema = Schema::new(&self.schema)?;
         let config = self.config()?;
         let pool = self::pool(&config, self.max_connections)?;
         let opener = self::pool(&config, 1)?;
         let listens = (!self.manner.unnamed).then_some(config);
-        let db = Postgres::new(Shared::new(pool, opener, schema, listens, self.manner));
+        let db = Postgres::new(&self, pool, opener, listens)?;
         db.shared.control().await?; // the server can be reached
         Ok(db)
     }
@@ -138,10 +136,8 @@ impl Options {
     ///
     /// [`Error::Name`] for the schema.
     pub fn with_pool(mut self, pool: Pool) -> Result<Postgres> {
-        let schema = Schema::new(&self.schema)?;
         self.manner.foreign = true;
-        let shared = Shared::new(pool.clone(), pool, schema, None, self.manner);
-        Ok(Postgres::new(shared))
+        Postgres::new(&self, pool.clone(), pool, None)
     }
 
     fn config(&self) -> Result<Config> {

@@ -103,9 +103,31 @@ impl Postgres {
         Options::default().schema(schema).with_pool(pool)
     }
 
-    pub(super) fn new(shared: Shared) -> Self {
-        let shared = Arc::new(shared);
-        Self { shared }
+    /// A database with these options. `opener` opens the connection for short statements, `config` says how to open the one that
+    /// listens.
+    pub(super) fn new(
+        options: &Options,
+        pool: Pool,
+        opener: Pool,
+        config: Option<Config>,
+    ) -> Result<Self> {
+        let schema = Schema::new(&options.schema)?;
+        let shared = Arc::new(Shared {
+            sql: Statements::new(&schema),
+            pool,
+            schema,
+            config,
+            manner: options.manner,
+            hub: Hub::default(),
+            leases: Leases::default(),
+            promoter: Task::default(),
+            commits: Commits::default(),
+            opener,
+            control: Mutex::default(),
+            process: OnceCell::new(),
+            runtime: Handle::try_current().ok(),
+        });
+        Ok(Self { shared })
     }
 
     /// Creates the tables, unless they are there, and changes those of an earlier version of this crate. Safe to call from several
@@ -190,31 +212,6 @@ impl Postgres {
 debug!([] Postgres, |db| schema: db.shared.schema, pool: db.shared.pool.status());
 
 impl Shared {
-    /// What a process shares; `opener` opens the connection for short statements.
-    pub(super) fn new(
-        pool: Pool,
-        opener: Pool,
-        schema: Schema,
-        config: Option<Config>,
-        manner: Manner,
-    ) -> Self {
-        Self {
-            sql: Statements::new(&schema),
-            pool,
-            schema,
-            config,
-            manner,
-            hub: Hub::default(),
-            leases: Leases::default(),
-            promoter: Task::default(),
-            commits: Commits::default(),
-            opener,
-            control: Mutex::default(),
-            process: OnceCell::new(),
-            runtime: Handle::try_current().ok(),
-        }
-    }
-
     /// The connection for short statements; a new one if it was closed, or hangs. The wait for others that open it counts.
     pub(crate) async fn control(&self) -> Result<Arc<Connection<'static>>> {
         let got = async {
@@ -254,16 +251,11 @@ impl Shared {
         sql: &str,
         params: Params<'_>,
     ) -> Result<Vec<Row>> {
-        let mut used = None;
-        let run = async {
-            let connection = used.insert(self.control().await?);
-            connection.run_alone(sql, params).await
-        };
-        let run = timeout(limit, run).await;
-        run.unwrap_or_else(|_| {
-            if let Some(connection) = used {
-                connection.miss(limit);
-            }
+        let answer = timeout(limit, self.run(sql, params)).await;
+        answer.unwrap_or_else(|_| {
+            if let Ok(control) = self.control.try_lock() {
+                control.iter().for_each(|control| control.miss(limit));
+            } // otherwise another call replaces it
             Err(Error::TimedOut(limit))
         })
     }

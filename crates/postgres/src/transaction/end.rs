@@ -7,6 +7,7 @@ use crate::claim::{leases, release, release_later, LeasedItems};
 use crate::connect::Params;
 use crate::error::{Error, Result};
 use crate::item::Ticket;
+use requeue::{Limiter, Pace};
 use std::mem;
 use std::sync::Arc;
 
@@ -115,8 +116,8 @@ fn leased<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> LeasedItems {
 impl Taken {
     /// The transaction was committed.
     fn committed(self) {
-        if let (Ending::Done | Ending::Dead(..), Some(start)) = (self.ending, self.start) {
-            start.spend();
+        if let (Ending::Done | Ending::Dead(..), Some(mut start)) = (self.ending, self.start) {
+            start.end(Pace::spend);
         }
     }
 

@@ -117,7 +117,13 @@ impl Shared {
         while let Some(mut group) = groups.pop() {
             let parts: Vec<_> = group.iter().map(|commit| &commit.part).collect();
             let mut written = self.write_parts(&parts).await;
-            if group.len() > 1 && written.as_ref().is_err_and(was_refused) {
+            // Nothing was written, perhaps because of one of the parts.
+            let was_refused = match &written {
+                Err(Error::Database(error)) => error.as_db_error().is_some(),
+                Err(error) => matches!(error, Error::Expired),
+                Ok(_) => false,
+            };
+            if group.len() > 1 && was_refused {
                 let second = group.split_off(group.len() / 2);
                 groups.extend([second, group]);
                 continue;
@@ -143,14 +149,5 @@ impl Shared {
         }
         self.tell(writing.listened(&rows));
         Ok(writing.tickets(&rows))
-    }
-}
-
-/// Whether the server refused the statement, so that nothing was written, perhaps because of one of its parts.
-fn was_refused(error: &Error) -> bool {
-    match error {
-        Error::Expired => true,
-        Error::Database(error) => error.as_db_error().is_some(),
-        _ => false,
     }
 }

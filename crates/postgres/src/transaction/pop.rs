@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::item::{PgItem, Record};
 use crate::pace::Start;
 use crate::queue::{Core, PgQueue};
-use requeue::Wait;
+use requeue::{Limiter, Wait};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -270,18 +270,15 @@ impl PgTransaction<'_> {
         let (starts, again) = Start::take(pace, max);
         let before = self.taken.len();
         let items = self.pop_ready(queue, starts.len()).await?;
-        self.keep(starts, before);
-        Ok((items, again.map(Instant::from)))
-    }
-
-    /// Keeps the slots of the items taken after the first `before`, and cancels the others.
-    fn keep(&mut self, starts: Vec<Start>, before: usize) {
         let mut starts = starts.into_iter();
         let taken = self.taken.iter_mut().skip(before);
         for taken in taken.filter(|taken| taken.is_done()) {
             taken.start = starts.next();
         }
-        starts.for_each(Start::cancel);
+        for mut unused in starts {
+            unused.end(|pace, slot| pace.cancel(slot, Instant::now().into()));
+        }
+        Ok((items, again.map(Instant::from)))
     }
 }
 
