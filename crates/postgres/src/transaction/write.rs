@@ -37,12 +37,22 @@ impl Part {
     }
 }
 
+/// A parameter: what one column of the pushed items is made of.
+type Column<'p> = Box<dyn Param + Send + 'p>;
+
+fn column<'p, C>(values: impl Iterator<Item = C>) -> Column<'p>
+where
+    Vec<C>: Param + Send + 'p,
+{
+    Box::new(values.collect::<Vec<_>>())
+}
+
 /// The statement that writes some parts.
 pub(super) struct Writing<'p> {
     parts: &'p [&'p Part],
     /// What it writes, as its bits say.
     written: usize,
-    params: Vec<Box<dyn Param + Send + 'p>>,
+    params: Vec<Column<'p>>,
 }
 
 impl<'p> Writing<'p> {
@@ -59,31 +69,24 @@ impl<'p> Writing<'p> {
         ];
         let bit = |(bit, is_so): (usize, bool)| bit * usize::from(is_so);
         let written = bits.into_iter().map(bit).sum();
-        let mut params: Vec<Box<dyn Param + Send + 'p>> = Vec::new();
+        let mut params: Vec<Column<'p>> = Vec::new();
         if written & FINISH != 0 {
             params.extend([ids, leases].map(|column| Box::new(column.concat()) as _));
         }
         if written & PUSH != 0 {
-            let (json, bytes): (Vec<_>, Vec<_>) =
-                staged().map(|item| item.payload.columns()).unzip();
-            let (after, at): (Vec<_>, Vec<_>) = staged().map(|item| item.due.columns()).unzip();
-            params.push(Box::new(
-                staged().map(|item| item.queue).collect::<Vec<_>>(),
-            ));
-            params.push(Box::new(
-                staged().map(|item| item.priority).collect::<Vec<_>>(),
-            ));
-            params.push(Box::new(
-                staged().map(|item| item.key.as_deref()).collect::<Vec<_>>(),
-            ));
-            params.push(Box::new(json));
-            params.push(Box::new(bytes));
-            params.push(Box::new(after));
-            params.push(Box::new(at));
-            params.push(Box::new(process));
+            params.extend([
+                column(staged().map(|item| item.queue)),
+                column(staged().map(|item| item.priority)),
+                column(staged().map(|item| item.key.as_deref())),
+                column(staged().map(|item| item.payload.columns().0)),
+                column(staged().map(|item| item.payload.columns().1)),
+                column(staged().map(|item| item.due.columns().0)),
+                column(staged().map(|item| item.due.columns().1)),
+                Box::new(process),
+            ]);
             if written & SERIAL != 0 {
                 let serial = staged().filter(|item| item.serial);
-                params.push(Box::new(serial.map(|item| item.queue).collect::<Vec<_>>()));
+                params.push(column(serial.map(|item| item.queue)));
             }
         }
         Self {
