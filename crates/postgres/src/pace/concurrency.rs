@@ -4,7 +4,7 @@ use super::places::{Places, Question};
 use super::source::Source;
 use super::{Supplied, Supply, AGAIN};
 use crate::connect::Postgres;
-use crate::error::Result;
+use crate::error::Error;
 use requeue::{Limiter, Pace, RateSlot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,7 +88,7 @@ impl Concurrency {
     /// # Errors
     ///
     /// [`Error::Name`], [`Error::NotInstalled`], [`Error::Version`], and [`Error::Database`].
-    pub async fn pace(self) -> Result<Pace> {
+    pub async fn pace(self) -> Result<Pace, Error> {
         self.write("declare_limit($1, $2)").await?;
         let holder = self.source.db.shared.next_id().await?;
         let (places, term) = (Places::new(self.term, Instant::now()), self.term);
@@ -102,11 +102,11 @@ impl Concurrency {
     /// # Errors
     ///
     /// As for [`pace`](Self::pace).
-    pub async fn set(self) -> Result<()> {
+    pub async fn set(self) -> Result<(), Error> {
         self.write("change_limit($1, $2)").await
     }
 
-    async fn write(&self, call: &str) -> Result<()> {
+    async fn write(&self, call: &str) -> Result<(), Error> {
         let places = i32::try_from(self.places).unwrap_or(i32::MAX);
         self.source.set(call, &[&&*self.source.name, &places]).await
     }

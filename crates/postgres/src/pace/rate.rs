@@ -4,7 +4,7 @@ use super::slots::{nanos, Plan, Slots};
 use super::source::Source;
 use super::{Supplied, Supply, AGAIN};
 use crate::connect::{Params, Postgres};
-use crate::error::Result;
+use crate::error::Error;
 use requeue::{Limiter, Pace, RateSlot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -112,7 +112,7 @@ impl Rate {
     /// # Errors
     ///
     /// [`Error::Name`], [`Error::NotInstalled`], [`Error::Version`], and [`Error::Database`].
-    pub async fn pace(self) -> Result<Pace> {
+    pub async fn pace(self) -> Result<Pace, Error> {
         self.write("declare_rate($1, $2, $3)").await?;
         let slots = Slots::new(self.late, self.burst > 1, Instant::now());
         let late = nanos(self.late);
@@ -126,11 +126,11 @@ impl Rate {
     /// # Errors
     ///
     /// As for [`pace`](Self::pace).
-    pub async fn set(self) -> Result<()> {
+    pub async fn set(self) -> Result<(), Error> {
         self.write("change_rate($1, $2, $3)").await
     }
 
-    async fn write(&self, call: &str) -> Result<()> {
+    async fn write(&self, call: &str) -> Result<(), Error> {
         let tolerance = self.spacing.saturating_mul(i64::from(self.burst - 1));
         let params: Params<'_> = &[&&*self.source.name, &self.spacing, &tolerance.min(LONGEST)];
         self.source.set(call, params).await

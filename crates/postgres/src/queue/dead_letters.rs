@@ -3,7 +3,7 @@
 use super::{count, PgQueue};
 use crate::codec::{CodecError, Payload};
 use crate::connect::Params;
-use crate::error::Result;
+use crate::error::Error;
 use crate::item::{Record, Ticket};
 use std::time::SystemTime;
 use tokio_postgres::Row;
@@ -59,7 +59,7 @@ impl<T: 'static> DeadLetters<'_, T> {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     #[allow(clippy::len_without_is_empty)] // a round trip each
-    pub async fn len(&self) -> Result<u64> {
+    pub async fn len(&self) -> Result<u64, Error> {
         let rows = self.queue.core.run(|sql| &sql.count_dead, &[]).await?;
         Ok(count(&rows[0], 0))
     }
@@ -69,7 +69,7 @@ impl<T: 'static> DeadLetters<'_, T> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::Pool`].
-    pub async fn list(&self, max: usize) -> Result<Vec<DeadLetter<T>>> {
+    pub async fn list(&self, max: usize) -> Result<Vec<DeadLetter<T>>, Error> {
         self.list_after(Ticket(i64::MIN), max).await
     }
 
@@ -78,7 +78,7 @@ impl<T: 'static> DeadLetters<'_, T> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::Pool`].
-    pub async fn list_after(&self, last: Ticket, max: usize) -> Result<Vec<DeadLetter<T>>> {
+    pub async fn list_after(&self, last: Ticket, max: usize) -> Result<Vec<DeadLetter<T>>, Error> {
         let max = i64::try_from(max).unwrap_or(i64::MAX);
         let params: Params<'_> = &[&last.0, &max];
         let rows = self.queue.core.run(|sql| &sql.list_dead, params).await?;
@@ -93,7 +93,7 @@ impl<T: 'static> DeadLetters<'_, T> {
     /// # Errors
     ///
     /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
-    pub async fn drain(&self, max: usize) -> Result<Vec<DeadLetter<T>>> {
+    pub async fn drain(&self, max: usize) -> Result<Vec<DeadLetter<T>>, Error> {
         let max = i64::try_from(max).unwrap_or(i64::MAX);
         let core = &self.queue.core;
         let rows = core.change(|sql| &sql.drain_dead, &[&max]).await?;
@@ -107,7 +107,7 @@ impl<T: 'static> DeadLetters<'_, T> {
     /// # Errors
     ///
     /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
-    pub async fn requeue(&self, ticket: Ticket) -> Result<bool> {
+    pub async fn requeue(&self, ticket: Ticket) -> Result<bool, Error> {
         Ok(self.requeue_some(Some(vec![ticket.0])).await? > 0)
     }
 
@@ -117,11 +117,11 @@ impl<T: 'static> DeadLetters<'_, T> {
     /// # Errors
     ///
     /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
-    pub async fn requeue_all(&self) -> Result<u64> {
+    pub async fn requeue_all(&self) -> Result<u64, Error> {
         self.requeue_some(None).await
     }
 
-    async fn requeue_some(&self, ids: Option<Vec<i64>>) -> Result<u64> {
+    async fn requeue_some(&self, ids: Option<Vec<i64>>) -> Result<u64, Error> {
         let core = &self.queue.core;
         core.make_ready(|sql| &sql.requeue_dead, &[&ids]).await
     }

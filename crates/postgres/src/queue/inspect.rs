@@ -3,7 +3,7 @@
 use super::push::checked;
 use super::{count, micros, PgQueue};
 use crate::connect::Params;
-use crate::error::Result;
+use crate::error::Error;
 use crate::item::{Record, Ticket};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -51,7 +51,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::Pool`].
-    pub async fn stats(&self) -> Result<Stats> {
+    pub async fn stats(&self) -> Result<Stats, Error> {
         let rows = self.core.run(|sql| &sql.stats, &[]).await?;
         let Some(row) = rows.first() else {
             return Ok(Stats::default());
@@ -74,7 +74,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::Pool`].
-    pub async fn held(&self) -> Result<Vec<Held>> {
+    pub async fn held(&self) -> Result<Vec<Held>, Error> {
         let rows = self.core.run(|sql| &sql.held, &[]).await?;
         let held = rows.iter().map(|row| Held {
             ticket: Ticket(row.get(0)),
@@ -92,7 +92,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
-    pub async fn recover(&self, holder: &str, age: Duration) -> Result<u64> {
+    pub async fn recover(&self, holder: &str, age: Duration) -> Result<u64, Error> {
         let params: Params<'_> = &[&holder, &micros(age)];
         self.core.make_ready(|sql| &sql.recover, params).await
     }
@@ -102,7 +102,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::Pool`].
-    pub async fn pause(&self) -> Result<()> {
+    pub async fn pause(&self) -> Result<(), Error> {
         self.core.run(|sql| &sql.pause, &[&true]).await.map(drop)
     }
 
@@ -111,7 +111,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::Pool`].
-    pub async fn resume(&self) -> Result<()> {
+    pub async fn resume(&self) -> Result<(), Error> {
         self.core.run(|sql| &sql.pause, &[&false]).await?;
         let (id, shared) = (self.core.id().await?, &self.core.db.shared);
         shared.hub.wake(id, 0);
@@ -124,7 +124,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// [`Error::Codec`] if it cannot be decoded; it is removed all the same. [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
-    pub async fn cancel(&self, ticket: Ticket) -> Result<Option<T>> {
+    pub async fn cancel(&self, ticket: Ticket) -> Result<Option<T>, Error> {
         let rows = self.core.change(|sql| &sql.cancel, &[&ticket.0]).await?;
         let record = rows.first().map(Record::read);
         let decoded = record.map(|record| self.items.decode(&record.payload));
@@ -136,7 +136,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// [`Error::OutOfRange`] unless the priority is from 1 to 9,999; [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
-    pub async fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool> {
+    pub async fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, Error> {
         let params: Params<'_> = &[&ticket.0, &checked(priority)?];
         let rows = self.core.change(|sql| &sql.reprioritize, params).await?;
         Ok(rows.first().is_some_and(|row| count(row, 0) > 0))

@@ -41,7 +41,7 @@ fn notify(process: &str) -> String {
     format!("pg_notify(:channel, n.queue || ' ' || n.items || ' ' || {process}::bigint)")
 }
 
-/// Rows of `leased` with these ids, each held by its claim: see [`lease_number`](crate::claim::lease_number).
+/// Rows of `leased` with these ids, each held by its claim: see [`leases`](crate::claim::leases).
 fn held(ids: &str, leases: &str) -> String {
     format!("id = any({ids}::bigint[]) and (claim # id) = any({leases}::bigint[])")
 }

@@ -2,7 +2,7 @@
 
 use super::PgTransaction;
 use crate::connect::Connection;
-use crate::error::Result;
+use crate::error::Error;
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, ToStatement};
@@ -37,12 +37,12 @@ impl<'t, 'c> Client<'t, 'c> {
     /// # Errors
     ///
     /// [`Error::Pool`] and [`Error::Database`] if there is no connection.
-    pub async fn raw(self) -> Result<&'t tokio_postgres::Client> {
+    pub async fn raw(self) -> Result<&'t tokio_postgres::Client, Error> {
         Ok(self.begun().await?.0)
     }
 
     /// The connection, and the time for a statement.
-    async fn begun(self) -> Result<(&'t Connection<'c>, Duration)> {
+    async fn begun(self) -> Result<(&'t Connection<'c>, Duration), Error> {
         let Self { tx, limit } = self;
         tx.link.connect().await?;
         tx.enter()?;
@@ -57,7 +57,7 @@ impl<'t, 'c> Client<'t, 'c> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::TimedOut`].
-    pub async fn batch_execute(self, statements: &str) -> Result<()> {
+    pub async fn batch_execute(self, statements: &str) -> Result<(), Error> {
         let (connection, limit) = self.begun().await?;
         let answer = connection.batch_execute(statements);
         connection.within(limit, answer).await
@@ -72,7 +72,7 @@ macro_rules! with_parameters {
                 self,
                 statement: &S,
                 params: &[&(dyn ToSql + Sync)],
-            ) -> Result<$output> {
+            ) -> Result<$output, Error> {
                 let (connection, limit) = self.begun().await?;
                 let answer = connection.$verb(statement, params);
                 connection.within(limit, answer).await

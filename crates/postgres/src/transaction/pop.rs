@@ -2,7 +2,7 @@
 
 use super::{Ending, PgTransaction, Taken};
 use crate::claim::{claim_leased, Leased, Turn};
-use crate::error::Result;
+use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::pace::Start;
 use crate::queue::{Core, PgQueue};
@@ -30,7 +30,10 @@ impl PgTransaction<'_> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::Pool`]. After an error of the server the transaction can only be aborted.
-    pub async fn pop<T: 'static>(&mut self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>> {
+    pub async fn pop<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+    ) -> Result<Option<PgItem<T>>, Error> {
         Ok(self.pop_batch(queue, 1).await?.pop())
     }
 
@@ -43,7 +46,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         max: usize,
-    ) -> Result<Vec<PgItem<T>>> {
+    ) -> Result<Vec<PgItem<T>>, Error> {
         Ok(self.pop_at_pace(queue, max).await?.0)
     }
 
@@ -52,7 +55,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         max: usize,
-    ) -> Result<Vec<PgItem<T>>> {
+    ) -> Result<Vec<PgItem<T>>, Error> {
         let core = &queue.core;
         let id = core.id().await?;
         let was_open = self.link.begun || !self.taken.is_empty();
@@ -94,7 +97,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         timeout: Duration,
-    ) -> Result<Option<PgItem<T>>> {
+    ) -> Result<Option<PgItem<T>>, Error> {
         let mut items = self.take(queue, 1, Wait::For(timeout)).await?;
         Ok(items.pop())
     }
@@ -108,7 +111,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         deadline: std::time::Instant,
-    ) -> Result<Option<PgItem<T>>> {
+    ) -> Result<Option<PgItem<T>>, Error> {
         let mut items = self.take(queue, 1, Wait::Until(deadline)).await?;
         Ok(items.pop())
     }
@@ -119,7 +122,7 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         max: usize,
         wait: Wait,
-    ) -> Result<Vec<PgItem<T>>> {
+    ) -> Result<Vec<PgItem<T>>, Error> {
         let now = Instant::now();
         let deadline = wait.deadline(now.into()).map_or(now + FAR, Instant::from);
         let items = self.pop_batch(queue, max).await?;
@@ -153,7 +156,7 @@ impl PgTransaction<'_> {
     /// # Errors
     ///
     /// [`Error::Codec`] if it cannot be decoded, [`Error::Database`] and [`Error::Pool`].
-    pub async fn peek<T: 'static>(&self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>> {
+    pub async fn peek<T: 'static>(&self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>, Error> {
         let rows = queue.core.run(|sql| &sql.peek, &[]).await?;
         let Some(record) = rows.first().map(Record::read) else {
             return Ok(None);
@@ -197,7 +200,7 @@ impl PgTransaction<'_> {
     }
 
     /// Nothing was found: ends the database transaction that the pop has begun, and gives its connection back.
-    async fn end_in_vain(&mut self) -> Result<()> {
+    async fn end_in_vain(&mut self) -> Result<(), Error> {
         if !self.taken.is_empty() {
             let staged = std::mem::take(&mut self.staged);
             let ended = self.write().await;
@@ -214,7 +217,7 @@ impl PgTransaction<'_> {
         core: &Arc<Core>,
         id: i32,
         max: usize,
-    ) -> Result<Vec<(Record, Option<i64>)>> {
+    ) -> Result<Vec<(Record, Option<i64>)>, Error> {
         self.check()?;
         if core.rules.term.is_some() && !self.link.is_within() {
             let claimed = claim_leased(core, id, max, self.link.connection.is_some()).await?;
@@ -241,7 +244,7 @@ impl PgTransaction<'_> {
     }
 
     /// Counts the deliveries, so that they count even if this process dies.
-    async fn count(&self, records: &mut [Record]) -> Result<()> {
+    async fn count(&self, records: &mut [Record]) -> Result<(), Error> {
         let shared = &self.link.shared;
         shared.start_promoter(); // it forgets the counts that a dead process leaves
         let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
@@ -259,7 +262,7 @@ impl PgTransaction<'_> {
         &mut self,
         queue: &PgQueue<T>,
         max: usize,
-    ) -> Result<Popped<T>> {
+    ) -> Result<Popped<T>, Error> {
         let pace = &queue.core.pace;
         if pace.is_unlimited() {
             return Ok((self.pop_ready(queue, max).await?, None));
@@ -283,7 +286,7 @@ impl PgTransaction<'_> {
 }
 
 /// Whether a pop may find an item. A slot is taken only then.
-async fn has_ready(core: &Core) -> Result<bool> {
+async fn has_ready(core: &Core) -> Result<bool, Error> {
     if core.buffer.iter().any(|buffer| buffer.len() > 0) {
         return Ok(true);
     }
