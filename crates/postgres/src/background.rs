@@ -1,7 +1,7 @@
 //! What the process does besides its transactions: it makes due items ready, and forgets what dead processes have left.
 
 use crate::connect::{Params, Shared};
-use crate::error::Error;
+use crate::error::Result;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::sync::{Arc, Weak};
@@ -65,7 +65,7 @@ impl Shared {
         self: &Arc<Self>,
         sql: &str,
         params: Params<'_>,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool> {
         let rows = self.run(sql, params).await?;
         self.wake_rows(&rows);
         Ok(!rows.is_empty())
@@ -73,13 +73,13 @@ impl Shared {
 
     /// Moves the items that are due, and returns whether any became ready. What dead holders hold is taken back by one process at a
     /// time, or by each that does it `anyway`.
-    pub(crate) async fn promote(self: &Arc<Self>, anyway: bool) -> Result<bool, Error> {
+    pub(crate) async fn promote(self: &Arc<Self>, anyway: bool) -> Result<bool> {
         let promoted = self.make_ready(&self.sql.promote, &[]).await?;
         Ok(promoted | self.make_ready(&self.sql.lapse, &[&anyway]).await?)
     }
 
     /// Forgets what dead processes have left.
-    async fn sweep(self: &Arc<Self>) -> Result<(), Error> {
+    async fn sweep(self: &Arc<Self>) -> Result<()> {
         self.run(&self.sql.forget_holders, &[]).await?;
         self.make_ready(&self.sql.lapse_forgotten, &[]).await?;
         self.run(&self.sql.sweep_attempts, &[]).await?;
@@ -95,7 +95,7 @@ impl Shared {
     }
 
     /// Moves the items that are due, and returns the time until the next one is.
-    async fn promote_due(self: &Arc<Self>) -> Result<Duration, Error> {
+    async fn promote_due(self: &Arc<Self>) -> Result<Duration> {
         if self.promote(false).await? {
             return Ok(Duration::ZERO);
         }

@@ -1,7 +1,7 @@
 //! Claims: which items a pop takes.
 
 use crate::connect::{Param, Params, Shared};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::item::Record;
 use crate::prefetch::take_ahead;
 use crate::queue::Core;
@@ -145,7 +145,7 @@ pub(crate) async fn claim_leased(
     id: i32,
     max: usize,
     on_control: bool,
-) -> Result<Claimed, Error> {
+) -> Result<Claimed> {
     if let Some(buffer) = &core.buffer {
         return take_ahead(core, buffer, id, max).await;
     }
@@ -161,7 +161,7 @@ pub(crate) async fn claim(
     queue: i32,
     max: usize,
     on_control: bool,
-) -> Result<Claimed, Error> {
+) -> Result<Claimed> {
     let shared = &core.db.shared;
     let holder = shared.holder(&core.rules).await?;
     let (id, number) = (holder.id, shared.leases.next_claim());
@@ -206,7 +206,7 @@ pub(crate) async fn release(
     shared: &Arc<Shared>,
     (ids, leases): &LeasedItems,
     statement: Statement,
-) -> Result<(), Error> {
+) -> Result<()> {
     // It may wait for commits of the same items.
     let params: Params<'_> = &[ids, leases];
     let rows = shared.run_aside(statement(&shared.sql), params).await?;
@@ -217,9 +217,9 @@ pub(crate) async fn release(
 /// Gives leased items back in a task, as soon as the server can be reached. If the runtime has ended, they come back when the
 /// lease of this process expires.
 pub(crate) fn release_later(shared: &Arc<Shared>, held: LeasedItems, statement: Statement) {
-    let runtime = || Handle::try_current().ok();
-    let runtime = || runtime().or_else(|| shared.runtime.clone());
-    if let Some(runtime) = (!held.0.is_empty()).then(runtime).flatten() {
+    let runtime = Handle::try_current().ok();
+    let runtime = runtime.or_else(|| shared.runtime.clone());
+    if let Some(runtime) = runtime.filter(|_| !held.0.is_empty()) {
         let shared = Arc::clone(shared);
         runtime.spawn(async move {
             while release(&shared, &held, statement).await.is_err() {

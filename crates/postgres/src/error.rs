@@ -9,6 +9,9 @@ use tokio_postgres::error::{DbError, SqlState};
 /// The code of the exception that `require_held` raises.
 const EXPIRED: &str = "RQ001";
 
+/// What a call returns.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// What failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

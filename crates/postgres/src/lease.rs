@@ -2,7 +2,7 @@
 
 use crate::background::Task;
 use crate::connect::{Params, Shared};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::queue::{micros, Rules};
 use parking_lot::Mutex;
 use std::hash::{BuildHasher, RandomState};
@@ -87,7 +87,7 @@ impl Leases {
 
 impl Shared {
     /// The holder with the name and the term of a queue: alive, and renewed from now on.
-    pub(crate) async fn holder(self: &Arc<Self>, rules: &Rules) -> Result<Holder, Error> {
+    pub(crate) async fn holder(self: &Arc<Self>, rules: &Rules) -> Result<Holder> {
         let leases = &self.leases;
         if let Some(alive) = leases.alive(rules) {
             return Ok(alive);
@@ -107,7 +107,7 @@ impl Shared {
         leases.find(rules).ok_or(Error::Ended)
     }
 
-    async fn new_holder(&self, rules: &Rules) -> Result<Holder, Error> {
+    async fn new_holder(&self, rules: &Rules) -> Result<Holder> {
         let holder = Holder {
             id: self.next_id().await?,
             name: Arc::clone(&rules.holder),
@@ -120,13 +120,13 @@ impl Shared {
     }
 
     /// Renews the leases of these holders, on another connection soon if this one hangs: before the leases expire.
-    async fn renew(&self, holders: &[Holder]) -> Result<(), Error> {
+    async fn renew(&self, holders: &[Holder]) -> Result<()> {
         let limit = (shortest(holders) / 3).max(LEAST);
         self.beat(holders, limit.min(self.manner.limit)).await
     }
 
     /// Tells the server that these holders are alive.
-    async fn beat(&self, holders: &[Holder], limit: Duration) -> Result<(), Error> {
+    async fn beat(&self, holders: &[Holder], limit: Duration) -> Result<()> {
         let sent = Instant::now();
         let ids: Vec<i64> = holders.iter().map(|holder| holder.id).collect();
         let names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();

@@ -6,7 +6,7 @@
 //! were released is given back too: it has the number of releases at its begin.
 
 use crate::claim::{claim, release, Claimed, Leased};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::queue::{Core, PgQueue};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ impl Buffer {
         (core, id): (&Core, i32),
         (mut claimed, max): (Claimed, usize),
         releases: u64,
-    ) -> Result<Claimed, Error> {
+    ) -> Result<Claimed> {
         let _claims = core.db.shared.lock(&self.claims).await?;
         self.take(&mut claimed, max, core.period());
         let missing = max - claimed.items.len();
@@ -95,7 +95,7 @@ pub(crate) async fn take_ahead(
     buffer: &Arc<Buffer>,
     id: i32,
     max: usize,
-) -> Result<Claimed, Error> {
+) -> Result<Claimed> {
     let none = || Claimed::new(&core.db.shared, Vec::new());
     let mut claimed = none();
     let releases = buffer.take(&mut claimed, max, core.period());
@@ -119,19 +119,14 @@ impl Core {
         alive.map(|alive| alive.period)
     }
 
-    /// Takes the items in memory, to give them back, and has the claims that are under way do the same.
-    fn take_prefetched(&self) -> Claimed {
+    /// Gives the items in memory back, in the background if the future is dropped, and has the claims that are under way do the same.
+    pub(crate) fn release_prefetched(&self) -> impl Future<Output = Result<()>> {
         let ahead = self.buffer.iter().flat_map(|buffer| {
             let mut ahead = buffer.ahead.lock();
             ahead.releases += 1;
             mem::take(&mut ahead.items)
         });
-        Claimed::new(&self.db.shared, ahead.collect())
-    }
-
-    /// Gives the items in memory back, in the background if the future is dropped.
-    pub(crate) fn release_prefetched(&self) -> impl Future<Output = Result<(), Error>> {
-        let claimed = self.take_prefetched();
+        let claimed = Claimed::new(&self.db.shared, ahead.collect());
         async {
             release(&claimed.shared, &claimed.held(), |sql| &sql.unclaim).await?;
             claimed.into_items();
@@ -153,7 +148,7 @@ impl<T> PgQueue<T> {
     /// # Errors
     ///
     /// [`Error::Database`] and [`Error::Pool`]: then they are given back in the background.
-    pub async fn release_prefetched(&self) -> Result<(), Error> {
+    pub async fn release_prefetched(&self) -> Result<()> {
         self.core.release_prefetched().await
     }
 }

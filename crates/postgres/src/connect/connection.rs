@@ -1,7 +1,7 @@
 //! A connection: how statements are sent on it, and how long they may take.
 
 use super::{Param, Params};
-use crate::error::{has_conflict, Error};
+use crate::error::{has_conflict, Error, Result};
 use deadpool_postgres::{ClientWrapper, Object};
 use parking_lot::Mutex;
 use std::future::{poll_fn, Future};
@@ -119,7 +119,7 @@ impl<'c> Connection<'c> {
 
     /// After a statement that missed its time a transaction sends no other one, which would miss it too. The connection for short
     /// statements has many users: what the others send has a time of its own.
-    fn may_send(&self, limit: Duration) -> Result<(), Error> {
+    fn may_send(&self, limit: Duration) -> Result<()> {
         let is_shared = matches!(self.owner, Owner::Process(_));
         if self.owed.lock().missed && !is_shared {
             return Err(Error::TimedOut(limit));
@@ -128,7 +128,7 @@ impl<'c> Connection<'c> {
     }
 
     /// Prepares a statement, once per connection.
-    pub(crate) async fn prepare<'s>(&self, sql: &'s str) -> Result<Prepared<'s>, Error> {
+    pub(crate) async fn prepare<'s>(&self, sql: &'s str) -> Result<Prepared<'s>> {
         self.may_send(self.manner.limit)?;
         let cache = self.cache().filter(|_| !self.manner.unnamed);
         let Some(cache) = cache else {
@@ -161,7 +161,7 @@ impl<'c> Connection<'c> {
     pub(crate) fn in_time<'a, T: 'a>(
         &'a self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>> + 'a,
-    ) -> impl Future<Output = Result<T, Error>> + 'a {
+    ) -> impl Future<Output = Result<T>> + 'a {
         self.within(self.manner.limit, answer)
     }
 
@@ -170,7 +170,7 @@ impl<'c> Connection<'c> {
         &'a self,
         limit: Duration,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>> + 'a,
-    ) -> impl Future<Output = Result<T, Error>> + 'a {
+    ) -> impl Future<Output = Result<T>> + 'a {
         // In a box: a future is stored twice in each one that is passed it and awaits it.
         let mut answer = Box::pin(answer);
         async move {
@@ -190,13 +190,13 @@ impl<'c> Connection<'c> {
     }
 
     /// Runs a statement in a transaction of its own, or in the open one.
-    pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+    pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         let statement = self.prepare(sql).await?;
         self.in_time(self.send(&statement, params)).await
     }
 
     /// Runs a statement in a transaction of its own, again after a conflict with another transaction.
-    pub(crate) async fn run_alone(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+    pub(crate) async fn run_alone(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         let mut repeats = 0;
         loop {
             match self.run(sql, params).await {
@@ -209,14 +209,14 @@ impl<'c> Connection<'c> {
     }
 
     /// Like [`run_alone`](Self::run_alone), for a statement that is not to be repeated unseen: without an answer it is in doubt.
-    pub(crate) async fn change(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+    pub(crate) async fn change(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         self.prepare(sql).await?; // without an answer nothing has changed
         let ended = self.run_alone(sql, params).await;
         ended.map_err(Error::of_commit)
     }
 
     /// Runs statements without parameters.
-    pub(crate) async fn run_all(&self, statements: &str) -> Result<(), Error> {
+    pub(crate) async fn run_all(&self, statements: &str) -> Result<()> {
         self.in_time(self.batch_execute(statements)).await
     }
 

@@ -1,9 +1,8 @@
 //! How to connect.
 
 use super::postgres::POOL_WAIT;
-use super::{Manner, Postgres, Shared};
-use crate::error::Error;
-use crate::schema::Schema;
+use super::{Manner, Postgres};
+use crate::error::{Error, Result};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use std::time::Duration;
 use tokio_postgres::{Config, NoTls};
@@ -33,9 +32,9 @@ const STATEMENT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Options {
     url: String,
-    schema: String,
+    pub(super) schema: String,
     max_connections: usize,
-    manner: Manner,
+    pub(super) manner: Manner,
 }
 
 impl Default for Options {
@@ -121,13 +120,12 @@ impl Options {
     ///
     /// [`Error::Database`] if the URL is invalid or the server refuses the connection, [`Error::Pool`] if it does not answer within
     /// the [time of a statement](Self::statement_timeout), and [`Error::Name`] for the schema.
-    pub async fn connect(self) -> Result<Postgres, Error> {
-        let schema = Schema::new(&self.schema)?;
+    pub async fn connect(self) -> Result<Postgres> {
         let config = self.config()?;
         let pool = self::pool(&config, self.max_connections)?;
         let opener = self::pool(&config, 1)?;
         let listens = (!self.manner.unnamed).then_some(config);
-        let db = Postgres::new(Shared::new(pool, opener, schema, listens, self.manner));
+        let db = Postgres::new(&self, pool, opener, listens)?;
         db.shared.control().await?; // the server can be reached
         Ok(db)
     }
@@ -137,17 +135,12 @@ impl Options {
     /// # Errors
     ///
     /// [`Error::Name`] for the schema.
-    pub fn with_pool(self, pool: Pool) -> Result<Postgres, Error> {
-        let schema = Schema::new(&self.schema)?;
-        let manner = Manner {
-            foreign: true,
-            ..self.manner
-        };
-        let shared = Shared::new(pool.clone(), pool, schema, None, manner);
-        Ok(Postgres::new(shared))
+    pub fn with_pool(mut self, pool: Pool) -> Result<Postgres> {
+        self.manner.foreign = true;
+        Postgres::new(&self, pool.clone(), pool, None)
     }
 
-    fn config(&self) -> Result<Config, Error> {
+    fn config(&self) -> Result<Config> {
         let mut config: Config = self.url.parse()?;
         config.keepalives(true).keepalives_idle(KEEPALIVE);
         config.keepalives_interval(KEEPALIVE).keepalives_retries(3);
@@ -163,7 +156,7 @@ impl Options {
 }
 
 /// A pool of `size` connections.
-fn pool(config: &Config, size: usize) -> Result<Pool, Error> {
+fn pool(config: &Config, size: usize) -> Result<Pool> {
     let recycling_method = RecyclingMethod::Fast;
     let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method });
     Pool::builder(manager)

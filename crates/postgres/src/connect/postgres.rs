@@ -3,7 +3,7 @@
 use super::{Connection, Manner, Options, Owner, Params};
 use crate::background::Task;
 use crate::codec::Json;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::lease::Leases;
 use crate::queue::{Builder, PgQueue};
 use crate::schema::{Schema, INSTALL};
@@ -70,7 +70,7 @@ impl Postgres {
     /// # Errors
     ///
     /// As for [`Options::connect`].
-    pub async fn connect(url: &str) -> Result<Self, Error> {
+    pub async fn connect(url: &str) -> Result<Self> {
         Self::options(url).connect().await
     }
 
@@ -99,13 +99,35 @@ impl Postgres {
     /// # Errors
     ///
     /// [`Error::Name`] if the schema cannot have that name.
-    pub fn from_pool_with(pool: Pool, schema: &str) -> Result<Self, Error> {
+    pub fn from_pool_with(pool: Pool, schema: &str) -> Result<Self> {
         Options::default().schema(schema).with_pool(pool)
     }
 
-    pub(super) fn new(shared: Shared) -> Self {
-        let shared = Arc::new(shared);
-        Self { shared }
+    /// A database with these options. `opener` opens the connection for short statements, `config` says how to open the one that
+    /// listens.
+    pub(super) fn new(
+        options: &Options,
+        pool: Pool,
+        opener: Pool,
+        config: Option<Config>,
+    ) -> Result<Self> {
+        let schema = Schema::new(&options.schema)?;
+        let shared = Arc::new(Shared {
+            sql: Statements::new(&schema),
+            pool,
+            schema,
+            config,
+            manner: options.manner,
+            hub: Hub::default(),
+            leases: Leases::default(),
+            promoter: Task::default(),
+            commits: Commits::default(),
+            opener,
+            control: Mutex::default(),
+            process: OnceCell::new(),
+            runtime: Handle::try_current().ok(),
+        });
+        Ok(Self { shared })
     }
 
     /// Creates the tables, unless they are there, and changes those of an earlier version of this crate. Safe to call from several
@@ -118,7 +140,7 @@ impl Postgres {
     /// # Errors
     ///
     /// [`Error::Version`] if the tables belong to a later version of this crate, and [`Error::Database`].
-    pub async fn install(&self) -> Result<(), Error> {
+    pub async fn install(&self) -> Result<()> {
         let shared = &self.shared;
         let connection = shared.take_out(&shared.pool).await?;
         let install = shared.schema.sql(INSTALL);
@@ -152,7 +174,7 @@ impl Postgres {
     /// # Errors
     ///
     /// [`Error::Database`], [`Error::TimedOut`] and [`Error::Pool`].
-    pub async fn sweep_keys(&self) -> Result<(), Error> {
+    pub async fn sweep_keys(&self) -> Result<()> {
         let connection = self.shared.connection().await?;
         connection.run_all(&self.shared.sql.sweep_keys).await
     }
@@ -162,7 +184,7 @@ impl Postgres {
     /// # Errors
     ///
     /// [`Error::NotInstalled`] and [`Error::Version`] at the first call, and [`Error::Database`].
-    pub async fn begin(&self) -> Result<PgTransaction<'static>, Error> {
+    pub async fn begin(&self) -> Result<PgTransaction<'static>> {
         self.shared.process().await?;
         Ok(PgTransaction::new(&self.shared))
     }
@@ -179,7 +201,7 @@ impl Postgres {
     pub async fn within<'c>(
         &self,
         transaction: &'c tokio_postgres::Transaction<'c>,
-    ) -> Result<PgTransaction<'c>, Error> {
+    ) -> Result<PgTransaction<'c>> {
         self.shared.process().await?;
         let mut tx = PgTransaction::new(&self.shared);
         tx.link.enter(transaction).await?;
@@ -190,33 +212,8 @@ impl Postgres {
 debug!([] Postgres, |db| schema: db.shared.schema, pool: db.shared.pool.status());
 
 impl Shared {
-    /// What a process shares; `opener` opens the connection for short statements.
-    pub(super) fn new(
-        pool: Pool,
-        opener: Pool,
-        schema: Schema,
-        config: Option<Config>,
-        manner: Manner,
-    ) -> Self {
-        Self {
-            sql: Statements::new(&schema),
-            pool,
-            schema,
-            config,
-            manner,
-            hub: Hub::default(),
-            leases: Leases::default(),
-            promoter: Task::default(),
-            commits: Commits::default(),
-            opener,
-            control: Mutex::default(),
-            process: OnceCell::new(),
-            runtime: Handle::try_current().ok(),
-        }
-    }
-
     /// The connection for short statements; a new one if it was closed, or hangs. The wait for others that open it counts.
-    pub(crate) async fn control(&self) -> Result<Arc<Connection<'static>>, Error> {
+    pub(crate) async fn control(&self) -> Result<Arc<Connection<'static>>> {
         let got = async {
             let mut control = self.control.lock().await;
             if let Some(open) = control.as_ref().filter(|control| control.is_open()) {
@@ -232,22 +229,15 @@ impl Shared {
     }
 
     /// Runs a short statement of its own.
-    pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+    pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         self.control().await?.run_alone(sql, params).await
-    }
-
-    /// Runs a short statement of its own. Without an answer it is in doubt.
-    pub(crate) async fn change(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
-        self.control().await?.change(sql, params).await
     }
 
     /// Runs a statement of its own that may wait, which would delay the short ones on their connection. But whoever holds the last
     /// connection of the pool must not wait for another one.
-    pub(crate) async fn run_aside(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
-        let timeouts = Timeouts {
-            wait: Some(Duration::ZERO),
-            ..self.pool.timeouts()
-        };
+    pub(crate) async fn run_aside(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
+        let mut timeouts = self.pool.timeouts();
+        timeouts.wait = Some(Duration::ZERO);
         match self.connection_within(timeouts).await {
             Ok(connection) => connection.run_alone(sql, params).await,
             Err(_) => self.run(sql, params).await,
@@ -260,38 +250,33 @@ impl Shared {
         limit: Duration,
         sql: &str,
         params: Params<'_>,
-    ) -> Result<Vec<Row>, Error> {
-        let mut used = None;
-        let run = async {
-            let connection = used.insert(self.control().await?);
-            connection.run_alone(sql, params).await
-        };
-        let run = timeout(limit, run).await;
-        run.unwrap_or_else(|_| {
-            if let Some(connection) = used {
-                connection.miss(limit);
-            }
+    ) -> Result<Vec<Row>> {
+        let answer = timeout(limit, self.run(sql, params)).await;
+        answer.unwrap_or_else(|_| {
+            if let Ok(control) = self.control.try_lock() {
+                control.iter().for_each(|control| control.miss(limit));
+            } // otherwise another call replaces it
             Err(Error::TimedOut(limit))
         })
     }
 
-    pub(crate) async fn connection(&self) -> Result<Connection<'static>, Error> {
+    pub(crate) async fn connection(&self) -> Result<Connection<'static>> {
         self.connection_within(self.pool.timeouts()).await
     }
 
-    async fn connection_within(&self, timeouts: Timeouts) -> Result<Connection<'static>, Error> {
+    async fn connection_within(&self, timeouts: Timeouts) -> Result<Connection<'static>> {
         let object = self.object(&self.pool, timeouts).await?;
         Ok(Connection::new(Owner::Pool(Some(object)), self.manner))
     }
 
     /// A connection out of a pool, which is closed when it is dropped.
-    async fn take_out(&self, pool: &Pool) -> Result<Connection<'static>, Error> {
+    async fn take_out(&self, pool: &Pool) -> Result<Connection<'static>> {
         let client = Object::take(self.object(pool, pool.timeouts()).await?);
         Ok(Connection::new(Owner::Process(client), self.manner))
     }
 
     /// A connection of a pool. Each step has a time, also if the pool sets none, or has no timer.
-    async fn object(&self, pool: &Pool, own: Timeouts) -> Result<Object, Error> {
+    async fn object(&self, pool: &Pool, own: Timeouts) -> Result<Object> {
         let limit = self.manner.limit;
         let (wait, create) = (own.wait.unwrap_or(POOL_WAIT), own.create.unwrap_or(limit));
         let timeouts = Timeouts {
@@ -310,21 +295,18 @@ impl Shared {
     }
 
     /// Waits for others for as long as a statement may take, not for one statement of each of them.
-    pub(crate) async fn lock<'m, T>(
-        &self,
-        mutex: &'m Mutex<T>,
-    ) -> Result<MutexGuard<'m, T>, Error> {
+    pub(crate) async fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> Result<MutexGuard<'m, T>> {
         let limit = self.manner.limit;
         let locked = timeout(limit, mutex.lock()).await;
         locked.map_err(|_| Error::TimedOut(limit))
     }
 
     /// What the server is asked for once, on the connection for short statements. Waits for others that ask, as for a lock.
-    pub(crate) async fn once<T: Copy, F: Future<Output = Result<T, Error>>>(
+    pub(crate) async fn once<T: Copy, F: Future<Output = Result<T>>>(
         &self,
         known: &OnceCell<T>,
         ask: impl FnOnce() -> F,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         let limit = self.manner.limit;
         let asked = timeout(limit.saturating_mul(2), known.get_or_try_init(ask)).await;
         asked.unwrap_or(Err(Error::TimedOut(limit))).copied()
@@ -332,7 +314,7 @@ impl Shared {
 
     /// The number of this process. The first call checks the version of the tables; it does not come while a transaction has a
     /// session, which may be the last one of a pooler.
-    pub(crate) async fn process(&self) -> Result<i64, Error> {
+    pub(crate) async fn process(&self) -> Result<i64> {
         let ask = || async {
             self.schema.check(&*self.control().await?).await?;
             self.next_id().await
@@ -346,7 +328,7 @@ impl Shared {
     }
 
     /// A number that no item, holder or process has.
-    pub(crate) async fn next_id(&self) -> Result<i64, Error> {
+    pub(crate) async fn next_id(&self) -> Result<i64> {
         let control = self.control().await?;
         Ok(control.run(&self.sql.next_id, &[]).await?[0].get(0))
     }

@@ -3,7 +3,7 @@
 //! # Rates
 //!
 //! The server keeps the mark of a generic cell rate algorithm for each rate, in a row. A process does not ask for each start: a
-//! task asks for slots, up to half a second before their time, as many as were used lately. A [`Limiter`](requeue::Limiter) hands
+//! task asks for slots, up to half a second before their time, as many as were used lately. A [`Limiter`] hands
 //! them out.
 //!
 //! The server's clock counts. A process knows when it has asked and when the answer came, so it knows between which times the

@@ -100,11 +100,6 @@ impl Rate {
         self
     }
 
-    fn tolerance(&self) -> i64 {
-        let others = i64::from(self.burst - 1);
-        self.spacing.saturating_mul(others).min(LONGEST)
-    }
-
     /// Returns a pace with this rate, for any number of queues of this process.
     ///
     /// The rate is created in the database if there is none of its name. If there is one, it is changed only if it was declared
@@ -136,8 +131,8 @@ impl Rate {
     }
 
     async fn write(&self, call: &str) -> Result<(), Error> {
-        let (name, tolerance) = (&*self.source.name, self.tolerance());
-        let params: Params<'_> = &[&name, &self.spacing, &tolerance];
+        let tolerance = self.spacing.saturating_mul(i64::from(self.burst - 1));
+        let params: Params<'_> = &[&&*self.source.name, &self.spacing, &tolerance.min(LONGEST)];
         self.source.set(call, params).await
     }
 }

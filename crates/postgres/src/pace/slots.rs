@@ -70,9 +70,8 @@ impl Span {
 
     /// The time after the last slot.
     fn after(&self) -> i64 {
-        let length =
-            i64::try_from(self.left).map_or(i64::MAX, |left| self.spacing.saturating_mul(left));
-        self.first.saturating_add(length)
+        let left = i64::try_from(self.left).unwrap_or(i64::MAX);
+        self.first.saturating_add(self.spacing.saturating_mul(left))
     }
 
     /// The mark after the last slot.
@@ -87,9 +86,8 @@ impl Span {
             return 0;
         }
         let past = latest.saturating_sub(self.first) - 1;
-        u64::try_from(past / self.spacing + 1)
-            .unwrap_or(0)
-            .min(self.left)
+        let expired = u64::try_from(past / self.spacing + 1);
+        expired.unwrap_or(0).min(self.left)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::places::{Answer, Question};
 use super::slots::{ServerClock, Span, AHEAD};
 use crate::connect::{Params, Postgres};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::queue::{count, is_valid, micros};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,14 +18,14 @@ pub(super) struct Source {
 
 impl Source {
     /// Calls a function of the schema.
-    async fn call(&self, call: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+    async fn call(&self, call: &str, params: Params<'_>) -> Result<Vec<Row>> {
         let shared = &self.db.shared;
         let sql = shared.schema.sql(&format!("select * from @.{call}"));
         shared.run(&sql, params).await
     }
 
     /// Declares or changes the limit, after a check of its name and of the tables.
-    pub(super) async fn set(&self, call: &str, params: Params<'_>) -> Result<(), Error> {
+    pub(super) async fn set(&self, call: &str, params: Params<'_>) -> Result<()> {
         if !is_valid(&self.name) {
             return Err(Error::Name(Arc::clone(&self.name)));
         }
@@ -34,17 +34,11 @@ impl Source {
     }
 
     /// Asks for slots of a rate.
-    pub(super) async fn take_slots(
-        &self,
-        wanted: u64,
-        late: i64,
-    ) -> Result<(ServerClock, Span), Error> {
+    pub(super) async fn take_slots(&self, wanted: u64, late: i64) -> Result<(ServerClock, Span)> {
         let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
         let asked = Instant::now();
-        let call = "take_slots($1, $2, $3, $4)";
-        let rows = self
-            .call(call, &[&&*self.name, &wanted, &late, &AHEAD])
-            .await?;
+        let params: Params<'_> = &[&&*self.name, &wanted, &late, &AHEAD];
+        let rows = self.call("take_slots($1, $2, $3, $4)", params).await?;
         let (answered, row) = (Instant::now(), &rows[0]);
         let at = row.get(0);
         let clock = ServerClock {
@@ -63,14 +57,14 @@ impl Source {
     }
 
     /// Returns slots of a rate that were not used.
-    pub(super) async fn return_slots(&self, unused: &[Span]) -> Result<(), Error> {
+    pub(super) async fn return_slots(&self, unused: &[Span]) -> Result<()> {
         let ends: Vec<i64> = unused.iter().map(Span::end).collect();
         let left = |span: &Span| i64::try_from(span.left).unwrap_or(i64::MAX);
         let counts: Vec<i64> = unused.iter().map(left).collect();
         let granted: Vec<i64> = unused.iter().map(|span| span.granted).collect();
-        let call = "return_slots($1, $2, $3, $4)";
         let params: Params<'_> = &[&&*self.name, &ends, &counts, &granted];
-        self.call(call, params).await.map(drop)
+        let call = self.call("return_slots($1, $2, $3, $4)", params);
+        call.await.map(drop)
     }
 
     /// Keeps and asks for places of a concurrency limit.
@@ -79,13 +73,12 @@ impl Source {
         holder: i64,
         question: Question,
         term: Duration,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Answer> {
         let int = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
         let (kept, more) = (int(question.kept), int(question.more));
         let term = micros(term);
-        let call = "take_places($1, $2, $3, $4, $5)";
         let params: Params<'_> = &[&&*self.name, &holder, &kept, &more, &term];
-        let rows = self.call(call, params).await?;
+        let rows = self.call("take_places($1, $2, $3, $4, $5)", params).await?;
         let count = |index: usize| u32::try_from(rows[0].get::<_, i32>(index)).unwrap_or(0);
         let (granted, owed) = (count(0), count(1));
         Ok(Answer { granted, owed })

@@ -26,18 +26,8 @@ impl Start {
         (starts, None)
     }
 
-    /// Nothing was started.
-    pub(crate) fn cancel(mut self) {
-        self.end(|pace, slot| pace.cancel(slot, Instant::now()));
-    }
-
-    /// The item was committed.
-    pub(crate) fn spend(mut self) {
-        self.end(Pace::spend);
-    }
-
     /// Ends the slot. The limiter is user code; its panics are caught.
-    fn end(&mut self, end: impl FnOnce(&Pace, RateSlot)) {
+    pub(crate) fn end(&mut self, end: impl FnOnce(&Pace, RateSlot)) {
         if let Some(slot) = self.slot.take() {
             let ended = catch_unwind(AssertUnwindSafe(|| end(&self.pace, slot)));
             let _ = ended.map_err(std::mem::forget); // a payload whose destructor may panic

@@ -86,10 +86,8 @@ impl<T, E> Builder<T, E> {
     /// Unless the queue is [leased](Self::leased), and if `count` is 0.
     #[track_caller]
     pub fn prefetch(mut self, count: usize) -> Self {
-        assert!(
-            self.core.rules.term.is_some(),
-            "only a leased queue can prefetch"
-        );
+        let is_leased = self.core.rules.term.is_some();
+        assert!(is_leased, "only a leased queue can prefetch");
         assert!(count > 0, "a prefetch of nothing");
         self.core.buffer = Some(Arc::new(Buffer::new(count)));
         self

@@ -13,7 +13,7 @@ pub use push::{Placed, PushTo, PushWith};
 
 use crate::codec::{CodecError, Encoding, Payload};
 use crate::connect::{Params, Postgres};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::prefetch::Buffer;
 use crate::sql::{Order, Statement};
 use crate::transaction::{OwnedTransaction, WorkersBuilder};
@@ -107,11 +107,11 @@ impl Rules {
 
 impl Core {
     /// The id of the queue, which is created if there is none of its name.
-    pub(crate) async fn id(&self) -> Result<i32, Error> {
+    pub(crate) async fn id(&self) -> Result<i32> {
         self.db.shared.once(&self.id, || self.find()).await
     }
 
-    async fn find(&self) -> Result<i32, Error> {
+    async fn find(&self) -> Result<i32> {
         let (name, max_attempts) = (&*self.name, self.rules.max_attempts);
         if !is_valid(name) {
             return Err(Error::Name(self.name.clone()));
@@ -129,25 +129,23 @@ impl Core {
     }
 
     /// Runs a statement about this queue: its first parameter is the id, the others are these.
-    pub(crate) async fn run(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>, Error> {
+    pub(crate) async fn run(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>> {
         let (id, shared) = (self.id().await?, &self.db.shared);
         let first: Params<'_> = &[&id];
-        shared
-            .run(sql(&shared.sql), &[first, others].concat())
-            .await
+        let params = [first, others].concat();
+        shared.run(sql(&shared.sql), &params).await
     }
 
     /// The same. Without an answer it is in doubt.
-    async fn change(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>, Error> {
+    async fn change(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>> {
         let (id, shared) = (self.id().await?, &self.db.shared);
         let first: Params<'_> = &[&id];
-        shared
-            .change(sql(&shared.sql), &[first, others].concat())
-            .await
+        let (control, params) = (shared.control().await?, [first, others].concat());
+        control.change(sql(&shared.sql), &params).await
     }
 
     /// The same, for a statement that makes items ready. Wakes waiters for them, and returns how many.
-    async fn make_ready(&self, sql: Statement, others: Params<'_>) -> Result<u64, Error> {
+    async fn make_ready(&self, sql: Statement, others: Params<'_>) -> Result<u64> {
         let rows = self.change(sql, others).await?;
         self.db.shared.wake_rows(&rows);
         Ok(rows.iter().map(|row| count(row, 1)).sum())
@@ -192,7 +190,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// As for [`Postgres::begin`].
-    pub async fn begin(&self) -> Result<OwnedTransaction<T>, Error> {
+    pub async fn begin(&self) -> Result<OwnedTransaction<T>> {
         let tx = self.core.db.begin().await?;
         Ok(OwnedTransaction::new(self, tx))
     }

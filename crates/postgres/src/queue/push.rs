@@ -1,7 +1,7 @@
 //! Pushes with a priority and a time.
 
 use super::{is_valid, PgQueue};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::item::Ticket;
 use crate::transaction::{PgTransaction, Staged};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -37,7 +37,7 @@ pub(crate) fn micros(duration: Duration) -> i64 {
 }
 
 /// A priority, if it is from 1 to 9,999.
-pub(super) fn checked(priority: u16) -> Result<i16, Error> {
+pub(super) fn checked(priority: u16) -> Result<i16> {
     let priority = i16::try_from(priority).ok();
     let in_range = priority.filter(|priority| (1..=9999).contains(priority));
     in_range.ok_or(Error::OutOfRange)
@@ -91,7 +91,7 @@ impl<S> Placed<S> {
         &self,
         PgQueue { core, items: of }: &PgQueue<T>,
         items: impl IntoIterator<Item = T>,
-    ) -> Result<Vec<Staged>, Error> {
+    ) -> Result<Vec<Staged>> {
         let (queue, priority) = (core.id().await?, checked(self.priority)?);
         let stage = |item| {
             let key = of.key.as_ref().map(|key| key(&item));
@@ -117,7 +117,7 @@ impl<T: 'static> PushTo<'_, T> {
     /// # Errors
     ///
     /// [`Error::OutOfRange`] for the priority, and those of [`PgQueue::push`].
-    pub async fn push(self, item: T) -> Result<Ticket, Error> {
+    pub async fn push(self, item: T) -> Result<Ticket> {
         Ok(self.push_batch([item]).await?[0])
     }
 
@@ -126,10 +126,7 @@ impl<T: 'static> PushTo<'_, T> {
     /// # Errors
     ///
     /// As for [`push`](Self::push).
-    pub async fn push_batch(
-        self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<Vec<Ticket>, Error> {
+    pub async fn push_batch(self, items: impl IntoIterator<Item = T>) -> Result<Vec<Ticket>> {
         let mut tx = PgTransaction::new(&self.to.core.db.shared);
         tx.staged = self.stage(self.to, items).await?;
         tx.commit().await
@@ -142,7 +139,7 @@ impl PushWith<'_, '_> {
     /// # Errors
     ///
     /// [`Error::OutOfRange`] for the priority, and those of [`PgTransaction::push`].
-    pub async fn push<T: 'static>(self, queue: &PgQueue<T>, item: T) -> Result<(), Error> {
+    pub async fn push<T: 'static>(self, queue: &PgQueue<T>, item: T) -> Result<()> {
         self.push_batch(queue, [item]).await
     }
 
@@ -155,7 +152,7 @@ impl PushWith<'_, '_> {
         self,
         queue: &PgQueue<T>,
         items: impl IntoIterator<Item = T>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let mut staged = self.stage(queue, items).await?;
         self.to.staged.append(&mut staged);
         Ok(())
@@ -170,7 +167,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// [`Error::Codec`] and [`Error::Key`] for the item, and those of [a commit](PgTransaction::commit).
-    pub async fn push(&self, item: T) -> Result<Ticket, Error> {
+    pub async fn push(&self, item: T) -> Result<Ticket> {
         Placed::new(self).push(item).await
     }
 
@@ -179,10 +176,7 @@ impl<T: 'static> PgQueue<T> {
     /// # Errors
     ///
     /// As for [`push`](Self::push).
-    pub async fn push_batch(
-        &self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<Vec<Ticket>, Error> {
+    pub async fn push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<Vec<Ticket>> {
         Placed::new(self).push_batch(items).await
     }
 
@@ -211,7 +205,7 @@ impl<'c> PgTransaction<'c> {
     ///
     /// [`Error::Codec`] and [`Error::Key`] for the item, and [`Error::Database`] when the queue is used for the first time. The
     /// transaction stays open.
-    pub async fn push<T: 'static>(&mut self, queue: &PgQueue<T>, item: T) -> Result<(), Error> {
+    pub async fn push<T: 'static>(&mut self, queue: &PgQueue<T>, item: T) -> Result<()> {
         Placed::new(self).push(queue, item).await
     }
 
@@ -224,7 +218,7 @@ impl<'c> PgTransaction<'c> {
         &mut self,
         queue: &PgQueue<T>,
         items: impl IntoIterator<Item = T>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         Placed::new(self).push_batch(queue, items).await
     }
 

@@ -1,7 +1,7 @@
 //! The tables: their schema, their installation, their version.
 
 use crate::connect::Connection;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::error::SqlState;
 
@@ -25,7 +25,7 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    pub(crate) fn new(name: &str) -> Result<Self, Error> {
+    pub(crate) fn new(name: &str) -> Result<Self> {
         let valid = (1..=LONGEST).contains(&name.len()) && !name.contains('\0');
         if !valid || name.starts_with("pg_") {
             return Err(Error::Name(name.into()));
@@ -66,18 +66,16 @@ impl Schema {
     }
 
     /// Checks that the tables are there, in the version of this crate.
-    pub(crate) async fn check(&self, connection: &Connection<'_>) -> Result<(), Error> {
+    pub(crate) async fn check(&self, connection: &Connection<'_>) -> Result<()> {
         let version = self.sql("select version from @.version");
         let rows = match connection.run(&version, &[]).await {
             Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Vec::new(),
             rows => rows?,
         };
+        let supported = VERSION;
         match rows.first().map(|row| row.get(0)) {
             Some(VERSION) => Ok(()),
-            Some(found) => Err(Error::Version {
-                found,
-                supported: VERSION,
-            }),
+            Some(found) => Err(Error::Version { found, supported }),
             None => Err(Error::NotInstalled(self.name.as_str().into())),
         }
     }

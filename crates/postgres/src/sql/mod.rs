@@ -41,7 +41,7 @@ fn notify(process: &str) -> String {
     format!("pg_notify(:channel, n.queue || ' ' || n.items || ' ' || {process}::bigint)")
 }
 
-/// Rows of `leased` with these ids, each held by its claim: see [`lease_number`](crate::claim::lease_number).
+/// Rows of `leased` with these ids, each held by its claim: see [`leases`](crate::claim::leases).
 fn held(ids: &str, leases: &str) -> String {
     format!("id = any({ids}::bigint[]) and (claim # id) = any({leases}::bigint[])")
 }
@@ -58,13 +58,11 @@ fn free_keys(table: &str) -> String {
 fn give_back(source: &str, error: &str, reason: &str) -> String {
     format!(
         "with back as ({source}), {},
+        ends as (select b.*, coalesce(b.attempts >= q.max_attempts, false) as dies
+            from back b join @.queues q on q.id = b.queue),
         dead as (insert into @.dead ({COLUMNS}, error, reason)
-            select b.id, b.queue, b.priority, b.key, b.attempts, b.json, b.bytes, b.pushed, '{error}', '{reason}'
-            from back b join @.queues q on q.id = b.queue where b.attempts >= q.max_attempts),
-        ready as (insert into @.ready ({COLUMNS})
-            select b.id, b.queue, b.priority, b.key, b.attempts, b.json, b.bytes, b.pushed
-            from back b join @.queues q on q.id = b.queue
-            where q.max_attempts is null or b.attempts < q.max_attempts)
+            select {COLUMNS}, '{error}', '{reason}' from ends where dies),
+        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from ends where not dies)
         {}",
         free_keys("back"),
         counts("back")
@@ -96,12 +94,11 @@ pub(crate) struct Claims {
 impl Claims {
     fn new(schema: &Schema) -> Self {
         let orders = [Order::Fifo, Order::Fair, Order::FairOne, Order::Serial];
+        let writes = write::ALL.map(|written| schema.sql(&write(written)));
         Self {
             locked: orders.map(|order| schema.sql(&claim(order, false))),
             leased: orders.map(|order| schema.sql(&claim(order, true))),
-            writes: write::ALL
-                .map(|written| schema.sql(&write(written)))
-                .collect(),
+            writes: writes.collect(),
         }
     }
 

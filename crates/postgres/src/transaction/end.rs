@@ -5,8 +5,9 @@ use super::write::{Part, Writing};
 use super::{Ending, PgTransaction, Taken};
 use crate::claim::{leases, release, release_later, LeasedItems};
 use crate::connect::Params;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::item::Ticket;
+use requeue::{Limiter, Pace};
 use std::mem;
 use std::sync::Arc;
 
@@ -23,12 +24,12 @@ impl PgTransaction<'_> {
     ///
     /// The transaction was aborted, except that [`Error::InDoubt`] leaves open whether it has committed. [`Error::Expired`] if
     /// the lease of an item expired, [`Error::Broken`] if an earlier call failed.
-    pub async fn commit(mut self) -> Result<Vec<Ticket>, Error> {
+    pub async fn commit(mut self) -> Result<Vec<Ticket>> {
         self.commit_in_place().await
     }
 
     /// The same. If it fails, the transaction still has its items.
-    pub(super) async fn commit_in_place(&mut self) -> Result<Vec<Ticket>, Error> {
+    pub(super) async fn commit_in_place(&mut self) -> Result<Vec<Ticket>> {
         self.enter()?;
         let written = self.write().await;
         self.link.send_roll_back(); // nothing, after a commit
@@ -45,11 +46,11 @@ impl PgTransaction<'_> {
     /// # Errors
     ///
     /// [`Error::Database`] if the server could not be reached: it aborts when it notices.
-    pub async fn abort(mut self) -> Result<(), Error> {
+    pub async fn abort(mut self) -> Result<()> {
         self.roll_back().await
     }
 
-    pub(super) async fn roll_back(&mut self) -> Result<(), Error> {
+    pub(super) async fn roll_back(&mut self) -> Result<()> {
         self.staged.clear();
         self.link.roll_back().await?;
         let leased = leased(&self.taken);
@@ -61,7 +62,7 @@ impl PgTransaction<'_> {
     }
 
     /// Writes how the items end and what is pushed, and commits.
-    pub(super) async fn write(&mut self) -> Result<Vec<Ticket>, Error> {
+    pub(super) async fn write(&mut self) -> Result<Vec<Ticket>> {
         let (part, shared) = (self.part(), self.shared());
         if !self.link.begun && self.taken.iter().all(Taken::is_done) {
             return shared.write_in_group(part).await;
@@ -70,18 +71,16 @@ impl PgTransaction<'_> {
         for taken in &self.taken {
             taken.write_ending(&mut self.link).await?;
         }
-        let is_within = self.link.is_within();
+        let (parts, is_within) = ([&part], self.link.is_within());
+        // 0, so that this process is notified too, when the outer transaction commits.
         let process = if is_within {
-            0 // so that this process is notified too, when the outer transaction commits
+            0
         } else {
             shared.process().await?
         };
-        let parts = [&part];
         let writing = Writing::of(&parts, process);
-        let rows = self
-            .link
-            .run_and_commit(writing.sql(&shared.sql), &writing.params())
-            .await?;
+        let (sql, params) = (writing.sql(&shared.sql), writing.params());
+        let rows = self.link.run_and_commit(sql, &params).await?;
         let tickets = writing.tickets(&rows).pop();
         if !is_within {
             // Not before the commit, whose snapshot may be older than the counts.
@@ -110,14 +109,18 @@ impl PgTransaction<'_> {
 
 /// The leased items among these.
 fn leased<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> LeasedItems {
-    leases(
-        taken
-            .into_iter()
-            .filter_map(|taken| Some((taken.record.id, taken.claim?))),
-    )
+    let held = |taken: &Taken| Some((taken.record.id, taken.claim?));
+    leases(taken.into_iter().filter_map(held))
 }
 
 impl Taken {
+    /// The transaction was committed.
+    fn committed(self) {
+        if let (Ending::Done | Ending::Dead(..), Some(mut start)) = (self.ending, self.start) {
+            start.end(Pace::spend);
+        }
+    }
+
     /// The id, if the count of its deliveries is to be forgotten with the commit.
     fn forgotten(&self) -> Option<i64> {
         let is_counted = self.claim.is_none() && self.core.rules.is_counted();
@@ -126,7 +129,7 @@ impl Taken {
     }
 
     /// Writes that the item is tried again, or a dead letter.
-    async fn write_ending(&self, link: &mut Link<'_>) -> Result<(), Error> {
+    async fn write_ending(&self, link: &mut Link<'_>) -> Result<()> {
         let (shared, record) = (Arc::clone(&link.shared), &self.record);
         let (json, bytes) = record.payload.columns();
         let queue = self.core.id().await?;

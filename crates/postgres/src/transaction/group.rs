@@ -7,11 +7,12 @@
 use super::write::{Part, Writing};
 use crate::background::Task;
 use crate::connect::Shared;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::item::Ticket;
 use crate::queue::Due;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{oneshot, Notify};
@@ -34,7 +35,7 @@ pub(crate) struct Commits {
 #[derive(Debug)]
 struct Commit {
     part: Part,
-    written: oneshot::Sender<Result<Vec<Ticket>, Error>>,
+    written: oneshot::Sender<Result<Vec<Ticket>>>,
 }
 
 impl Commits {
@@ -67,7 +68,7 @@ async fn write(shared: Weak<Shared>, nudged: Arc<Notify>) {
 
 impl Shared {
     /// Writes a part, together with others that wait. If the future is dropped while the part waits, it is not written.
-    pub(super) async fn write_in_group(self: &Arc<Self>, part: Part) -> Result<Vec<Ticket>, Error> {
+    pub(super) async fn write_in_group(self: &Arc<Self>, part: Part) -> Result<Vec<Ticket>> {
         if part.len() == 0 {
             return Ok(Vec::new());
         }
@@ -115,27 +116,29 @@ impl Shared {
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
             let parts: Vec<_> = group.iter().map(|commit| &commit.part).collect();
-            match self.write_parts(&parts).await {
-                Ok(tickets) => {
-                    for (commit, tickets) in group.into_iter().zip(tickets) {
-                        let _ = commit.written.send(Ok(tickets));
-                    }
-                }
-                Err(error) if group.len() == 1 || !was_refused(&error) => {
-                    for commit in group {
-                        let _ = commit.written.send(Err(error.clone()));
-                    }
-                }
-                Err(_) => {
-                    let second = group.split_off(group.len() / 2);
-                    groups.extend([second, group]);
-                }
+            let mut written = self.write_parts(&parts).await;
+            // Nothing was written, perhaps because of one of the parts.
+            let was_refused = match &written {
+                Err(Error::Database(error)) => error.as_db_error().is_some(),
+                Err(error) => matches!(error, Error::Expired),
+                Ok(_) => false,
+            };
+            if group.len() > 1 && was_refused {
+                let second = group.split_off(group.len() / 2);
+                groups.extend([second, group]);
+                continue;
+            }
+            for (place, commit) in group.into_iter().enumerate() {
+                let tickets = written
+                    .as_mut()
+                    .map(|tickets| mem::take(&mut tickets[place]));
+                let _ = commit.written.send(tickets.map_err(|error| error.clone()));
             }
         }
     }
 
     /// Writes some parts by one statement.
-    async fn write_parts(self: &Arc<Self>, parts: &[&Part]) -> Result<Vec<Vec<Ticket>>, Error> {
+    async fn write_parts(self: &Arc<Self>, parts: &[&Part]) -> Result<Vec<Vec<Ticket>>> {
         let writing = Writing::of(parts, self.process().await?);
         let connection = self.connection().await?;
         let sql = writing.sql(&self.sql);
@@ -146,14 +149,5 @@ impl Shared {
         }
         self.tell(writing.listened(&rows));
         Ok(writing.tickets(&rows))
-    }
-}
-
-/// Whether the server refused the statement, so that nothing was written, perhaps because of one of its parts.
-fn was_refused(error: &Error) -> bool {
-    match error {
-        Error::Expired => true,
-        Error::Database(error) => error.as_db_error().is_some(),
-        _ => false,
     }
 }

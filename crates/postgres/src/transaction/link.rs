@@ -1,7 +1,7 @@
 //! The connection of a transaction.
 
 use crate::connect::{Connection, Owner, Params, Shared};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl<'c> Link<'c> {
     }
 
     /// Works in the transaction of the caller.
-    pub(crate) async fn enter(&mut self, transaction: &'c Transaction<'c>) -> Result<(), Error> {
+    pub(crate) async fn enter(&mut self, transaction: &'c Transaction<'c>) -> Result<()> {
         let connection = Connection::new(Owner::Caller(transaction), self.shared.manner);
         connection.run_all(SAVEPOINT).await?;
         self.begun = true;
@@ -46,19 +46,19 @@ impl<'c> Link<'c> {
     }
 
     /// Takes a connection of the pool, unless there is one.
-    pub(super) async fn connect(&mut self) -> Result<(), Error> {
+    pub(super) async fn connect(&mut self) -> Result<()> {
         if self.connection.is_none() {
             self.connection = Some(self.shared.connection().await?);
         }
         Ok(())
     }
 
-    pub(super) fn connection(&self) -> Result<&Connection<'c>, Error> {
+    pub(super) fn connection(&self) -> Result<&Connection<'c>> {
         self.connection.as_ref().ok_or(Error::Ended)
     }
 
     /// The connection, with a database transaction.
-    pub(super) async fn open(&mut self) -> Result<&Connection<'c>, Error> {
+    pub(super) async fn open(&mut self) -> Result<&Connection<'c>> {
         self.connect().await?;
         // Now, so that a dropped future leaves no transaction open.
         let begun = std::mem::replace(&mut self.begun, true);
@@ -70,7 +70,7 @@ impl<'c> Link<'c> {
     }
 
     /// Runs a statement in the database transaction, which it begins in the same round trip if there is none.
-    pub(super) async fn run(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+    pub(super) async fn run(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         self.connect().await?;
         let statement = self.connection()?.prepare(sql).await?;
         let begun = std::mem::replace(&mut self.begun, true);
@@ -92,7 +92,7 @@ impl<'c> Link<'c> {
         &mut self,
         sql: &str,
         params: Params<'_>,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<Row>> {
         let connection = self.connection()?;
         let statement = connection.prepare(sql).await?;
         let end = if self.is_within() { RELEASE } else { "commit" };
@@ -107,7 +107,7 @@ impl<'c> Link<'c> {
     }
 
     /// Rolls back, and gives the connection back to the pool.
-    pub(super) async fn roll_back(&mut self) -> Result<(), Error> {
+    pub(super) async fn roll_back(&mut self) -> Result<()> {
         if self.begun {
             self.connection()?.run_all(self.undo()).await?;
         }

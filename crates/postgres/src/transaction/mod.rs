@@ -14,7 +14,7 @@ pub use owned::{OwnedTransaction, RunGuard, RunTransaction, WorkersBuilder};
 
 use crate::codec::Payload;
 use crate::connect::Shared;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::item::{PgItem, Record, Ticket};
 use crate::pace::Start;
 use crate::queue::{micros, Core, Due};
@@ -134,7 +134,7 @@ impl<'c> PgTransaction<'c> {
     /// # Errors
     ///
     /// [`Error::OtherTransaction`] if the transaction does not hold the item.
-    pub fn retry<T>(&mut self, item: PgItem<T>) -> Result<(), Error> {
+    pub fn retry<T>(&mut self, item: PgItem<T>) -> Result<()> {
         self.retry_after(item, Duration::ZERO)
     }
 
@@ -145,7 +145,7 @@ impl<'c> PgTransaction<'c> {
     ///
     /// [`Error::OtherTransaction`] if the transaction does not hold the item.
     #[allow(clippy::needless_pass_by_value)] // the item is given away
-    pub fn retry_after<T>(&mut self, item: PgItem<T>, delay: Duration) -> Result<(), Error> {
+    pub fn retry_after<T>(&mut self, item: PgItem<T>, delay: Duration) -> Result<()> {
         let taken = self.find(item.ticket())?;
         taken.retry(delay, "the item was retried", "retried");
         Ok(())
@@ -157,26 +157,26 @@ impl<'c> PgTransaction<'c> {
     ///
     /// [`Error::OtherTransaction`] if the transaction does not hold the item.
     #[allow(clippy::needless_pass_by_value)] // the item is given away
-    pub fn fail<T>(&mut self, item: PgItem<T>, error: impl fmt::Display) -> Result<(), Error> {
+    pub fn fail<T>(&mut self, item: PgItem<T>, error: impl fmt::Display) -> Result<()> {
         let text = error.to_string();
         self.find(item.ticket())?.ending = Ending::dead(&text, "failed");
         Ok(())
     }
 
-    fn find(&mut self, Ticket(id): Ticket) -> Result<&mut Taken, Error> {
+    fn find(&mut self, Ticket(id): Ticket) -> Result<&mut Taken> {
         let mut held = self.taken.iter_mut().filter(|taken| taken.is_done());
         let found = held.find(|taken| taken.record.id == id);
         found.ok_or(Error::OtherTransaction)
     }
 
     /// Begins a call that may change what is held.
-    fn enter(&mut self) -> Result<(), Error> {
+    fn enter(&mut self) -> Result<()> {
         self.check()?;
         self.broken = true;
         Ok(())
     }
 
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<()> {
         if self.broken {
             return Err(Error::Broken);
         }

@@ -1,7 +1,7 @@
 //! Transactions bound to a queue: those of the traits [`Backend`] and [`Tx`], and of worker pools.
 
 use super::PgTransaction;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::item::PgItem;
 use crate::queue::{Core, PgQueue};
 use requeue::backend::{AbortCause, Backend, Committed, Holds, Settlement, Share, Tx};
@@ -133,7 +133,7 @@ impl Bound {
     }
 
     /// Has the items of the queue tried again, after the backoff of the queue, or makes them dead letters; undoes all else.
-    async fn fail(mut self, cause: &AbortCause) -> Result<(), Error> {
+    async fn fail(mut self, cause: &AbortCause) -> Result<()> {
         self.release_others();
         let tx = &mut self.tx;
         tx.staged.clear();
@@ -186,12 +186,12 @@ impl<T: 'static> OwnedTransaction<T> {
         }
     }
 
-    async fn bound(&self) -> Result<OwnedMutexGuard<Bound>, Error> {
+    async fn bound(&self) -> Result<OwnedMutexGuard<Bound>> {
         self.queue.core.db.shared.process().await?;
         Ok(Arc::clone(&self.bound).lock_owned().await)
     }
 
-    async fn take(&self, max: usize, wait: Wait) -> Result<Vec<PgItem<T>>, Error> {
+    async fn take(&self, max: usize, wait: Wait) -> Result<Vec<PgItem<T>>> {
         let mut bound = self.bound().await?;
         bound.tx.check()?;
         let popping = Popping(&mut bound);
@@ -206,7 +206,7 @@ impl<T: 'static> OwnedTransaction<T> {
     /// # Errors
     ///
     /// As for [`PgTransaction::pop`].
-    pub async fn pop(&self) -> Result<Option<PgItem<T>>, Error> {
+    pub async fn pop(&self) -> Result<Option<PgItem<T>>> {
         Ok(self.take(1, Wait::Never).await?.pop())
     }
 
@@ -215,7 +215,7 @@ impl<T: 'static> OwnedTransaction<T> {
     /// # Errors
     ///
     /// As for [`PgTransaction::pop`].
-    pub async fn pop_wait(&self, timeout: Duration) -> Result<Option<PgItem<T>>, Error> {
+    pub async fn pop_wait(&self, timeout: Duration) -> Result<Option<PgItem<T>>> {
         Ok(self.take(1, Wait::For(timeout)).await?.pop())
     }
 
@@ -224,7 +224,7 @@ impl<T: 'static> OwnedTransaction<T> {
     /// # Errors
     ///
     /// As for [`PgTransaction::pop`].
-    pub async fn pop_deadline(&self, deadline: Instant) -> Result<Option<PgItem<T>>, Error> {
+    pub async fn pop_deadline(&self, deadline: Instant) -> Result<Option<PgItem<T>>> {
         Ok(self.take(1, Wait::Until(deadline)).await?.pop())
     }
 
@@ -233,7 +233,7 @@ impl<T: 'static> OwnedTransaction<T> {
     /// # Errors
     ///
     /// As for [`PgTransaction::push`].
-    pub async fn push(&self, item: T) -> Result<(), Error> {
+    pub async fn push(&self, item: T) -> Result<()> {
         self.push_to(&self.queue, item).await
     }
 
@@ -242,7 +242,7 @@ impl<T: 'static> OwnedTransaction<T> {
     /// # Errors
     ///
     /// As for [`PgTransaction::push`].
-    pub async fn push_to<U: 'static>(&self, queue: &PgQueue<U>, item: U) -> Result<(), Error> {
+    pub async fn push_to<U: 'static>(&self, queue: &PgQueue<U>, item: U) -> Result<()> {
         self.bound().await?.tx.push(queue, item).await
     }
 
@@ -251,7 +251,7 @@ impl<T: 'static> OwnedTransaction<T> {
     /// # Errors
     ///
     /// As for [`Postgres::begin`](crate::Postgres::begin).
-    pub async fn lock(&self) -> Result<RunGuard, Error> {
+    pub async fn lock(&self) -> Result<RunGuard> {
         let mut bound = self.bound().await?;
         bound.marks.used = true;
         Ok(RunGuard(bound))
@@ -290,7 +290,7 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
     }
 
     /// Other processes may push at any time.
-    fn close(&self) -> impl Future<Output = Result<bool, Error>> + Send {
+    fn close(&self) -> impl Future<Output = Result<bool>> + Send {
         ready(Ok(false))
     }
 
@@ -298,7 +298,7 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
         false
     }
 
-    async fn left(&self) -> Result<u64, Error> {
+    async fn left(&self) -> Result<u64> {
         let stats = inside(&self.core, self.stats()).await?;
         Ok(stats.ready + stats.delayed + stats.held)
     }
@@ -334,16 +334,16 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
     type Error = Error;
     type Refused = Error;
 
-    async fn pop(&self, wait: Wait) -> Result<Option<PgItem<T>>, Error> {
+    async fn pop(&self, wait: Wait) -> Result<Option<PgItem<T>>> {
         let taken = inside(&self.queue.core, self.take(1, wait)).await;
         Ok(taken?.pop())
     }
 
-    async fn pop_batch(&self, max: usize, wait: Wait) -> Result<Vec<PgItem<T>>, Error> {
+    async fn pop_batch(&self, max: usize, wait: Wait) -> Result<Vec<PgItem<T>>> {
         inside(&self.queue.core, self.take(max, wait)).await
     }
 
-    async fn push(&self, item: T, _: Wait) -> Result<(), Error> {
+    async fn push(&self, item: T, _: Wait) -> Result<()> {
         inside(&self.queue.core, self.push_to(&self.queue, item)).await
     }
 
@@ -351,28 +351,29 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
     ///
     /// If the transaction is [locked](Self::lock).
     #[track_caller]
-    fn settle(&self, item: PgItem<T>, settlement: Settlement) -> Result<(), Error> {
+    fn settle(&self, item: PgItem<T>, settlement: Settlement) -> Result<()> {
         let mut bound = self.bound.try_lock().expect(LOCKED);
         match settlement {
             Settlement::RetryAfter(delay) => bound.tx.retry_after(item, delay)?,
             Settlement::Fail(error) => bound.tx.fail(item, error)?,
             _ => {
                 let backoff = self.queue.core.rules.backoff;
-                let delay = backoff.map(|backoff| backoff.delay(item.attempts()));
-                bound.tx.retry_after(item, delay.unwrap_or_default())?;
+                let delay =
+                    backoff.map_or(Duration::ZERO, |backoff| backoff.delay(item.attempts()));
+                bound.tx.retry_after(item, delay)?;
             }
         }
         bound.marks.given_up = true;
         Ok(())
     }
 
-    async fn commit(&mut self) -> Result<Committed, Error> {
+    async fn commit(&mut self) -> Result<Committed> {
         let mut bound = self.bound.lock().await;
         inside(&self.queue.core, bound.tx.commit_in_place()).await?;
         Ok(Committed::new(bound.take().marks.given_up))
     }
 
-    async fn abort(&mut self, cause: AbortCause) -> Result<(), Error> {
+    async fn abort(&mut self, cause: AbortCause) -> Result<()> {
         let failed = self.bound.lock().await.take();
         inside(&self.queue.core, failed.fail(&cause)).await
     }

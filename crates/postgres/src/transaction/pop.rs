@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::pace::Start;
 use crate::queue::{Core, PgQueue};
-use requeue::Wait;
+use requeue::{Limiter, Wait};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::select;
@@ -248,17 +249,14 @@ impl PgTransaction<'_> {
         shared.start_promoter(); // it forgets the counts that a dead process leaves
         let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
         let before: Vec<i32> = records.iter().map(|record| record.attempts - 1).collect();
-        for row in shared.run(&shared.sql.count, &[&ids, &before]).await? {
-            let (id, count): (i64, i32) = (row.get(0), row.get(1));
-            for record in records.iter_mut().filter(|record| record.id == id) {
-                record.attempts = count;
-            }
+        let rows = shared.run(&shared.sql.count, &[&ids, &before]).await?;
+        let counts: HashMap<i64, i32> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        for record in records {
+            record.attempts = counts[&record.id];
         }
         Ok(())
     }
-}
 
-impl PgTransaction<'_> {
     /// Takes up to `max` items that are ready, as many as the pace of the queue permits.
     pub(super) async fn pop_at_pace<T: 'static>(
         &mut self,
@@ -275,18 +273,15 @@ impl PgTransaction<'_> {
         let (starts, again) = Start::take(pace, max);
         let before = self.taken.len();
         let items = self.pop_ready(queue, starts.len()).await?;
-        self.keep(starts, before);
-        Ok((items, again.map(Instant::from)))
-    }
-
-    /// Keeps the slots of the items taken after the first `before`, and cancels the others.
-    fn keep(&mut self, starts: Vec<Start>, before: usize) {
         let mut starts = starts.into_iter();
         let taken = self.taken.iter_mut().skip(before);
         for taken in taken.filter(|taken| taken.is_done()) {
             taken.start = starts.next();
         }
-        starts.for_each(Start::cancel);
+        for mut unused in starts {
+            unused.end(|pace, slot| pace.cancel(slot, Instant::now().into()));
+        }
+        Ok((items, again.map(Instant::from)))
     }
 }
 
@@ -299,15 +294,6 @@ async fn has_ready(core: &Core) -> Result<bool, Error> {
         let rows = core.run(|sql| &sql.has_ready, &[]).await?;
         if rows[0].get(0) || !core.db.shared.promote(true).await? {
             return Ok(rows[0].get(0));
-        }
-    }
-}
-
-impl Taken {
-    /// The transaction was committed.
-    pub(super) fn committed(self) {
-        if let (Ending::Done | Ending::Dead(..), Some(start)) = (self.ending, self.start) {
-            start.spend();
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::connect::Param;
 use crate::item::Ticket;
 use crate::queue::Due;
 use crate::sql::{Statements, DELAYED, FINISH, PUSH, SERIAL};
-use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
 /// Fails if the database transaction has failed.
@@ -38,12 +37,22 @@ impl Part {
     }
 }
 
+/// A parameter: what one column of the pushed items is made of.
+type Column<'p> = Box<dyn Param + Send + 'p>;
+
+fn column<'p, C>(values: impl Iterator<Item = C>) -> Column<'p>
+where
+    Vec<C>: Param + Send + 'p,
+{
+    Box::new(values.collect::<Vec<_>>())
+}
+
 /// The statement that writes some parts.
 pub(super) struct Writing<'p> {
     parts: &'p [&'p Part],
     /// What it writes, as its bits say.
     written: usize,
-    params: Vec<Box<dyn Param + Send + 'p>>,
+    params: Vec<Column<'p>>,
 }
 
 impl<'p> Writing<'p> {
@@ -58,35 +67,26 @@ impl<'p> Writing<'p> {
             (DELAYED, staged().any(|item| item.due != Due::Now)),
             (SERIAL, parts.iter().any(|part| part.is_serial())),
         ];
-        let written = bits
-            .iter()
-            .map(|(bit, is_so)| bit * usize::from(*is_so))
-            .sum();
-        let mut params: Vec<Box<dyn Param + Send + 'p>> = Vec::new();
+        let bit = |(bit, is_so): (usize, bool)| bit * usize::from(is_so);
+        let written = bits.into_iter().map(bit).sum();
+        let mut params: Vec<Column<'p>> = Vec::new();
         if written & FINISH != 0 {
             params.extend([ids, leases].map(|column| Box::new(column.concat()) as _));
         }
         if written & PUSH != 0 {
-            let (json, bytes): (Vec<_>, Vec<_>) =
-                staged().map(|item| item.payload.columns()).unzip();
-            let (after, at): (Vec<_>, Vec<_>) = staged().map(|item| item.due.columns()).unzip();
-            params.push(Box::new(
-                staged().map(|item| item.queue).collect::<Vec<_>>(),
-            ));
-            params.push(Box::new(
-                staged().map(|item| item.priority).collect::<Vec<_>>(),
-            ));
-            params.push(Box::new(
-                staged().map(|item| item.key.as_deref()).collect::<Vec<_>>(),
-            ));
-            params.push(Box::new(json));
-            params.push(Box::new(bytes));
-            params.push(Box::new(after));
-            params.push(Box::new(at));
-            params.push(Box::new(process));
+            params.extend([
+                column(staged().map(|item| item.queue)),
+                column(staged().map(|item| item.priority)),
+                column(staged().map(|item| item.key.as_deref())),
+                column(staged().map(|item| item.payload.columns().0)),
+                column(staged().map(|item| item.payload.columns().1)),
+                column(staged().map(|item| item.due.columns().0)),
+                column(staged().map(|item| item.due.columns().1)),
+                Box::new(process),
+            ]);
             if written & SERIAL != 0 {
                 let serial = staged().filter(|item| item.serial);
-                params.push(Box::new(serial.map(|item| item.queue).collect::<Vec<_>>()));
+                params.push(column(serial.map(|item| item.queue)));
             }
         }
         Self {
@@ -116,13 +116,9 @@ impl<'p> Writing<'p> {
 
     /// The queues to whose new items other processes listen, with the numbers of those that are ready; 0 if that is unknown.
     pub(super) fn listened(&self, rows: &[Row]) -> Vec<(i32, i64)> {
-        let mut counts = BTreeMap::new();
         let staged = self.parts.iter().flat_map(|part| &part.staged);
-        for (row, item) in rows.iter().zip(staged) {
-            if row.get(2) {
-                *counts.entry(item.queue).or_default() += i64::from(item.due == Due::Now);
-            }
-        }
-        counts.into_iter().collect()
+        let listened = staged.zip(rows).filter(|(_, row)| row.get(2));
+        let told = |(item, _): (&Staged, _)| (item.queue, i64::from(item.due == Due::Now));
+        listened.map(told).collect()
     }
 }

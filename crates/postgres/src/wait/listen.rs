@@ -2,7 +2,7 @@
 
 use crate::background::Task;
 use crate::connect::Shared;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use parking_lot::Mutex;
 use postgres_protocol::escape::escape_identifier;
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub(super) struct Listening {
 
 impl Shared {
     /// Sees to it that this process is notified of items of a queue, from now on.
-    pub(crate) async fn wait_for(self: &Arc<Self>, queue: i32) -> Result<(), Error> {
+    pub(crate) async fn wait_for(self: &Arc<Self>, queue: i32) -> Result<()> {
         self.start_promoter();
         let Some(config) = self.config.clone() else {
             return Ok(());
@@ -39,10 +39,9 @@ impl Shared {
         let listening = &self.hub.listening;
         let limit = self.manner.limit;
         listening.task.start(self, |weak, _| async move {
-            let (shared, limit) = (&weak, limit);
-            while shared.strong_count() > 0 {
-                let _ = Listener { shared, limit }.listen(&config).await;
-                if let Some(shared) = shared.upgrade() {
+            while weak.strong_count() > 0 {
+                let _ = listen(&weak, &config, limit).await;
+                if let Some(shared) = weak.upgrade() {
                     shared.hub.listening.up.send_replace(false);
                 }
                 sleep(PAUSE).await;
@@ -62,57 +61,49 @@ impl Shared {
     }
 }
 
-/// What the task that listens uses, until the process no longer uses the database, and how long the answer to a statement may take.
-struct Listener<'s> {
-    shared: &'s Weak<Shared>,
-    limit: Duration,
+/// Listens until a failure. The answer to a statement may take this long.
+async fn listen(shared: &Weak<Shared>, config: &Config, limit: Duration) -> Result<()> {
+    let (client, mut connection) = in_time(limit, config.connect(NoTls)).await?;
+    let notified = async {
+        while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+            let AsyncMessage::Notification(notification) = message? else {
+                continue;
+            };
+            let Some(shared) = shared.upgrade() else {
+                return Ok(());
+            };
+            shared.notified(notification.payload()).await;
+        }
+        Ok(())
+    };
+    select! {
+        ended = notified => ended,
+        Err(error) = keep(shared, &client, limit) => Err(error),
+    }
 }
 
-impl Listener<'_> {
-    /// Listens until a failure.
-    async fn listen(&self, config: &Config) -> Result<(), Error> {
-        let (client, mut connection) = self.in_time(config.connect(NoTls)).await?;
-        let notified = async {
-            while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
-                let AsyncMessage::Notification(notification) = message? else {
-                    continue;
-                };
-                let Some(shared) = self.shared.upgrade() else {
-                    return Ok(());
-                };
-                shared.notified(notification.payload()).await;
-            }
-            Ok(())
-        };
-        select! {
-            ended = notified => ended,
-            Err(error) = self.keep(&client) => Err(error),
-        }
+/// Has the server notify this session, and asks it now and then: nothing else tells a connection that hangs from one without
+/// notifications.
+async fn keep(shared: &Weak<Shared>, client: &Client, limit: Duration) -> Result<Infallible> {
+    let channel = shared.upgrade().map(|shared| shared.schema.channel());
+    let statement = format!("listen {}", escape_identifier(&channel.unwrap_or_default()));
+    in_time(limit, client.batch_execute(&statement)).await?;
+    if let Some(shared) = shared.upgrade() {
+        shared.hub.listening.up.send_replace(true);
+        shared.hub.nudge_all(); // what was missed
     }
+    loop {
+        sleep(limit).await;
+        in_time(limit, client.batch_execute("")).await?;
+    }
+}
 
-    /// Has the server notify this session, and asks it now and then: nothing else tells a connection that hangs from one without
-    /// notifications.
-    async fn keep(&self, client: &Client) -> Result<Infallible, Error> {
-        let channel = self.shared.upgrade().map(|shared| shared.schema.channel());
-        let statement = format!("listen {}", escape_identifier(&channel.unwrap_or_default()));
-        self.in_time(client.batch_execute(&statement)).await?;
-        if let Some(shared) = self.shared.upgrade() {
-            shared.hub.listening.up.send_replace(true);
-            shared.hub.nudge_all(); // what was missed
-        }
-        loop {
-            sleep(self.limit).await;
-            self.in_time(client.batch_execute("")).await?;
-        }
-    }
-
-    async fn in_time<T>(
-        &self,
-        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, Error> {
-        let answer = timeout(self.limit, answer).await;
-        Ok(answer.map_err(|_| Error::TimedOut(self.limit))??)
-    }
+async fn in_time<T>(
+    limit: Duration,
+    answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T> {
+    let answer = timeout(limit, answer).await;
+    Ok(answer.map_err(|_| Error::TimedOut(limit))??)
 }
 
 impl Shared {

@@ -4,7 +4,7 @@ mod listen;
 
 use crate::background::Task;
 use crate::connect::{Params, Shared};
-use crate::error::Error;
+use crate::error::Result;
 use listen::Listening;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -21,7 +21,10 @@ use tokio_postgres::Row;
 pub(crate) struct Hub {
     waiting: Mutex<HashMap<i32, List>>,
     listening: Listening,
-    teller: Teller,
+    /// What others are to be told: queues, and numbers of items; 0 if that is unknown.
+    news: Mutex<BTreeMap<i32, i64>>,
+    /// Sends it: the server has one transaction with notifications commit at a time, and no call waits for that.
+    teller: Task,
 }
 
 /// The waiters for one queue. Only the first one looks for an item, so none is overtaken; when it leaves, the next one looks if
@@ -31,17 +34,6 @@ struct List {
     entries: VecDeque<Arc<Notify>>,
     /// Items that were pushed since the first waiter began to look.
     items: usize,
-}
-
-/// Queues, and how many items others are to be told of; 0 if that is unknown.
-type News = BTreeMap<i32, i64>;
-
-/// Notifications of other processes, which a task sends: the server has one transaction with notifications commit at a time, and no
-/// call waits for that.
-#[derive(Debug, Default)]
-struct Teller {
-    task: Task,
-    news: Mutex<News>,
 }
 
 impl Hub {
@@ -106,20 +98,20 @@ impl Shared {
         if counts.is_empty() {
             return;
         }
-        let teller = &self.hub.teller;
-        let mut news = teller.news.lock();
+        let mut news = self.hub.news.lock();
         for (queue, items) in counts {
             let is_unknown = items == 0 || news.get(&queue) == Some(&0);
             let sum = news.entry(queue).or_insert(0);
             *sum = if is_unknown { 0 } else { *sum + items };
         }
         drop(news);
-        teller.task.nudge();
-        teller.task.start(self, tell);
+        self.hub.teller.nudge();
+        self.hub.teller.start(self, tell);
     }
 
-    async fn send_news(&self, news: News) -> Result<(), Error> {
+    async fn send_news(&self) -> Result<()> {
         let process = self.process().await?;
+        let news = mem::take(&mut *self.hub.news.lock());
         let (queues, items): (Vec<i32>, Vec<i64>) = news.into_iter().unzip();
         // It may wait for a lock.
         let params: Params<'_> = &[&queues, &items, &process];
@@ -133,8 +125,7 @@ async fn tell(shared: Weak<Shared>, added: Arc<Notify>) {
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        let news = mem::take(&mut *shared.hub.teller.news.lock());
-        let _ = shared.send_news(news).await; // they look again after a second
+        let _ = shared.send_news().await; // they look again after a second
     }
 }
 
@@ -187,10 +178,8 @@ impl Waiter<'_> {
 
     /// It has some items. If it was not woken for them, or for others too, the next waiter looks.
     pub(crate) fn served(mut self, items: usize) {
-        self.look = match self.look {
-            Some(look) if look == items => None,
-            look => Some(look.unwrap_or(0).saturating_sub(items)),
-        };
+        let others = self.look.filter(|look| *look != items);
+        self.look = others.map(|look| look.saturating_sub(items));
     }
 }
 
