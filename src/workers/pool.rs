@@ -78,10 +78,10 @@ impl WorkerPool {
         queue.0.pool_ended().await;
         let left = queue.0.left().await;
         let mut report = Report::of(self.status(queue));
-        report.error = lock(&self.error).clone();
+        let fatal = lock(&self.error).clone();
         match left {
-            Ok(left) => report.left = left,
-            Err(error) => report.error = report.error.or(Some(error)),
+            Ok(left) => (report.left, report.error) = (left, fatal),
+            Err(error) => report.error = fatal.or(Some(error)),
         }
         report
     }
