@@ -148,13 +148,19 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    pub fn run_on<E, F, R>(self, spawn: impl Fn(WorkerFuture), run: F) -> Workers
+    pub fn run_on<E, F, R>(
+        self,
+        spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>),
+        run: F,
+    ) -> Workers
     where
         E: Debug + 'static,
         F: Fn(ItemOf<B>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.start_on(SINGLE, each(run), spawn)
+        let (workers, futures) = self.futures(SINGLE, each(run));
+        futures.into_iter().for_each(spawn);
+        workers
     }
 
     #[cfg(feature = "tokio")]
@@ -166,18 +172,16 @@ where
         F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
+        let (workers, futures) = self.futures(batches, run);
         let mut spawned = tokio::task::JoinSet::new();
-        let workers = self.start_on(batches, run, |worker| drop(spawned.spawn(worker)));
+        for worker in futures {
+            spawned.spawn(worker);
+        }
         Tasks::new(workers, spawned)
     }
 
-    /// Starts workers on an executor.
-    fn start_on<Y, E, F, R>(
-        self,
-        batches: Batches,
-        run: F,
-        spawn: impl FnMut(WorkerFuture),
-    ) -> Workers
+    /// A pool, and the work of its workers.
+    fn futures<Y, E, F, R>(self, batches: Batches, run: F) -> (Workers, Vec<WorkerFuture>)
     where
         Y: Into<Ran> + 'static,
         E: Debug + 'static,
@@ -189,8 +193,7 @@ where
         let futures = workers
             .into_iter()
             .map(|worker| -> WorkerFuture { Box::pin(work(worker, batches, Arc::clone(&run))) });
-        futures.for_each(spawn);
-        started
+        (started, futures.collect())
     }
 }
 
