@@ -1,8 +1,9 @@
 //! The settings of a pool.
 
 use super::failure::Hooks;
+use super::pause::BACKOFF;
 use super::pool::{WorkerGuard, WorkerPool};
-use super::step::{Batches, QueueWorker, BACKOFF};
+use super::step::{Batches, QueueWorker};
 use super::{AnyQueue, Failure, Workers};
 use crate::backend::Backend;
 use crate::Backoff;

@@ -1,7 +1,7 @@
 //! The workers of a pool, and the wait for their end.
 
 use super::failure::Hooks;
-use super::step::{for_at_most, sleep, BACKOFF};
+use super::pause::{for_at_most, sleep, BACKOFF};
 use super::worker::{Command, Worker};
 use super::{AnyQueue, Report, WorkerStatus};
 use crate::sync::{lock, swallow_panic, Mutex};

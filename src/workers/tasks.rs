@@ -1,6 +1,6 @@
 //! A pool of tasks.
 
-use super::step::for_at_most;
+use super::pause::for_at_most;
 use super::worker::Command;
 use super::{Report, WorkerStatus, Workers};
 use std::fmt;
