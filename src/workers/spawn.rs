@@ -292,13 +292,11 @@ where
         Ok(items) => items,
         Err(stop) => return (Err(stop), keeper.into_value()),
     };
-    let user = keeper.user();
-    worker.worker().begin_run(user.since());
-    *span = user.run_span(worker.worker().name(), items[0].attempts());
-    let (items, tx) = (
-        items.into_iter().map(KeptItem::new).collect(),
-        KeptTransaction::new(user),
-    );
+    let tx = keeper.user();
+    worker.worker().begin_run(tx.tx().since());
+    *span = tx
+        .tx()
+        .run_span(worker.worker().name(), items[0].attempts());
     // The call of the function is a part of the future: it may panic too.
     let running = Box::pin(async { run(items, tx).await });
     let ran = match Caught::new(within(span, running)).await {
