@@ -2,7 +2,7 @@
 
 use super::failure::Hooks;
 use super::pause::BACKOFF;
-use super::pool::{WorkerGuard, WorkerPool};
+use super::pool::WorkerPool;
 use super::step::{Batches, QueueWorker};
 use super::{AnyQueue, Failure, Workers};
 use crate::backend::Backend;
@@ -214,7 +214,8 @@ impl<B: Backend> PoolBuilder<B> {
         let pool = WorkerPool::new(&self.name, count, self.hooks.clone());
         let worker = |index| QueueWorker {
             queue: self.queue.clone(),
-            guard: WorkerGuard::new(&pool, index),
+            pool: Arc::clone(&pool),
+            worker: Arc::clone(pool.worker(index)),
             backoff: self.backoff,
         };
         let workers = (0..count).map(worker).collect();

@@ -96,7 +96,7 @@ impl<B: Backend + 'static> PoolBuilder<B> {
     {
         let run = Arc::new(run);
         self.start(|thread, worker| {
-            let (mut handles, run) = (others.handles(worker.worker().name()), Arc::clone(&run));
+            let (mut handles, run) = (others.handles(worker.worker.name()), Arc::clone(&run));
             let step = move |thread: &WorkerThread<B>, tx: &mut B::Tx| {
                 thread.each_with::<Q, _>(tx, &mut handles, &*run)
             };
@@ -207,7 +207,7 @@ impl<B: Backend> PoolBuilder<B> {
     {
         let (mut started, workers) = self.workers();
         for worker in workers {
-            let thread = thread::Builder::new().name(worker.worker().name().to_string());
+            let thread = thread::Builder::new().name(worker.worker.name().to_string());
             let thread = spawn(thread, worker).expect("the system refused to start a thread");
             started.threads.extend(thread);
         }

@@ -252,7 +252,7 @@ async fn work<B, Y: Into<Ran>, E: Debug, F, R>(
     R: Future<Output = Result<Y, E>> + Send,
 {
     let (mut tx, mut errors) = (None, 0);
-    while poll_fn(|context| worker.worker().poll_go_on(context.waker())).await {
+    while poll_fn(|context| worker.worker.poll_go_on(context.waker())).await {
         let begun = tx.take().unwrap_or_else(|| worker.begin());
         let mut span = RunSpan::none();
         let stepped = {
@@ -293,10 +293,8 @@ where
         Err(stop) => return (Err(stop), keeper.into_value()),
     };
     let tx = keeper.user();
-    worker.worker().begin_run(tx.tx().since());
-    *span = tx
-        .tx()
-        .run_span(worker.worker().name(), items[0].attempts());
+    worker.worker.begin_run(tx.tx().since());
+    *span = tx.tx().run_span(worker.worker.name(), items[0].attempts());
     // The call of the function is a part of the future: it may panic too.
     let running = Box::pin(async { run(items, tx).await });
     let ran = match Caught::new(within(span, running)).await {

@@ -2,7 +2,7 @@
 
 use super::failure::RunError;
 use super::pause::{sleep, BACKOFF};
-use super::pool::WorkerGuard;
+use super::pool::WorkerPool;
 use super::worker::{Ran, Worker};
 use crate::backend::{AbortCause, Backend, Committed, Tx};
 use crate::policy::telemetry::RunSpan;
@@ -39,18 +39,20 @@ pub(super) type Stepped<B> = Result<Ran, Stop<<B as Backend>::Error>>;
 /// A worker of a queue.
 pub(super) struct QueueWorker<B> {
     pub(super) queue: B,
-    pub(super) guard: WorkerGuard,
+    pub(super) pool: Arc<WorkerPool>,
+    pub(super) worker: Arc<Worker>,
     pub(super) backoff: Backoff,
 }
 
-impl<B: Backend> QueueWorker<B> {
-    #[inline]
-    pub(super) fn worker(&self) -> &Worker {
-        self.guard.worker()
+impl<B> Drop for QueueWorker<B> {
+    fn drop(&mut self) {
+        self.pool.end(&self.worker);
     }
+}
 
+impl<B: Backend> QueueWorker<B> {
     pub(super) fn begin(&self) -> B::Tx {
-        self.queue.begin(Some(Arc::clone(self.worker().name())))
+        self.queue.begin(Some(Arc::clone(self.worker.name())))
     }
 
     /// Waits for an item.
@@ -58,7 +60,7 @@ impl<B: Backend> QueueWorker<B> {
         &self,
         popping: impl Future<Output = Result<Option<I>, B::Error>>,
     ) -> Result<I, Stop<B::Error>> {
-        let popped = unless_interrupted(self.worker(), popping).await;
+        let popped = unless_interrupted(&self.worker, popping).await;
         popped
             .ok_or(Stop::Interrupted)?
             .map_err(Stop::Error)?
@@ -89,7 +91,7 @@ impl<B: Backend> QueueWorker<B> {
         let until = until.map_or(Wait::Forever, Wait::Until);
         while items.len() < max {
             // An error is met again by the next run.
-            match unless_interrupted(self.worker(), pop(max - items.len(), until)).await {
+            match unless_interrupted(&self.worker, pop(max - items.len(), until)).await {
                 Some(Ok(more)) if !more.is_empty() => items.extend(more),
                 _ => break,
             }
@@ -112,7 +114,7 @@ impl<B: Backend> QueueWorker<B> {
         span: RunSpan,
         errors: &mut u32,
     ) -> bool {
-        let (worker, pool) = (self.worker(), self.guard.pool());
+        let (worker, pool) = (&self.worker, &self.pool);
         let before = mem::take(errors);
         let (error, of_run) = match stepped {
             Ok(ran) => {
@@ -143,7 +145,7 @@ impl<B: Backend> QueueWorker<B> {
         if has_run {
             worker.count(error.ran());
         }
-        error.report(worker, given_back, pool.hooks());
+        error.report(worker, given_back, &pool.hooks);
         worker.rest(); // after the hooks, which may block
         if !has_run {
             *errors = before.saturating_add(1);

@@ -41,9 +41,7 @@ pub(super) fn work<B: Backend>(
         span: Cell::new(RunSpan::none()),
     };
     let (worker, driver) = (&thread.of, &thread.driver);
-    while driver.drive(poll_fn(|context| {
-        worker.worker().poll_go_on(context.waker())
-    })) {
+    while driver.drive(poll_fn(|context| worker.worker.poll_go_on(context.waker()))) {
         let stepped = catch_unwind(AssertUnwindSafe(|| thread.keep_running(&mut tx, &mut step)));
         let stepped = stepped.unwrap_or_else(|panic| Err(Stop::Failed(RunError::of_panic(panic))));
         let span = thread.span.replace(RunSpan::none());
@@ -60,7 +58,7 @@ impl<B: Backend> WorkerThread<B> {
         tx: &mut B::Tx,
         step: &mut impl FnMut(&Self, &mut B::Tx) -> Stepped<B>,
     ) -> Stepped<B> {
-        let worker = self.of.worker();
+        let worker = &self.of.worker;
         while !worker.is_interrupted() {
             worker.end_run(step(self, tx)?);
         }
@@ -89,7 +87,7 @@ impl<B: Backend> WorkerThread<B> {
     ) -> Stepped<B> {
         let pop = |max, wait| tx.pop_batch(max, wait);
         let items = self.driver.drive(self.of.take_batch(batches, pop))?;
-        self.of.worker().begin_run(tx.since());
+        self.of.worker.begin_run(tx.since());
         let attempts = B::Tx::attempts(&items[0]);
         let ran = self.call(tx, attempts, || run(items, tx.view()));
         self.end(tx, ran)
@@ -125,7 +123,7 @@ impl<B: Backend> WorkerThread<B> {
             Some(found) => found,
             None => self.wait(tx)?,
         };
-        self.of.worker().begin_run(since);
+        self.of.worker.begin_run(since);
         Ok(item)
     }
 
@@ -133,7 +131,7 @@ impl<B: Backend> WorkerThread<B> {
     #[cold]
     fn wait<'t>(&self, tx: &'t B::Tx) -> Result<(HeldOf<'t, B>, u64), Stop<B::Error>> {
         let backoff = Backoff::new();
-        while !backoff.is_completed() && !self.of.worker().is_interrupted() {
+        while !backoff.is_completed() && !self.of.worker.is_interrupted() {
             backoff.snooze();
             if let Some(found) = tx.try_pop() {
                 return Ok(found);
@@ -146,7 +144,7 @@ impl<B: Backend> WorkerThread<B> {
     /// Calls the function of the run, whose first item is at the given attempt, in the span of the run.
     #[inline]
     fn call<R>(&self, tx: &B::Tx, attempts: u32, run: impl FnOnce() -> R) -> R {
-        let span = tx.run_span(self.of.worker().name(), attempts);
+        let span = tx.run_span(self.of.worker.name(), attempts);
         self.span.set(span.clone());
         span.in_scope(run)
     }
