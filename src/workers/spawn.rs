@@ -12,7 +12,7 @@ use crate::policy::telemetry::RunSpan;
 use crate::raw::{Finding, Keeper};
 use crate::Wait;
 use std::fmt::Debug;
-use std::future::{poll_fn, Future};
+use std::future::Future;
 use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -252,7 +252,7 @@ async fn work<B, Y: Into<Ran>, E: Debug, F, R>(
     R: Future<Output = Result<Y, E>> + Send,
 {
     let (mut tx, mut errors) = (None, 0);
-    while poll_fn(|context| worker.worker.poll_go_on(context.waker())).await {
+    while worker.worker.go_on().await {
         let begun = tx.take().unwrap_or_else(|| worker.begin());
         let mut span = RunSpan::none();
         let stepped = {
