@@ -1,7 +1,7 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
 use crate::core::put::Put;
-use crate::core::Local;
+use crate::core::{CellOf, Local};
 use crate::order::Order;
 use crate::wait::WakeTarget;
 use crate::{Fifo, Handle, PushError};
@@ -10,7 +10,7 @@ use futures_sink::Sink;
 use std::borrow::BorrowMut;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{ready, Context, Poll};
 
 /// Feature `stream`.
 impl<T, O: Order<T>> Handle<T, O> {
@@ -28,7 +28,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn stream(&mut self) -> PopStream<T, O, &mut Self> {
-        PopStream::new(self)
+        PopStream(Waiting::new(self))
     }
 
     /// As [`stream`](Self::stream), but owns the handle: the stream may be stored, sent, and moved into a task.
@@ -44,7 +44,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn into_stream(self) -> PopStream<T, O> {
-        PopStream::new(self)
+        PopStream(Waiting::new(self))
     }
 
     /// A sink that pushes its items, and waits for room. It borrows the handle; [`into_sink`](Self::into_sink) owns
@@ -60,7 +60,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn sink(&mut self) -> PushSink<T, O, &mut Self> {
-        PushSink::new(self)
+        PushSink(Waiting::new(self))
     }
 
     /// As [`sink`](Self::sink), but owns the handle: the sink may be stored, sent, and moved into a task.
@@ -76,7 +76,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn into_sink(self) -> PushSink<T, O> {
-        PushSink::new(self)
+        PushSink(Waiting::new(self))
     }
 }
 
@@ -85,50 +85,24 @@ impl<T, O: Order<T>> Handle<T, O> {
 /// Each item is popped, and the pop committed, when the stream yields it. It ends when the queue is closed and
 /// drained. Cancel safe, as [`Handle::pop_async`] is.
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct PopStream<T, O: Order<T> = Fifo, H: BorrowMut<Handle<T, O>> = Handle<T, O>> {
-    handle: H,
-    ended: bool,
-    items: PhantomData<fn() -> (T, O)>,
-}
-
-impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> PopStream<T, O, H> {
-    fn new(mut handle: H) -> Self {
-        handle.borrow_mut().cell().begin_waiting();
-        Self {
-            handle,
-            ended: false,
-            items: PhantomData,
-        }
-    }
-}
-
-/// Nothing in it is pinned.
-impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Unpin for PopStream<T, O, H> {}
+pub struct PopStream<T, O: Order<T> = Fifo, H: BorrowMut<Handle<T, O>> = Handle<T, O>>(
+    Waiting<T, O, H>,
+);
 
 impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Stream for PopStream<T, O, H> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let local = self.handle.borrow_mut().cell().get_mut();
-        let poll = local
-            .poll_pop(&WakeTarget::task(context.waker()))
-            .map(Result::ok);
-        if let Poll::Ready(None) = poll {
-            self.ended = true;
-        }
-        poll
+        let local = self.0.cell().get_mut();
+        let poll = local.poll_pop(&WakeTarget::task(context.waker()));
+        self.0.flag |= matches!(poll, Poll::Ready(Err(_)));
+        poll.map(Result::ok)
     }
 }
 
 impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> FusedStream for PopStream<T, O, H> {
     fn is_terminated(&self) -> bool {
-        self.ended
-    }
-}
-
-impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Drop for PopStream<T, O, H> {
-    fn drop(&mut self) {
-        self.handle.borrow_mut().cell().end_waiting();
+        self.0.flag
     }
 }
 
@@ -140,25 +114,9 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Drop for PopStream<T, O, H> {
 ///
 /// Its errors are those of [`Handle::push`], which give the item back.
 #[must_use = "a sink does nothing unless it is fed"]
-pub struct PushSink<T, O: Order<T> = Fifo, H: BorrowMut<Handle<T, O>> = Handle<T, O>> {
-    handle: H,
-    ready: bool,
-    items: PhantomData<fn(T) -> O>,
-}
-
-impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> PushSink<T, O, H> {
-    fn new(mut handle: H) -> Self {
-        handle.borrow_mut().cell().begin_waiting();
-        Self {
-            handle,
-            ready: false,
-            items: PhantomData,
-        }
-    }
-}
-
-/// Nothing in it is pinned.
-impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Unpin for PushSink<T, O, H> {}
+pub struct PushSink<T, O: Order<T> = Fifo, H: BorrowMut<Handle<T, O>> = Handle<T, O>>(
+    Waiting<T, O, H>,
+);
 
 impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
     type Error = PushError<T>;
@@ -167,13 +125,13 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), PushError<T>>> {
-        if !self.ready {
+        if !self.0.flag {
             let wake_target = WakeTarget::task(context.waker());
-            let mut local = self.handle.borrow_mut().cell().get_mut();
-            if Local::poll_reserve(&mut local, &wake_target).is_pending() {
-                return Poll::Pending;
-            }
-            self.ready = true;
+            ready!(Local::poll_reserve(
+                &mut self.0.cell().get_mut(),
+                &wake_target
+            ));
+            self.0.flag = true;
         }
         Poll::Ready(Ok(()))
     }
@@ -181,8 +139,8 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
     /// It may find the queue full unless [`poll_ready`](Sink::poll_ready) was ready before. Even then, an item of a
     /// [`FairQueue`](crate::FairQueue) is refused if its key is at its [limit](crate::Builder::key_capacity).
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
-        self.ready = false;
-        let local = self.handle.borrow_mut().cell().get_mut();
+        self.0.flag = false;
+        let local = self.0.cell().get_mut();
         local.put(item, Put::Publish, Default::default())
     }
 
@@ -195,9 +153,36 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
     }
 }
 
-impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Drop for PushSink<T, O, H> {
+/// A handle that waits until this is dropped.
+struct Waiting<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> {
+    handle: H,
+    /// Of a stream: it has ended. Of a sink: it has a permit.
+    flag: bool,
+    items: PhantomData<fn(T) -> (T, O)>,
+}
+
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Waiting<T, O, H> {
+    fn new(mut handle: H) -> Self {
+        handle.borrow_mut().cell().begin_waiting();
+        let (flag, items) = (false, PhantomData);
+        Self {
+            handle,
+            flag,
+            items,
+        }
+    }
+
+    fn cell(&mut self) -> &mut CellOf<T, O> {
+        self.handle.borrow_mut().cell()
+    }
+}
+
+/// Nothing in it is pinned.
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Unpin for Waiting<T, O, H> {}
+
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Drop for Waiting<T, O, H> {
     fn drop(&mut self) {
-        self.handle.borrow_mut().cell().end_waiting();
+        self.cell().end_waiting();
     }
 }
 

@@ -78,16 +78,8 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
         &self,
         wait: Wait,
     ) -> impl Future<Output = Result<Option<Item<'_, T>>, Self::Error>> + Send {
-        let popping = match wait {
-            Wait::Forever => Ok(self.pop_async()),
-            timed => Err(self.pop_batch(1, timed)),
-        };
-        async move {
-            match popping {
-                Ok(popping) => Ok(popping.await.ok()),
-                Err(popping) => Ok(popping.await?.pop()),
-            }
-        }
+        let popping = self.pop_batch_within(1, 1, wait);
+        async move { Ok(popping.await.next()) }
     }
 
     fn pop_batch(

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// ([`ByPriority`](crate::ByPriority)).
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<T, O: Order<T> = Fifo> {
-    order: O::Settings,
+    pub(crate) order: O::Settings,
     /// What makes a queue with items and keys that may be sent between threads one that may be sent itself.
     proof: Shareable<O::Source>,
     settings: Settings,
@@ -30,15 +30,6 @@ pub struct Builder<T, O: Order<T> = Fifo> {
 }
 
 impl<T, O: Order<T>> Builder<T, O> {
-    fn with_order(order: O::Settings, proof: Shareable<O::Source>) -> Self {
-        Self {
-            order,
-            proof,
-            settings: Settings::new(),
-            overflow: None,
-        }
-    }
-
     /// Sets the capacity of the queue; see [`Queue::bounded`]. The default is unbounded.
     ///
     /// ```
@@ -372,10 +363,6 @@ impl<T, O: Order<T>> Builder<T, O> {
         }
     }
 
-    pub(crate) fn order(&mut self) -> &mut O::Settings {
-        &mut self.order
-    }
-
     /// Builds the queue.
     ///
     /// ```
@@ -466,35 +453,7 @@ impl<T> Builder<T> {
         self.settings.stickiness = items;
         self
     }
-}
 
-/// As [`Queue::builder`].
-/// For crates that keep queues elsewhere too.
-impl<T, O: Order<T>> Builder<T, O> {
-    /// The settings that matter there as well: the attempts, the backoff and the clock.
-    #[doc(hidden)]
-    pub fn kept(&self) -> (Option<u32>, Option<Backoff>, Arc<dyn Clock>) {
-        let Settings {
-            max_attempts,
-            backoff,
-            clock,
-            ..
-        } = &self.settings;
-        let clock = clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
-        (max_attempts.map(NonZeroU32::get), *backoff, clock)
-    }
-
-    /// Raises limits, for a queue that has so many items already, and so many of one key.
-    #[doc(hidden)]
-    pub fn with_room_for(mut self, items: usize, of_one_key: usize) -> Self {
-        let capacity = &mut self.settings.capacity;
-        *capacity = capacity.map(|limit| limit.max(items));
-        O::make_room(&mut self.order, of_one_key);
-        self
-    }
-}
-
-impl<T> Builder<T> {
     /// The same settings, for other items.
     #[doc(hidden)]
     pub fn for_items<U>(self) -> Builder<U> {
@@ -503,15 +462,7 @@ impl<T> Builder<T> {
             ..Builder::default()
         }
     }
-}
 
-impl<T> Default for Builder<T> {
-    fn default() -> Self {
-        Self::with_order((), Shareable::proved())
-    }
-}
-
-impl<T> Builder<T> {
     /// Delivers the newest item first, that is, depth first if items push their successors.
     ///
     /// ```
@@ -556,5 +507,42 @@ impl<T> Builder<T> {
         T: Send,
     {
         self.by(|()| (), Shareable::proved())
+    }
+}
+
+/// As [`Queue::builder`].
+impl<T> Default for Builder<T> {
+    fn default() -> Self {
+        Self {
+            order: (),
+            proof: Shareable::proved(),
+            settings: Settings::new(),
+            overflow: None,
+        }
+    }
+}
+
+/// For crates that keep queues elsewhere too.
+impl<T, O: Order<T>> Builder<T, O> {
+    /// The settings that matter there as well: the attempts, the backoff and the clock.
+    #[doc(hidden)]
+    pub fn kept(&self) -> (Option<u32>, Option<Backoff>, Arc<dyn Clock>) {
+        let Settings {
+            max_attempts,
+            backoff,
+            clock,
+            ..
+        } = &self.settings;
+        let clock = clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
+        (max_attempts.map(NonZeroU32::get), *backoff, clock)
+    }
+
+    /// Raises limits, for a queue that has so many items already, and so many of one key.
+    #[doc(hidden)]
+    pub fn with_room_for(mut self, items: usize, of_one_key: usize) -> Self {
+        let capacity = &mut self.settings.capacity;
+        *capacity = capacity.map(|limit| limit.max(items));
+        O::make_room(&mut self.order, of_one_key);
+        self
     }
 }

@@ -30,9 +30,9 @@ pub(crate) use handle::endpoint::{Endpoint, Purpose, Stager};
 pub(crate) use handle::gathering::Gathering;
 pub(crate) use handle::items::{HeldItems, Unborrowed};
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use handle::kept::{Finding, Keeper, KeptRef, Lend, User};
+pub(crate) use handle::kept::{Finding, Keeper, Lend};
 #[cfg(not(any(loom, shuttle)))]
-pub use handle::kept::{Holds, Share};
+pub use handle::kept::{Holds, KeptItem, KeptTransaction, Share};
 pub(crate) use handle::open::{Open, Owner};
 pub(crate) use handle::peek::Peeked;
 pub(crate) use handle::sharing::{ByProof, Shareable};

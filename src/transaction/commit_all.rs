@@ -128,25 +128,20 @@ pub(super) mod sealed {
         fn commit_all(self) -> Self::Taken;
     }
 
-    /// A transaction.
-    pub trait Committed {
+    /// One of several transactions that commit together.
+    pub trait Member {
         /// The items it held.
         type Taken;
-    }
-
-    /// One of several transactions that commit together.
-    pub(crate) trait Member: Committed {
-        /// The copies of leased items, whose destructors are user code.
-        type Copies;
         /// Ensures that nothing is taken back any more.
         fn close_leases(&mut self) -> Result<(), Expired>;
         fn party(&mut self) -> &mut dyn Party;
-        /// Ends the transaction after [`Party::conclude`]. Nothing is aborted any more.
-        fn into_taken(self) -> (Self::Taken, Self::Copies);
+        /// Ends the transaction after [`Party::conclude`]. Nothing is aborted any more. Also returns the copies of leased items,
+        /// whose destructors are user code.
+        fn into_taken(self) -> (Self::Taken, impl Sized);
     }
 }
 
-use sealed::{CommitAll, Committed, Member};
+use sealed::{CommitAll, Member};
 
 /// Commits transactions whose lease tables were closed.
 #[cfg(not(any(loom, shuttle)))]
@@ -156,9 +151,8 @@ pub(crate) fn commit_closed<C: Transactions>(transactions: C) -> C::Taken {
 
 impl<X: Unleased> Unleased for Vec<X> {}
 
-#[allow(private_bounds)] // sealed
 impl<M: Member> CommitAll for Vec<M> {
-    type Taken = Vec<<M as Committed>::Taken>;
+    type Taken = Vec<M::Taken>;
 
     fn close_leases(&mut self) -> Result<(), Expired> {
         self.iter_mut().try_for_each(M::close_leases)
@@ -175,16 +169,14 @@ impl<M: Member> CommitAll for Vec<M> {
     }
 }
 
-#[allow(private_bounds)]
 impl<M: Member> Transactions for Vec<M> {}
 
 macro_rules! tuples {
     ($($member:ident $tx:ident),+) => {
         impl<$($member: Unleased),+> Unleased for ($($member,)+) {}
 
-        #[allow(private_bounds)]
         impl<$($member: Member),+> CommitAll for ($($member,)+) {
-            type Taken = ($(<$member as Committed>::Taken,)+);
+            type Taken = ($($member::Taken,)+);
 
             fn close_leases(&mut self) -> Result<(), Expired> {
                 let ($($tx,)+) = self;
@@ -202,7 +194,6 @@ macro_rules! tuples {
             }
         }
 
-        #[allow(private_bounds)]
         impl<$($member: Member),+> Transactions for ($($member,)+) {}
     };
 }

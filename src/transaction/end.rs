@@ -1,10 +1,11 @@
 //! How a transaction ends.
 
-use super::commit_all::sealed::{Committed, Member};
+use super::commit_all::sealed::Member;
 use super::Transaction;
 use crate::core::end::Ended;
-use crate::order::{Order, StoredOf};
-use crate::policy::lease::{Copies, Lost};
+use crate::core::CellOf;
+use crate::order::Order;
+use crate::policy::lease::Lost;
 use crate::raw::Party;
 use crate::{Expired, Taken, Unleased};
 
@@ -76,11 +77,18 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
 
     #[cold]
     fn conclude_guarded(self) -> Taken<'h, T, O> {
-        let cell = self.open.close();
-        let Ended { taken, copies } = cell.commit();
-        let taken = Taken::new(cell, taken);
-        drop(copies);
+        let (taken, _copies) = self.end_by(CellOf::commit);
         taken
+    }
+
+    /// Returns the items, and the copies of leased ones, whose destructors are user code.
+    fn end_by(
+        self,
+        end: impl FnOnce(&mut CellOf<T, O>) -> Ended<T, O>,
+    ) -> (Taken<'h, T, O>, impl Sized) {
+        let cell = self.open.close();
+        let Ended { taken, copies } = end(cell);
+        (Taken::new(cell, taken), copies)
     }
 
     /// Ensures that nothing is taken back any more.
@@ -149,12 +157,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
 
 impl<T, O: Order<T> + Unleased> Unleased for Transaction<'_, T, O> {}
 
-impl<'h, T: 'h, O: Order<T> + 'h> Committed for Transaction<'h, T, O> {
-    type Taken = Taken<'h, T, O>;
-}
-
 impl<'h, T: 'h, O: Order<T> + 'h> Member for Transaction<'h, T, O> {
-    type Copies = Option<Copies<StoredOf<T, O>>>;
+    type Taken = Taken<'h, T, O>;
 
     fn close_leases(&mut self) -> Result<(), Expired> {
         self.close_leases()
@@ -166,9 +170,7 @@ impl<'h, T: 'h, O: Order<T> + 'h> Member for Transaction<'h, T, O> {
         cell
     }
 
-    fn into_taken(self) -> (Self::Taken, Self::Copies) {
-        let cell = self.open.close();
-        let Ended { taken, copies } = cell.end_concluded();
-        (Taken::new(cell, taken), copies)
+    fn into_taken(self) -> (Self::Taken, impl Sized) {
+        self.end_by(CellOf::end_concluded)
     }
 }

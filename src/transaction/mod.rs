@@ -1,5 +1,7 @@
 //! Transactions: pops that become final, and pushes that become visible, at the commit.
 
+#![allow(private_interfaces)] // of the sealed traits of `commit_all`
+
 // In this order, since rustdoc shows the methods of a type in the order of their modules.
 mod pop;
 mod push;
@@ -146,20 +148,16 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// The span of a worker's run, whose first item is at the given attempt.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn run_span(&self, worker: &str, attempt: u32) -> RunSpan {
-        if !cfg!(feature = "tracing") {
-            return RunSpan::none();
+        if cfg!(feature = "tracing") {
+            let local = self.local();
+            let (shared, holder) = (Arc::clone(local.shared()), local.holder());
+            drop(local); // before a subscriber runs
+            if let Some(telemetry) = &shared.telemetry {
+                let id = DeliveryId::new(holder.counters, holder.ended);
+                return telemetry.run_span(worker, id, attempt);
+            }
         }
-        let local = self.local();
-        if !local.shared().is_observed() {
-            return RunSpan::none();
-        }
-        let (shared, holder) = (Arc::clone(local.shared()), local.holder());
-        drop(local); // before a subscriber runs
-        let id = DeliveryId::new(holder.counters, holder.ended);
-        let telemetry = &shared.telemetry;
-        telemetry.as_ref().map_or_else(RunSpan::none, |telemetry| {
-            telemetry.run_span(worker, id, attempt)
-        })
+        RunSpan::none()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Transactions that own their handle.
 
-use super::commit_all::sealed::{Committed, Member};
+use super::commit_all::sealed::Member;
 use super::taken::OwnedTaken;
 use super::Transaction;
 use crate::core::end::Ended;
@@ -8,16 +8,15 @@ use crate::core::failed::{Fate, NoRoom};
 use crate::core::pool::{CheckedOut, Home};
 use crate::core::{CellOf, Local};
 use crate::item::Items;
-use crate::order::{Order, StoredOf};
-use crate::policy::lease::Copies;
+use crate::order::Order;
 use crate::policy::retry::Cause;
 use crate::raw::{Owner, Party};
+use crate::sync::defer_with;
 #[cfg(not(any(loom, shuttle)))]
 use crate::{sync::swallow_panic, Taken};
 use crate::{Backoff, Expired, Fifo, PushError, Reason, Unleased};
 use std::fmt;
 use std::ops::Deref;
-use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::time::Duration;
 
 /// A [`Transaction`] that owns its handle: it may be stored, sent to another thread, and committed or aborted there,
@@ -86,8 +85,12 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         CheckedOut::new(owner.close(tx.open), pool)
     }
 
+    pub(crate) fn tx_mut(&mut self) -> &mut Transaction<'static, T, O> {
+        &mut self.opened.as_mut().expect(OPEN).tx
+    }
+
     pub(crate) fn cell(&mut self) -> &mut CellOf<T, O> {
-        self.opened.as_mut().expect(OPEN).tx.open.cell_mut()
+        self.tx_mut().open.cell_mut()
     }
 
     /// Commits without the items, and begins the next transaction. If a lease is over, the transaction stays open.
@@ -252,12 +255,18 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
 
     /// Commits, when nothing can be taken back any more.
     #[inline]
-    fn conclude(mut self) -> OwnedTaken<T, O> {
-        let mut cell = self.close();
-        let Ended { taken, copies } = cell.commit();
-        let taken = OwnedTaken::new(cell, taken);
-        drop(copies);
+    fn conclude(self) -> OwnedTaken<T, O> {
+        let (taken, _copies) = self.end_by(CellOf::commit);
         taken
+    }
+
+    fn end_by(
+        mut self,
+        end: impl FnOnce(&mut CellOf<T, O>) -> Ended<T, O>,
+    ) -> (OwnedTaken<T, O>, impl Sized) {
+        let mut cell = self.close();
+        let Ended { taken, copies } = end(&mut cell);
+        (OwnedTaken::new(cell, taken), copies)
     }
 
     /// Prepares the commit: from here on [`try_commit`](Self::try_commit) and [`try_commit_all()`](crate::try_commit_all()) cannot fail. What has to be
@@ -332,12 +341,9 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     }
 
     fn roll_back(&mut self, abort: impl FnOnce(&mut CellOf<T, O>)) {
-        let mut cell = self.close();
-        let aborted = catch_unwind(AssertUnwindSafe(|| abort(&mut cell)));
-        *self = Self::begin(cell);
-        if let Err(payload) = aborted {
-            resume_unwind(payload);
-        }
+        // Nothing is held or staged afterwards, also if user code panics.
+        let mut cell = defer_with(self.cell(), |cell| _ = cell.settled());
+        abort(&mut cell);
     }
 
     /// Aborts: held items go back to the head of the queue, in their order; staged ones are dropped.
@@ -359,15 +365,11 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
 
 impl<T, O: Order<T> + Unleased> Unleased for OwnedTransaction<T, O> {}
 
-impl<T, O: Order<T>> Committed for OwnedTransaction<T, O> {
-    type Taken = OwnedTaken<T, O>;
-}
-
 impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
-    type Copies = Option<Copies<StoredOf<T, O>>>;
+    type Taken = OwnedTaken<T, O>;
 
     fn close_leases(&mut self) -> Result<(), Expired> {
-        self.opened.as_mut().expect(OPEN).tx.close_leases()
+        self.tx_mut().close_leases()
     }
 
     fn party(&mut self) -> &mut dyn Party {
@@ -376,10 +378,8 @@ impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
         cell
     }
 
-    fn into_taken(mut self) -> (Self::Taken, Self::Copies) {
-        let mut cell = self.close();
-        let Ended { taken, copies } = cell.end_concluded();
-        (OwnedTaken::new(cell, taken), copies)
+    fn into_taken(self) -> (Self::Taken, impl Sized) {
+        self.end_by(CellOf::end_concluded)
     }
 }
 

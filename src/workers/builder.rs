@@ -1,8 +1,9 @@
 //! The settings of a pool.
 
 use super::failure::Hooks;
-use super::pool::{WorkerGuard, WorkerPool};
-use super::step::{Batches, QueueWorker, BACKOFF};
+use super::pause::BACKOFF;
+use super::pool::WorkerPool;
+use super::step::{Batches, QueueWorker};
 use super::{AnyQueue, Failure, Workers};
 use crate::backend::Backend;
 use crate::Backoff;
@@ -213,7 +214,8 @@ impl<B: Backend> PoolBuilder<B> {
         let pool = WorkerPool::new(&self.name, count, self.hooks.clone());
         let worker = |index| QueueWorker {
             queue: self.queue.clone(),
-            guard: WorkerGuard::new(&pool, index),
+            pool: Arc::clone(&pool),
+            worker: Arc::clone(pool.worker(index)),
             backoff: self.backoff,
         };
         let workers = (0..count).map(worker).collect();

@@ -90,18 +90,13 @@ where
 fn report<R>(reply: Reply<R>, ended: thread::Result<R>) -> bool {
     let returned = ended.is_ok();
     // If the outcome was dropped, the destructor of the result runs here, which is user code.
-    swallow_panic(|| reply.send(ended.map_err(JobError::panicked)));
+    swallow_panic(move || reply.fill(ended.map_err(JobError::panicked)));
     returned
 }
 
-struct Task<W: Work> {
-    work: W,
-    reply: Reply<W::Result>,
-}
-
-impl<W: Work> Call for Task<W> {
+impl<W: Work> Call for (W, Reply<W::Result>) {
     fn begin(self: Box<Self>) -> Begun {
-        let Self { work, reply } = *self;
+        let (work, reply) = *self;
         work.begin(reply)
     }
 
@@ -139,8 +134,8 @@ impl Job {
 
     pub(super) fn of<W: Work>(work: W) -> (Self, Outcome<W::Result>) {
         let (reply, outcome) = Reply::new();
-        let call = Some(Box::new(Task { work, reply }) as Box<dyn Call>);
-        (Self { call }, outcome)
+        let call: Box<dyn Call> = Box::new((work, reply));
+        (Self { call: Some(call) }, outcome)
     }
 
     /// Runs the job, unless it has run. Returns true if it ran and returned. A panic is caught, and reported by the
@@ -190,8 +185,8 @@ impl Job {
     /// If it is of another type, or has run.
     pub(super) fn into_work<W: Work>(self) -> W {
         let call = self.call.map(Call::into_any);
-        let task = call.and_then(|call| call.downcast::<Task<W>>().ok());
-        task.expect("a job of this type that has not run").work
+        let call = call.and_then(|call| call.downcast::<(W, Reply<W::Result>)>().ok());
+        call.expect("a job of this type that has not run").0
     }
 }
 

@@ -85,13 +85,11 @@ impl fmt::Display for JobError {
 
 impl fmt::Debug for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.payload {
-            Some(payload) => {
-                let payload = lock(payload);
-                let text = text_of_panic(&**payload);
-                f.debug_tuple("Panicked").field(&text).finish()
-            }
-            None => f.write_str("Dropped"),
-        }
+        let Some(payload) = &self.payload else {
+            return f.write_str("Dropped");
+        };
+        let payload = lock(payload);
+        let text = text_of_panic(&**payload);
+        f.debug_tuple("Panicked").field(&text).finish()
     }
 }

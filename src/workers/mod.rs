@@ -35,6 +35,7 @@ mod job;
 mod job_error;
 mod others;
 mod outcome;
+mod pause;
 mod pool;
 mod progress;
 mod run;

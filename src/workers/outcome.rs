@@ -141,12 +141,8 @@ impl<R> Reply<R> {
         (reply, Outcome { state })
     }
 
-    pub(super) fn send(self, ended: Result<R, JobError>) {
-        self.fill(ended);
-    }
-
     /// Stores the result, unless there is one.
-    fn fill(&self, ended: Result<R, JobError>) {
+    pub(super) fn fill(&self, ended: Result<R, JobError>) {
         let mut state = lock(&self.state);
         let OutcomeState::Open(waiting) = &mut *state else {
             return;

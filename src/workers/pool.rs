@@ -1,7 +1,7 @@
 //! The workers of a pool, and the wait for their end.
 
 use super::failure::Hooks;
-use super::step::{for_at_most, sleep, BACKOFF};
+use super::pause::{for_at_most, sleep, BACKOFF};
 use super::worker::{Command, Worker};
 use super::{AnyQueue, Report, WorkerStatus};
 use crate::sync::{lock, swallow_panic, Mutex};
@@ -23,7 +23,7 @@ const JOIN_REPORT_DELAY: Duration = Duration::from_secs(1);
 /// The workers of a pool.
 pub(super) struct WorkerPool {
     workers: Vec<Arc<Worker>>,
-    hooks: Hooks,
+    pub(super) hooks: Hooks,
     /// The error of the queue that has ended the pool.
     error: Mutex<Option<Arc<str>>>,
     /// Woken when a worker has ended.
@@ -39,10 +39,6 @@ impl WorkerPool {
             error: Mutex::default(),
             waiter: Mutex::default(),
         })
-    }
-
-    pub(super) fn hooks(&self) -> &Hooks {
-        &self.hooks
     }
 
     pub(super) fn len(&self) -> usize {
@@ -78,10 +74,10 @@ impl WorkerPool {
         queue.0.pool_ended().await;
         let left = queue.0.left().await;
         let mut report = Report::of(self.status(queue));
-        report.error = lock(&self.error).clone();
+        let fatal = lock(&self.error).clone();
         match left {
-            Ok(left) => report.left = left,
-            Err(error) => report.error = report.error.or(Some(error)),
+            Ok(left) => (report.left, report.error) = (left, fatal),
+            Err(error) => report.error = fatal.or(Some(error)),
         }
         report
     }
@@ -90,6 +86,13 @@ impl WorkerPool {
     pub(super) fn end_by(&self, error: &Arc<str>) {
         lock(&self.error).get_or_insert_with(|| Arc::clone(error));
         self.command_all(Command::Stop);
+    }
+
+    /// Marks a worker as ended.
+    pub(super) fn end(&self, worker: &Worker) {
+        worker.end();
+        let waiter = lock(&self.waiter).take();
+        swallow_panic(|| waiter.into_iter().for_each(Waker::wake));
     }
 
     /// Waits until all workers have ended. One that ends is seen, or wakes the waiter, which was there before.
@@ -165,35 +168,5 @@ async fn nothing_left(queue: &AnyQueue<'_>) {
     while !matches!(queue.0.left().await, Ok(0)) {
         asked += 1;
         sleep(BACKOFF.delay(asked)).await;
-    }
-}
-
-/// A worker of a pool, which has ended when this is dropped.
-pub(super) struct WorkerGuard {
-    pool: Arc<WorkerPool>,
-    worker: Arc<Worker>,
-}
-
-impl WorkerGuard {
-    pub(super) fn new(pool: &Arc<WorkerPool>, index: usize) -> Self {
-        let worker = Arc::clone(pool.worker(index));
-        let pool = Arc::clone(pool);
-        Self { pool, worker }
-    }
-
-    pub(super) fn pool(&self) -> &WorkerPool {
-        &self.pool
-    }
-
-    pub(super) fn worker(&self) -> &Worker {
-        &self.worker
-    }
-}
-
-impl Drop for WorkerGuard {
-    fn drop(&mut self) {
-        self.worker().end();
-        let waiter = lock(&self.pool.waiter).take();
-        swallow_panic(|| waiter.into_iter().for_each(Waker::wake));
     }
 }

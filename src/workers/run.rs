@@ -57,7 +57,7 @@ impl<B: Backend + 'static> PoolBuilder<B> {
         F: for<'t> Fn(HeldOf<'t, B>, &'t ViewOf<B>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
-        self.start_shared(move |thread, tx| thread.each(tx, &run))
+        self.start_shared(move |thread| thread.each(&run))
     }
 
     /// Like [`run`](Self::run), with transactions of other queues that are committed [atomically](crate::commit_all())
@@ -96,10 +96,9 @@ impl<B: Backend + 'static> PoolBuilder<B> {
     {
         let run = Arc::new(run);
         self.start(|thread, worker| {
-            let (mut handles, run) = (others.handles(worker.worker().name()), Arc::clone(&run));
-            let step = move |thread: &WorkerThread<B>, tx: &mut B::Tx| {
-                thread.each_with::<Q, _>(tx, &mut handles, &*run)
-            };
+            let (mut handles, run) = (others.handles(worker.worker.name()), Arc::clone(&run));
+            let step =
+                move |thread: &mut WorkerThread<B>| thread.each_with::<Q, _>(&mut handles, &*run);
             thread.spawn(|| work(worker, step)).map(Some)
         })
     }
@@ -133,14 +132,14 @@ impl<B: Backend + 'static> PoolBuilder<B> {
         F: Send + Sync + 'static,
     {
         let batches = self.batches(max);
-        self.start_shared(move |thread, tx| thread.batch(tx, batches, &run))
+        self.start_shared(move |thread| thread.batch(batches, &run))
     }
 
     /// Starts threads that share one step function.
     #[track_caller]
     fn start_shared<S>(self, step: S) -> Workers
     where
-        S: Fn(&WorkerThread<B>, &mut B::Tx) -> Stepped<B> + Send + Sync + 'static,
+        S: Fn(&mut WorkerThread<B>) -> Stepped<B> + Send + Sync + 'static,
     {
         let step = Arc::new(step);
         self.start(|thread, worker| {
@@ -191,7 +190,7 @@ impl<B: Backend> PoolBuilder<B> {
         let run = Arc::new(run);
         self.start(|thread, worker| {
             let run = Arc::clone(&run);
-            let work = move || work(worker, |thread, tx| thread.each(tx, &*run));
+            let work = move || work(worker, |thread| thread.each(&*run));
             thread.spawn_scoped(scope, work).map(|_| None) // the scope joins it
         })
     }
@@ -207,7 +206,7 @@ impl<B: Backend> PoolBuilder<B> {
     {
         let (mut started, workers) = self.workers();
         for worker in workers {
-            let thread = thread::Builder::new().name(worker.worker().name().to_string());
+            let thread = thread::Builder::new().name(worker.worker.name().to_string());
             let thread = spawn(thread, worker).expect("the system refused to start a thread");
             started.threads.extend(thread);
         }
@@ -234,6 +233,6 @@ impl<B: Backend<Item = Job> + 'static> PoolBuilder<B> {
     /// If the system refuses to start a thread.
     #[track_caller]
     pub fn run_jobs(self) -> Workers {
-        self.start_shared(WorkerThread::job)
+        self.start_shared(|thread| thread.each(|mut job, _| Ok::<bool, ()>(job.run())))
     }
 }

@@ -12,7 +12,7 @@ use crate::policy::telemetry::RunSpan;
 use crate::raw::{Finding, Keeper};
 use crate::Wait;
 use std::fmt::Debug;
-use std::future::{poll_fn, Future};
+use std::future::Future;
 use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,13 +148,19 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    pub fn run_on<E, F, R>(self, spawn: impl Fn(WorkerFuture), run: F) -> Workers
+    pub fn run_on<E, F, R>(
+        self,
+        spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>),
+        run: F,
+    ) -> Workers
     where
         E: Debug + 'static,
         F: Fn(ItemOf<B>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.start_on(SINGLE, each(run), spawn)
+        let (workers, futures) = self.futures(SINGLE, each(run));
+        futures.into_iter().for_each(spawn);
+        workers
     }
 
     #[cfg(feature = "tokio")]
@@ -166,18 +172,16 @@ where
         F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
+        let (workers, futures) = self.futures(batches, run);
         let mut spawned = tokio::task::JoinSet::new();
-        let workers = self.start_on(batches, run, |worker| drop(spawned.spawn(worker)));
+        for worker in futures {
+            spawned.spawn(worker);
+        }
         Tasks::new(workers, spawned)
     }
 
-    /// Starts workers on an executor.
-    fn start_on<Y, E, F, R>(
-        self,
-        batches: Batches,
-        run: F,
-        spawn: impl FnMut(WorkerFuture),
-    ) -> Workers
+    /// A pool, and the work of its workers.
+    fn futures<Y, E, F, R>(self, batches: Batches, run: F) -> (Workers, Vec<WorkerFuture>)
     where
         Y: Into<Ran> + 'static,
         E: Debug + 'static,
@@ -189,8 +193,7 @@ where
         let futures = workers
             .into_iter()
             .map(|worker| -> WorkerFuture { Box::pin(work(worker, batches, Arc::clone(&run))) });
-        futures.for_each(spawn);
-        started
+        (started, futures.collect())
     }
 }
 
@@ -249,7 +252,7 @@ async fn work<B, Y: Into<Ran>, E: Debug, F, R>(
     R: Future<Output = Result<Y, E>> + Send,
 {
     let (mut tx, mut errors) = (None, 0);
-    while poll_fn(|context| worker.worker().poll_go_on(context.waker())).await {
+    while worker.worker.go_on().await {
         let begun = tx.take().unwrap_or_else(|| worker.begin());
         let mut span = RunSpan::none();
         let stepped = {
@@ -289,13 +292,9 @@ where
         Ok(items) => items,
         Err(stop) => return (Err(stop), keeper.into_value()),
     };
-    let user = keeper.user();
-    worker.worker().begin_run(user.since());
-    *span = user.run_span(worker.worker().name(), items[0].attempts());
-    let (items, tx) = (
-        items.into_iter().map(KeptItem::new).collect(),
-        KeptTransaction::new(user),
-    );
+    let tx = keeper.user();
+    worker.worker.begin_run(tx.tx().since());
+    *span = tx.tx().run_span(worker.worker.name(), items[0].attempts());
     // The call of the function is a part of the future: it may panic too.
     let running = Box::pin(async { run(items, tx).await });
     let ran = match Caught::new(within(span, running)).await {

@@ -1,22 +1,18 @@
 //! The steps of a run, which threads and tasks have in common: it takes items, and commits or aborts.
 
 use super::failure::RunError;
-use super::pool::WorkerGuard;
+use super::pause::{sleep, BACKOFF};
+use super::pool::WorkerPool;
 use super::worker::{Ran, Worker};
 use crate::backend::{AbortCause, Backend, Committed, Tx};
 use crate::policy::telemetry::RunSpan;
-use crate::{Backoff, Clock, SystemClock, Wait};
-use std::future::{pending, poll_fn, Future};
+use crate::{Backoff, Wait};
+use std::future::{poll_fn, Future};
 use std::mem;
 use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-
-/// When the items of a failed run are delivered again, if neither the pool nor the queue says otherwise. Also the pauses
-/// after errors of the queue.
-pub(super) const BACKOFF: Backoff =
-    Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1));
 
 /// The size of the batches of a pool, and how long a worker that holds an item waits for the others.
 #[derive(Clone, Copy)]
@@ -43,18 +39,20 @@ pub(super) type Stepped<B> = Result<Ran, Stop<<B as Backend>::Error>>;
 /// A worker of a queue.
 pub(super) struct QueueWorker<B> {
     pub(super) queue: B,
-    pub(super) guard: WorkerGuard,
+    pub(super) pool: Arc<WorkerPool>,
+    pub(super) worker: Arc<Worker>,
     pub(super) backoff: Backoff,
 }
 
-impl<B: Backend> QueueWorker<B> {
-    #[inline]
-    pub(super) fn worker(&self) -> &Worker {
-        self.guard.worker()
+impl<B> Drop for QueueWorker<B> {
+    fn drop(&mut self) {
+        self.pool.end(&self.worker);
     }
+}
 
+impl<B: Backend> QueueWorker<B> {
     pub(super) fn begin(&self) -> B::Tx {
-        self.queue.begin(Some(Arc::clone(self.worker().name())))
+        self.queue.begin(Some(Arc::clone(self.worker.name())))
     }
 
     /// Waits for an item.
@@ -62,7 +60,7 @@ impl<B: Backend> QueueWorker<B> {
         &self,
         popping: impl Future<Output = Result<Option<I>, B::Error>>,
     ) -> Result<I, Stop<B::Error>> {
-        let popped = unless_interrupted(self.worker(), popping).await;
+        let popped = unless_interrupted(&self.worker, popping).await;
         popped
             .ok_or(Stop::Interrupted)?
             .map_err(Stop::Error)?
@@ -93,7 +91,7 @@ impl<B: Backend> QueueWorker<B> {
         let until = until.map_or(Wait::Forever, Wait::Until);
         while items.len() < max {
             // An error is met again by the next run.
-            match unless_interrupted(self.worker(), pop(max - items.len(), until)).await {
+            match unless_interrupted(&self.worker, pop(max - items.len(), until)).await {
                 Some(Ok(more)) if !more.is_empty() => items.extend(more),
                 _ => break,
             }
@@ -116,7 +114,7 @@ impl<B: Backend> QueueWorker<B> {
         span: RunSpan,
         errors: &mut u32,
     ) -> bool {
-        let (worker, pool) = (self.worker(), self.guard.pool());
+        let (worker, pool) = (&self.worker, &self.pool);
         let before = mem::take(errors);
         let (error, of_run) = match stepped {
             Ok(ran) => {
@@ -147,7 +145,7 @@ impl<B: Backend> QueueWorker<B> {
         if has_run {
             worker.count(error.ran());
         }
-        error.report(worker, given_back, pool.hooks());
+        error.report(worker, given_back, &pool.hooks);
         worker.rest(); // after the hooks, which may block
         if !has_run {
             *errors = before.saturating_add(1);
@@ -184,26 +182,4 @@ pub(super) async fn unless_interrupted<F: Future>(worker: &Worker, future: F) ->
         polled
     })
     .await
-}
-
-/// Waits for the future, for at most the given time of the system's clock.
-pub(super) async fn for_at_most<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let until = SystemClock.now().checked_add(limit);
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending if until.is_some_and(|until| SystemClock.now() >= until) => Poll::Ready(None),
-        Poll::Pending => {
-            if let Some(until) = until {
-                SystemClock.wake_at(until, context.waker());
-            }
-            Poll::Pending
-        }
-    })
-    .await
-}
-
-/// Sleeps for a time.
-pub(super) async fn sleep(pause: Duration) {
-    let _: Option<()> = for_at_most(pause, pending()).await;
 }

@@ -1,10 +1,9 @@
 //! What the run of a task owns.
 
 use crate::backend::{Holds, Settlement, Tx};
-use crate::raw::{KeptRef, User};
+pub use crate::raw::{KeptItem, KeptTransaction};
 use crate::{Fifo, OwnedTransaction};
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// The item of a task's run of a [`Queue`](crate::Queue).
@@ -12,59 +11,6 @@ pub type TaskItem<T, O = Fifo> = KeptItem<OwnedTransaction<T, O>>;
 
 /// The transaction of a task's run of a [`Queue`](crate::Queue).
 pub type TaskTransaction<T, O = Fifo> = KeptTransaction<OwnedTransaction<T, O>>;
-
-/// The item of a run of [`run_async`](super::PoolBuilder::run_on), owned by the run's future: [`TaskItem`] for a queue in
-/// memory.
-///
-/// Dropping it does not give the item back: the pool commits or aborts the transaction of the run.
-///
-/// ```
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// use requeue::{Queue, Workers};
-///
-/// let queue = Queue::unbounded();
-/// queue.push(vec![1, 2])?;
-/// queue.close();
-/// let (send, mut sums) = tokio::sync::mpsc::unbounded_channel();
-/// let tasks = Workers::builder(&queue).run_async(move |mut numbers, _tx| {
-///     let attempts = numbers.attempts();
-///     numbers.push(attempts);
-///     let send = send.clone();
-///     async move { send.send(numbers.iter().sum::<u32>()) }
-/// });
-/// assert_eq!(sums.recv().await, Some(4));
-/// assert_eq!(tasks.join().await.done, 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # }).unwrap();
-/// ```
-pub struct KeptItem<X: Holds + 'static> {
-    reference: KeptRef<X>,
-}
-
-impl<X: Holds + 'static> KeptItem<X> {
-    pub(super) fn new(reference: KeptRef<X>) -> Self {
-        Self { reference }
-    }
-
-    /// Returns how often the item was delivered, this delivery included: see [`Item::attempts`](crate::Item::attempts).
-    pub fn attempts(&self) -> u32 {
-        self.reference.attempts()
-    }
-}
-
-impl<X: Holds + 'static> Deref for KeptItem<X> {
-    type Target = X::Item;
-
-    fn deref(&self) -> &X::Item {
-        &self.reference
-    }
-}
-
-impl<X: Holds + 'static> DerefMut for KeptItem<X> {
-    fn deref_mut(&mut self) -> &mut X::Item {
-        &mut self.reference
-    }
-}
 
 /// Delegates to the item.
 impl<X: Holds + 'static> fmt::Debug for KeptItem<X>
@@ -86,69 +32,7 @@ where
     }
 }
 
-/// The transaction of a run of [`run_async`](super::PoolBuilder::run_on), owned by the run's future: [`TaskTransaction`] for a
-/// queue in memory.
-///
-/// It dereferences to what the backend [shows](Holds::View), for a queue in memory a
-/// [`Transaction`](crate::Transaction), so it has all methods by `&self`, in all forms of waiting. It cannot be ended: the
-/// pool commits or aborts, depending on the result of the run. Dropping it neither commits nor aborts.
-///
-/// An item that the run pops itself is an [`Item`](crate::Item): use `Transaction::retry(&tx, item)` for it. The methods of
-/// the same names here are for the item of the run.
-///
-/// ```
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// use requeue::{Queue, Workers};
-///
-/// let queue = Queue::bounded(1);
-/// queue.push("request")?;
-/// let tasks = Workers::builder(&queue).tasks(1).run_async(|job, tx| async move {
-///     if *job == "request" {
-///         tx.push_async("reply").await?; // takes its place
-///     }
-///     Ok::<_, requeue::PushError<&str>>(())
-/// });
-/// queue.wait_idle_async().await;
-/// assert_eq!(queue.stats().committed, 2);
-/// # tasks.stop().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # }).unwrap();
-/// ```
-///
-/// The future of a run may be moved between threads while references to the item and to the transaction are in use,
-/// so functions can take them:
-///
-/// ```
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// use requeue::{PushError, Queue, TaskItem, TaskTransaction, Workers};
-///
-/// async fn halve(job: &TaskItem<u32>, tx: &TaskTransaction<u32>) -> Result<(), PushError<u32>> {
-///     if **job > 1 {
-///         tx.push_async(**job / 2).await?;
-///     }
-///     Ok(())
-/// }
-///
-/// let queue = Queue::unbounded();
-/// queue.push(8)?;
-/// queue.close();
-/// let tasks = Workers::builder(&queue).run_async(|job, tx| async move { halve(&job, &tx).await });
-/// assert_eq!(tasks.join().await.done, 4); // 8, 4, 2, 1
-/// # Ok::<(), PushError<u32>>(())
-/// # }).unwrap();
-/// ```
-///
-/// Several threads may use it at once, too. But their calls must not coincide: a call panics that finds another one
-/// under way, as on a transaction that is [borrowed](crate::Transaction#borrowing).
-pub struct KeptTransaction<X> {
-    user: User<X>,
-}
-
 impl<X: Tx + 'static> KeptTransaction<X> {
-    pub(super) fn new(user: User<X>) -> Self {
-        Self { user }
-    }
-
     /// Gives the item of the run back, to be delivered again after the queue's
     /// [`Backoff`](crate::Backoff); see [`Transaction::retry`](crate::Transaction::retry).
     ///
@@ -233,15 +117,7 @@ impl<X: Tx + 'static> KeptTransaction<X> {
     #[track_caller]
     fn settle(&self, item: KeptItem<X>, settlement: Settlement) -> Result<(), X::Refused> {
         let settle = settle_by::<X>(settlement);
-        item.reference.settle(&self.user, settle)
-    }
-}
-
-impl<X: Holds> Deref for KeptTransaction<X> {
-    type Target = X::View;
-
-    fn deref(&self) -> &X::View {
-        self.user.view()
+        item.settle(self, settle)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A pool of tasks.
 
-use super::step::for_at_most;
+use super::pause::for_at_most;
 use super::worker::Command;
 use super::{Report, WorkerStatus, Workers};
 use std::fmt;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// Tasks of a tokio runtime that wait for the items of a queue, run a function on each, and commit if it
-/// succeeds, like [`Workers`](crate::Workers) with threads. Feature `tokio`.
+/// succeeds, like [`Workers`] with threads. Feature `tokio`.
 ///
 /// A task ends when it is stopped, or when the queue is closed and drained. Dropping the pool aborts the
 /// tasks: their items are given back.
@@ -65,7 +65,7 @@ impl Tasks {
     }
 
     /// Pauses a task: it finishes its run and takes no more items until it is resumed, as with
-    /// [`Workers::pause`](crate::Workers::pause).
+    /// [`Workers::pause`].
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -173,7 +173,7 @@ impl Tasks {
     /// Waits until all tasks have ended, because the queue is closed and drained or a
     /// [future](Self::stop_by) was ready.
     ///
-    /// Without either it waits forever. A debug build says so once, as [`Workers::join`](crate::Workers::join) does.
+    /// Without either it waits forever. A debug build says so once, as [`Workers::join`] does.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -191,7 +191,7 @@ impl Tasks {
     }
 
     /// Closes the queue, and works until nothing is left in it, for at most `limit`, like
-    /// [`Workers::finish`](crate::Workers::finish). Tasks that are in a run at the deadline are aborted at their next
+    /// [`Workers::finish`]. Tasks that are in a run at the deadline are aborted at their next
     /// `.await`, as by [`shutdown`](Self::shutdown). [`Report::left`] says how many items are left.
     ///
     /// ```

@@ -4,7 +4,7 @@ use super::block::Driver;
 use super::failure::RunError;
 use super::step::{Batches, QueueWorker, Stepped, Stop};
 use super::worker::Ran;
-use super::{CommitWith, Job};
+use super::CommitWith;
 use crate::backend::{Backend, Holds, Tx};
 use crate::policy::telemetry::RunSpan;
 use crate::sync::swallow_panic;
@@ -12,7 +12,6 @@ use crate::Wait;
 use crossbeam_utils::Backoff;
 use std::cell::Cell;
 use std::fmt::Debug;
-use std::future::poll_fn;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// An item that a transaction of the queue holds.
@@ -21,8 +20,9 @@ pub(super) type HeldOf<'t, B> = <<B as Backend>::Tx as Holds>::Held<'t>;
 pub(super) type ViewOf<B> = <<B as Backend>::Tx as Holds>::View;
 
 /// A worker on a thread.
-pub(super) struct WorkerThread<B> {
+pub(super) struct WorkerThread<B: Backend> {
     of: QueueWorker<B>,
+    tx: B::Tx,
     driver: Driver,
     /// The span of the run, from its beginning on.
     span: Cell<RunSpan>,
@@ -31,23 +31,24 @@ pub(super) struct WorkerThread<B> {
 /// Works until it is stopped, or the queue is closed and drained.
 pub(super) fn work<B: Backend>(
     worker: QueueWorker<B>,
-    mut step: impl FnMut(&WorkerThread<B>, &mut B::Tx) -> Stepped<B>,
+    mut step: impl FnMut(&mut WorkerThread<B>) -> Stepped<B>,
 ) {
     let (mut tx, mut errors) = (worker.begin(), 0);
     tx.may_block();
-    let thread = WorkerThread {
+    let mut thread = WorkerThread {
         of: worker,
+        tx,
         driver: Driver::new(),
         span: Cell::new(RunSpan::none()),
     };
-    let (worker, driver) = (&thread.of, &thread.driver);
-    while driver.drive(poll_fn(|context| {
-        worker.worker().poll_go_on(context.waker())
-    })) {
-        let stepped = catch_unwind(AssertUnwindSafe(|| thread.keep_running(&mut tx, &mut step)));
+    while thread.driver.drive(thread.of.worker.go_on()) {
+        let stepped = catch_unwind(AssertUnwindSafe(|| thread.keep_running(&mut step)));
         let stepped = stepped.unwrap_or_else(|panic| Err(Stop::Failed(RunError::of_panic(panic))));
         let span = thread.span.replace(RunSpan::none());
-        if !driver.drive(worker.settle(stepped, Some(&mut tx), span, &mut errors)) {
+        let settling = thread
+            .of
+            .settle(stepped, Some(&mut thread.tx), span, &mut errors);
+        if !thread.driver.drive(settling) {
             return;
         }
     }
@@ -55,14 +56,10 @@ pub(super) fn work<B: Backend>(
 
 impl<B: Backend> WorkerThread<B> {
     /// Runs until a run fails, the worker is interrupted, or the queue is closed and drained.
-    fn keep_running(
-        &self,
-        tx: &mut B::Tx,
-        step: &mut impl FnMut(&Self, &mut B::Tx) -> Stepped<B>,
-    ) -> Stepped<B> {
-        let worker = self.of.worker();
-        while !worker.is_interrupted() {
-            worker.end_run(step(self, tx)?);
+    fn keep_running(&mut self, step: &mut impl FnMut(&mut Self) -> Stepped<B>) -> Stepped<B> {
+        while !self.of.worker.is_interrupted() {
+            let ran = step(self)?;
+            self.of.worker.end_run(ran);
         }
         Err(Stop::Interrupted)
     }
@@ -70,100 +67,92 @@ impl<B: Backend> WorkerThread<B> {
     /// Takes an item, runs, and commits.
     #[inline]
     pub(super) fn each<R: Into<Ran>, E: Debug>(
-        &self,
-        tx: &mut B::Tx,
+        &mut self,
         run: impl for<'t> Fn(HeldOf<'t, B>, &'t ViewOf<B>) -> Result<R, E>,
     ) -> Stepped<B> {
-        let item = self.take(tx)?;
+        let item = self.take()?;
         let attempts = B::Tx::attempts(&item);
-        let ran = self.call(tx, attempts, || run(item, tx.view()));
-        self.end(tx, ran)
+        let ran = self.call(attempts, || run(item, self.tx.view()));
+        self.end(ran)
     }
 
     /// Takes a batch of items, runs, and commits.
     pub(super) fn batch<E: Debug>(
-        &self,
-        tx: &mut B::Tx,
+        &mut self,
         batches: Batches,
         run: impl for<'t> Fn(Vec<HeldOf<'t, B>>, &'t ViewOf<B>) -> Result<(), E>,
     ) -> Stepped<B> {
-        let pop = |max, wait| tx.pop_batch(max, wait);
+        let pop = |max, wait| self.tx.pop_batch(max, wait);
         let items = self.driver.drive(self.of.take_batch(batches, pop))?;
-        self.of.worker().begin_run(tx.since());
+        self.of.worker.begin_run(self.tx.since());
         let attempts = B::Tx::attempts(&items[0]);
-        let ran = self.call(tx, attempts, || run(items, tx.view()));
-        self.end(tx, ran)
+        let ran = self.call(attempts, || run(items, self.tx.view()));
+        self.end(ran)
     }
 
     /// Like [`each`](Self::each), with transactions of other queues that are committed together with that of the item.
     pub(super) fn each_with<Q: CommitWith<B>, E: Debug>(
-        &self,
-        tx: &mut B::Tx,
+        &mut self,
         handles: &mut Q::Handles,
         run: impl for<'t, 'h> Fn(HeldOf<'t, B>, &'t ViewOf<B>, &'t Q::Transactions<'h>) -> Result<(), E>,
     ) -> Stepped<B> {
-        let item = self.take(tx)?;
+        let item = self.take()?;
         let (attempts, others) = (B::Tx::attempts(&item), Q::begin(handles));
-        let run = || self.call(tx, attempts, || run(item, tx.view(), &others));
+        let run = || self.call(attempts, || run(item, self.tx.view(), &others));
         let ran = catch_unwind(AssertUnwindSafe(run));
         if let Ok(Ok(())) = ran {
-            let given_up = Q::commit_with(tx, others).map_err(Stop::Error)?;
+            let given_up = Q::commit_with(&mut self.tx, others).map_err(Stop::Error)?;
             return Ok(Ran::Done.but(given_up));
         }
         // Not by unwinding: their destructors may panic too.
         swallow_panic(|| drop(others));
         match ran {
-            Ok(ran) => self.end(tx, ran),
+            Ok(ran) => self.end(ran),
             Err(panic) => Err(Stop::Failed(RunError::of_panic(panic))),
         }
     }
 
     /// Takes an item, waiting for one until the worker is interrupted, and begins a run.
     #[inline]
-    fn take<'t>(&self, tx: &'t B::Tx) -> Result<HeldOf<'t, B>, Stop<B::Error>> {
-        let (item, since) = match tx.try_pop() {
+    fn take(&self) -> Result<HeldOf<'_, B>, Stop<B::Error>> {
+        let (item, since) = match self.tx.try_pop() {
             Some(found) => found,
-            None => self.wait(tx)?,
+            None => self.wait()?,
         };
-        self.of.worker().begin_run(since);
+        self.of.worker.begin_run(since);
         Ok(item)
     }
 
     /// Waits for an item: it looks for a while, and then sleeps.
     #[cold]
-    fn wait<'t>(&self, tx: &'t B::Tx) -> Result<(HeldOf<'t, B>, u64), Stop<B::Error>> {
+    fn wait(&self) -> Result<(HeldOf<'_, B>, u64), Stop<B::Error>> {
         let backoff = Backoff::new();
-        while !backoff.is_completed() && !self.of.worker().is_interrupted() {
+        while !backoff.is_completed() && !self.of.worker.is_interrupted() {
             backoff.snooze();
-            if let Some(found) = tx.try_pop() {
+            if let Some(found) = self.tx.try_pop() {
                 return Ok(found);
             }
         }
-        let item = self.driver.drive(self.of.take(tx.pop(Wait::Forever)))?;
-        Ok((item, tx.since()))
+        let item = self
+            .driver
+            .drive(self.of.take(self.tx.pop(Wait::Forever)))?;
+        Ok((item, self.tx.since()))
     }
 
     /// Calls the function of the run, whose first item is at the given attempt, in the span of the run.
     #[inline]
-    fn call<R>(&self, tx: &B::Tx, attempts: u32, run: impl FnOnce() -> R) -> R {
-        let span = tx.run_span(self.of.worker().name(), attempts);
+    fn call<R>(&self, attempts: u32, run: impl FnOnce() -> R) -> R {
+        let span = self.tx.run_span(self.of.worker.name(), attempts);
         self.span.set(span.clone());
         span.in_scope(run)
     }
 
     /// Commits a run that has not failed.
     #[inline]
-    fn end<R: Into<Ran>, E: Debug>(&self, tx: &mut B::Tx, ran: Result<R, E>) -> Stepped<B> {
+    fn end<R: Into<Ran>, E: Debug>(&mut self, ran: Result<R, E>) -> Stepped<B> {
         match ran {
-            Ok(ran) => self.driver.drive(self.of.commit(tx, ran.into())),
+            Ok(ran) => self.driver.drive(self.of.commit(&mut self.tx, ran.into())),
             Err(error) => Err(Stop::Failed(RunError::of(error))),
         }
-    }
-}
-
-impl<B: Backend<Item = Job>> WorkerThread<B> {
-    /// Takes a job, runs it, and commits, even if it panicked.
-    pub(super) fn job(&self, tx: &mut B::Tx) -> Stepped<B> {
-        self.each(tx, |mut job, _| Ok::<bool, ()>(job.run()))
     }
 }

@@ -4,6 +4,7 @@ use super::progress::{Phase, Seen, WorkerProgress};
 use super::{WorkerState, WorkerStatus};
 use crate::sync::{lock, swallow_panic, AtomicU8, Mutex, Ordering};
 use crossbeam_utils::CachePadded;
+use std::future::{poll_fn, Future};
 use std::mem;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -154,8 +155,13 @@ impl Worker {
             .map(drop)
     }
 
+    /// Waits while the worker is paused. Returns whether it goes on.
+    pub(super) fn go_on(&self) -> impl Future<Output = bool> + '_ {
+        poll_fn(|context| self.poll_go_on(context.waker()))
+    }
+
     /// Ready when the worker is not paused; true if it goes on.
-    pub(super) fn poll_go_on(&self, waker: &Waker) -> Poll<bool> {
+    fn poll_go_on(&self, waker: &Waker) -> Poll<bool> {
         let command = self.poll_command(waker, |command| command != Command::Pause);
         self.progress.show(match command {
             Poll::Ready(_) => Phase::Idle,

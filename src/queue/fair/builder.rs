@@ -50,7 +50,7 @@ impl<T: Send, O: Keyed<T>> Builder<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn serial(mut self) -> Self {
-        self.order().serial = true;
+        self.order.serial = true;
         self
     }
 
@@ -71,7 +71,7 @@ impl<T: Send, O: Keyed<T>> Builder<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn weight(mut self, weigh: impl Fn(&O::Key) -> u32 + Send + Sync + 'static) -> Self {
-        self.order().weigh = Some(Arc::new(weigh));
+        self.order.weigh = Some(Arc::new(weigh));
         self
     }
 
@@ -101,7 +101,7 @@ impl<T: Send, O: Keyed<T>> Builder<T, O> {
     #[track_caller]
     pub fn key_capacity(mut self, limit: usize) -> Self {
         assert!(limit > 0, "key_capacity is 0: no key could have an item");
-        self.order().limit = u32::try_from(limit).unwrap_or(UNLIMITED);
+        self.order.limit = u32::try_from(limit).unwrap_or(UNLIMITED);
         self
     }
 }

@@ -51,7 +51,7 @@ impl<T: Send, O: Prioritized<T>> Builder<T, O> {
             !step.is_zero(),
             "step of ageing is zero: all items would be the most urgent at once"
         );
-        *self.order() = Some(AgeStep::of(step));
+        self.order = Some(AgeStep::of(step));
         self
     }
 }

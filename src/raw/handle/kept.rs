@@ -42,7 +42,7 @@ impl<X: Share> Lend for X {}
 
 struct Inner<X>(X);
 
-// SAFETY: only its one `User`, or before that the one future that looks for items, has references to it; the `User` says
+// SAFETY: only its one [`KeptTransaction`], or before that the one future that looks for items, has references to it; that says
 // where it is `Sync`. The others only drop it, or take it out, as the last owner.
 unsafe impl<X: Send> Sync for Inner<X> {}
 
@@ -65,15 +65,15 @@ impl<X: Holds + Send + 'static> Keeper<X> {
     pub(crate) async fn find<E>(
         &self,
         find: impl for<'t> FnOnce(&'t X) -> Finding<'t, X, E>,
-    ) -> Result<Vec<KeptRef<X>>, E> {
+    ) -> Result<Vec<KeptItem<X>>, E> {
         let found = find(&self.0 .0).await?;
-        let keep = |held| KeptRef::new(held, &self.0);
+        let keep = |held| KeptItem::new(held, &self.0);
         Ok(found.into_iter().map(keep).collect())
     }
 
     /// The only user of the value.
-    pub(crate) fn user(&self) -> User<X> {
-        User {
+    pub(crate) fn user(&self) -> KeptTransaction<X> {
+        KeptTransaction {
             value: Arc::clone(&self.0),
             used: PhantomData,
         }
@@ -87,8 +87,62 @@ impl<X: Holds + Send + 'static> Keeper<X> {
     }
 }
 
-/// The only user of the value.
-pub(crate) struct User<X> {
+/// The transaction of a run of [`run_async`](crate::workers::PoolBuilder::run_on), owned by the run's future: [`TaskTransaction`](crate::TaskTransaction) for a
+/// queue in memory.
+///
+/// It dereferences to what the backend [shows](Holds::View), for a queue in memory a
+/// [`Transaction`](crate::Transaction), so it has all methods by `&self`, in all forms of waiting. It cannot be ended: the
+/// pool commits or aborts, depending on the result of the run. Dropping it neither commits nor aborts.
+///
+/// An item that the run pops itself is an [`Item`](crate::Item): use `Transaction::retry(&tx, item)` for it. The methods of
+/// the same names here are for the item of the run.
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use requeue::{Queue, Workers};
+///
+/// let queue = Queue::bounded(1);
+/// queue.push("request")?;
+/// let tasks = Workers::builder(&queue).tasks(1).run_async(|job, tx| async move {
+///     if *job == "request" {
+///         tx.push_async("reply").await?; // takes its place
+///     }
+///     Ok::<_, requeue::PushError<&str>>(())
+/// });
+/// queue.wait_idle_async().await;
+/// assert_eq!(queue.stats().committed, 2);
+/// # tasks.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// The future of a run may be moved between threads while references to the item and to the transaction are in use,
+/// so functions can take them:
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use requeue::{PushError, Queue, TaskItem, TaskTransaction, Workers};
+///
+/// async fn halve(job: &TaskItem<u32>, tx: &TaskTransaction<u32>) -> Result<(), PushError<u32>> {
+///     if **job > 1 {
+///         tx.push_async(**job / 2).await?;
+///     }
+///     Ok(())
+/// }
+///
+/// let queue = Queue::unbounded();
+/// queue.push(8)?;
+/// queue.close();
+/// let tasks = Workers::builder(&queue).run_async(|job, tx| async move { halve(&job, &tx).await });
+/// assert_eq!(tasks.join().await.done, 4); // 8, 4, 2, 1
+/// # Ok::<(), PushError<u32>>(())
+/// # }).unwrap();
+/// ```
+///
+/// Several threads may use it at once, too. But their calls must not coincide: a call panics that finds another one
+/// under way, as on a transaction that is [borrowed](crate::Transaction#borrowing).
+// The only user of the value.
+pub struct KeptTransaction<X> {
     value: Arc<Inner<X>>,
     used: PhantomData<X>,
 }
@@ -96,24 +150,54 @@ pub(crate) struct User<X> {
 // SAFETY: the value is `Sync`, or it is lent as long as there is a user. So threads that use it at the same time by shared reference
 // borrow the cell one after the other: the borrow is begun by a read-modify-write, which one of them wins, with
 // Acquire, and ended with Release. What is borrowed is `Send`, as `X` is.
-unsafe impl<X: Send + Lend> Sync for User<X> {}
+unsafe impl<X: Send + Lend> Sync for KeptTransaction<X> {}
 
-impl<X> Deref for User<X> {
-    type Target = X;
-
-    fn deref(&self) -> &X {
+impl<X> KeptTransaction<X> {
+    pub(crate) fn tx(&self) -> &X {
         &self.value.0
     }
 }
 
-/// An item of the value, which it keeps alive.
-pub(crate) struct KeptRef<X: Holds + 'static> {
+impl<X: Holds> Deref for KeptTransaction<X> {
+    type Target = X::View;
+
+    fn deref(&self) -> &X::View {
+        self.tx().view()
+    }
+}
+
+/// The item of a run of [`run_async`](crate::workers::PoolBuilder::run_on), owned by the run's future: [`TaskItem`](crate::TaskItem) for a queue in
+/// memory.
+///
+/// Dropping it does not give the item back: the pool commits or aborts the transaction of the run.
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use requeue::{Queue, Workers};
+///
+/// let queue = Queue::unbounded();
+/// queue.push(vec![1, 2])?;
+/// queue.close();
+/// let (send, mut sums) = tokio::sync::mpsc::unbounded_channel();
+/// let tasks = Workers::builder(&queue).run_async(move |mut numbers, _tx| {
+///     let attempts = numbers.attempts();
+///     numbers.push(attempts);
+///     let send = send.clone();
+///     async move { send.send(numbers.iter().sum::<u32>()) }
+/// });
+/// assert_eq!(sums.recv().await, Some(4));
+/// assert_eq!(tasks.join().await.done, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+// It keeps the value alive.
+pub struct KeptItem<X: Holds + 'static> {
     /// Initialized until the drop. Not a plain field, since the references in it are shorter than their type says.
     held: MaybeUninit<X::Held<'static>>,
     keeper: Arc<Inner<X>>,
 }
 
-impl<X: Holds + 'static> KeptRef<X> {
+impl<X: Holds + 'static> KeptItem<X> {
     fn new<'t>(held: X::Held<'t>, keeper: &'t Arc<Inner<X>>) -> Self {
         // SAFETY: the lifetime is that of a reference to the value, which is alive as long as `keeper`, does not move, and
         // is used by shared reference only. All that is borrowed from `held` borrows `self`, so that nobody gets hold of
@@ -128,7 +212,8 @@ impl<X: Holds + 'static> KeptRef<X> {
         unsafe { self.held.assume_init_ref() }
     }
 
-    pub(crate) fn attempts(&self) -> u32 {
+    /// Returns how often the item was delivered, this delivery included: see [`Item::attempts`](crate::Item::attempts).
+    pub fn attempts(&self) -> u32 {
         X::attempts(self.held())
     }
 
@@ -136,7 +221,7 @@ impl<X: Holds + 'static> KeptRef<X> {
     #[track_caller]
     pub(crate) fn settle<R>(
         self,
-        user: &User<X>,
+        user: &KeptTransaction<X>,
         settle: impl for<'t> FnOnce(&'t X, X::Held<'t>) -> R,
     ) -> R {
         let this = ManuallyDrop::new(self);
@@ -145,7 +230,7 @@ impl<X: Holds + 'static> KeptRef<X> {
             let held = with_lifetime(this.held.assume_init_read());
             (held, ptr::read(&this.keeper))
         };
-        settle(user, held)
+        settle(user.tx(), held)
     }
 }
 
@@ -160,14 +245,14 @@ unsafe fn with_lifetime<A, B>(value: A) -> B {
     unsafe { mem::transmute_copy(&*value) }
 }
 
-impl<X: Holds + 'static> Drop for KeptRef<X> {
+impl<X: Holds + 'static> Drop for KeptItem<X> {
     fn drop(&mut self) {
         // SAFETY: it is not used any more. The value is dropped after it, if at all.
         unsafe { self.held.assume_init_drop() }
     }
 }
 
-impl<X: Holds + 'static> Deref for KeptRef<X> {
+impl<X: Holds + 'static> Deref for KeptItem<X> {
     type Target = X::Item;
 
     fn deref(&self) -> &X::Item {
@@ -175,7 +260,7 @@ impl<X: Holds + 'static> Deref for KeptRef<X> {
     }
 }
 
-impl<X: Holds + 'static> DerefMut for KeptRef<X> {
+impl<X: Holds + 'static> DerefMut for KeptItem<X> {
     fn deref_mut(&mut self) -> &mut X::Item {
         // SAFETY: as in `held`.
         unsafe { self.held.assume_init_mut() }
