@@ -1,7 +1,6 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
 use crate::core::put::Put;
-use crate::core::Local;
 use crate::order::Order;
 use crate::wait::WakeTarget;
 use crate::{Fifo, Handle, PushError};
@@ -169,8 +168,8 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
     ) -> Poll<Result<(), PushError<T>>> {
         if !self.ready {
             let wake_target = WakeTarget::task(context.waker());
-            let mut local = self.handle.borrow_mut().cell().get_mut();
-            if Local::poll_reserve(&mut local, &wake_target).is_pending() {
+            let local = self.handle.borrow_mut().cell().get_mut();
+            if local.poll_reserve(&wake_target).is_pending() {
                 return Poll::Pending;
             }
             self.ready = true;
