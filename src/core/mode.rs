@@ -90,7 +90,7 @@ impl Ready {
         &self.0
     }
 
-    /// Whether the queue is open, seen after what this thread stored before. False if only [`Ready::fenced_word`] can say
+    /// Whether the queue is open, seen after what this thread stored before. False if only [`WaitQueue::fenced_word`] can say
     /// it.
     #[inline]
     pub(super) fn is_surely_open(&self) -> bool {

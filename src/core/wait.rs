@@ -133,7 +133,7 @@ impl<T, O: Order<T>> Local<T, O> {
         })
     }
 
-    /// As [`Local::wait_for_item`], for room. Without any that is [worth waiting for](Local::is_worth_waiting) it
+    /// As [`Local::wait_for_item`], for room. Without any that is [worth waiting for](Local::worthwhile_room) it
     /// attempts once.
     pub(super) fn wait_for_room<R>(
         &mut self,
