@@ -57,6 +57,16 @@ impl<T> PushError<T> {
     }
 }
 
+impl PushError<()> {
+    /// The error that returns the refused items.
+    pub(crate) fn of<I>(self, items: I) -> PushError<I> {
+        match self {
+            Self::Full(()) => PushError::Full(items),
+            Self::Closed(()) => PushError::Closed(items),
+        }
+    }
+}
+
 impl<T> fmt::Debug for PushError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,7 +1,7 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
 use crate::core::put::Put;
-use crate::core::{CellOf, Local};
+use crate::core::CellOf;
 use crate::order::Order;
 use crate::wait::WakeTarget;
 use crate::{Fifo, Handle, PushError};
@@ -127,10 +127,7 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
     ) -> Poll<Result<(), PushError<T>>> {
         if !self.0.flag {
             let wake_target = WakeTarget::task(context.waker());
-            ready!(Local::poll_reserve(
-                &mut self.0.cell().get_mut(),
-                &wake_target
-            ));
+            ready!(self.0.cell().get_mut().poll_reserve(&wake_target));
             self.0.flag = true;
         }
         Poll::Ready(Ok(()))

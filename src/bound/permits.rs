@@ -22,47 +22,6 @@ struct Bounded {
     room: Arc<Room>,
 }
 
-impl Bounded {
-    /// Takes up to `want` permits, fewer only if none was free at some point during the call.
-    fn take(&mut self, want: usize) -> usize {
-        self.owner.take(&self.room.capacity, want)
-    }
-
-    /// Takes `want` permits or none. Returns how many.
-    fn take_all(&mut self, want: usize) -> usize {
-        match self.owner.take_all(&self.room.capacity, want) {
-            Ok(()) => want,
-            Err(moved) => {
-                self.room.freed(moved);
-                0
-            }
-        }
-    }
-
-    /// Releases permits; returns whether that is all, since nobody waits for them. Otherwise
-    /// [`notify_freed`](Self::notify_freed) must follow.
-    #[inline]
-    fn put_back(&mut self, count: usize) -> bool {
-        self.owner.put_back(count);
-        self.room.wait_queue.needs_no_notify()
-    }
-
-    /// Releases permits, and wakes their waiters.
-    #[inline]
-    fn give_back(&mut self, count: usize) {
-        if !self.put_back(count) {
-            self.notify_freed(count);
-        }
-    }
-
-    /// Wakes the waiters for permits that were put back.
-    #[cold]
-    #[inline(never)]
-    fn notify_freed(&mut self, count: usize) {
-        step!("permits.frees-unsaid", self.room.freed(count));
-    }
-}
-
 impl Permits {
     pub(crate) fn new(room: Option<&Arc<Room>>) -> Self {
         let bounded = room.map(|room| Bounded {
@@ -84,23 +43,28 @@ impl Permits {
     /// Releases permits, and wakes their waiters.
     #[inline]
     pub(crate) fn give_back(&mut self, count: usize) {
-        if let Some(bounded) = &mut self.bounded {
-            bounded.give_back(count);
+        if !self.put_back(count) {
+            self.notify_freed(count);
         }
     }
 
-    /// Releases permits; returns whether that is all. Otherwise [`notify_freed`](Self::notify_freed) must follow.
+    /// Releases permits; returns whether that is all, since nobody waits for them. Otherwise
+    /// [`notify_freed`](Self::notify_freed) must follow.
     #[inline]
     pub(crate) fn put_back(&mut self, count: usize) -> bool {
-        self.bounded
-            .as_mut()
-            .map_or(true, |bounded| bounded.put_back(count))
+        let Some(Bounded { owner, room }) = &mut self.bounded else {
+            return true;
+        };
+        owner.put_back(count);
+        room.wait_queue.needs_no_notify()
     }
 
     /// Wakes the waiters for permits that were put back.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn notify_freed(&mut self, count: usize) {
-        if let Some(bounded) = &mut self.bounded {
-            bounded.notify_freed(count);
+        if let Some(Bounded { room, .. }) = &self.bounded {
+            step!("permits.frees-unsaid", room.freed(count));
         }
     }
 
@@ -113,8 +77,10 @@ impl Permits {
     /// Takes one permit; returns whether there was one.
     #[inline]
     fn take_one(&mut self) -> bool {
-        let bounded = self.bounded.as_mut();
-        bounded.map_or(true, |bounded| bounded.take(1) == 1)
+        let Some(Bounded { owner, room }) = &mut self.bounded else {
+            return true;
+        };
+        owner.take(&room.capacity, 1) == 1
     }
 
     /// Takes a permit for a push without a transaction, without a search.
@@ -175,26 +141,25 @@ impl Permits {
     /// Takes permits for a batch: all or none, or as many as are free if it `gathers` them. Returns true if it has all;
     /// they then belong to the transaction.
     pub(crate) fn take_for_batch(&mut self, len: usize, gathers: bool) -> bool {
-        let Some(bounded) = &mut self.bounded else {
+        let Some(Bounded { owner, room }) = &mut self.bounded else {
             return true;
         };
-        let gathered = mem::take(&mut self.gathered);
-        let missing = len.saturating_sub(gathered);
-        let got = gathered
-            + if gathers {
-                bounded.take(missing)
-            } else {
-                bounded.take_all(missing)
-            };
-        if got >= len {
-            self.gathered = got - len;
+        let missing = len.saturating_sub(self.gathered);
+        if gathers {
+            self.gathered += owner.take(&room.capacity, missing);
+        } else {
+            match owner.take_all(&room.capacity, missing) {
+                Ok(()) => self.gathered += missing,
+                Err(moved) => room.freed(moved),
+            }
+        }
+        if let Some(rest) = self.gathered.checked_sub(len) {
+            self.gathered = rest;
             self.extra += len;
             return true;
         }
-        if gathers {
-            self.gathered = got;
-        } else {
-            bounded.give_back(got);
+        if !gathers {
+            self.give_back_gathered();
         }
         false
     }
@@ -203,10 +168,10 @@ impl Permits {
     /// of the `published` items.
     #[inline]
     pub(crate) fn end(&mut self, freed: usize, published: usize) {
-        if let Some(bounded) = &mut self.bounded {
+        if self.is_bounded() {
             let spare = (freed + mem::take(&mut self.extra)).saturating_sub(published);
             if spare > 0 {
-                bounded.give_back(spare);
+                self.give_back(spare);
             }
         }
     }

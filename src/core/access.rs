@@ -1,11 +1,12 @@
 //! A handle's access to its queue: the shards and permits by which it stores and takes items.
 
-use super::mode::{ModeWord, Ready};
+use super::mode::{Ready, DRAINED, SLOWS_PUSH};
 use super::shared::Shared;
 use crate::bound::Permits;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::{Endpoint, HeldPosition, Holder, Stager, Stored, Unborrowed};
 use crate::sync::{defer_with, planted};
+use crate::wait::WaitWord;
 use crate::PushError;
 use std::sync::Arc;
 
@@ -31,15 +32,6 @@ pub(crate) enum Put {
     Stage,
 }
 
-/// The counts of a commit, of which waiters are to be notified.
-#[derive(Clone, Copy, Default)]
-pub(super) struct CommitCounts {
-    /// Staged items that became ready.
-    pub(super) published: usize,
-    /// Held items that are the caller's now.
-    pub(super) freed: usize,
-}
-
 impl<T, O: Order<T>> Access<T, O> {
     pub(super) fn new(shared: Arc<Shared<T, O>>) -> Self {
         let permits = Permits::new(shared.room());
@@ -59,7 +51,7 @@ impl<T, O: Order<T>> Access<T, O> {
     }
 
     #[inline]
-    pub(super) fn word(&self) -> ModeWord {
+    pub(super) fn word(&self) -> WaitWord {
         self.ready.word()
     }
 
@@ -106,7 +98,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// have been reclaimed since, and the queue is already drained.
     pub(super) fn is_refusing(&self, put: Put) -> bool {
         let word = self.word();
-        word.is_closed() && (put == Put::Publish || self.held() == 0 || word.is_drained())
+        word.is_closed() && (put == Put::Publish || self.held() == 0 || word.has(DRAINED))
     }
 
     /// Whether the keys of some items have room for them, possibly since expired leases were taken back.
@@ -121,7 +113,7 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(always)] // the push
     pub(super) fn takes_push(&mut self) -> bool {
         let word = self.word();
-        !word.slows_push() || word.is_only_bounded() && self.permits.take_seen()
+        !word.has(SLOWS_PUSH) || word.is_only_bounded() && self.permits.take_seen()
     }
 
     /// Pushes an item that has a permit and needs no registration.
@@ -250,8 +242,7 @@ impl<T, O: Order<T>> Access<T, O> {
         local.cancel();
         if put == Put::Publish {
             let published = self.endpoint.commit_staged();
-            let freed = 0;
-            self.wake_for(CommitCounts { published, freed });
+            self.wake_for(published, 0);
         }
         Ok(count)
     }
@@ -319,9 +310,9 @@ impl<T, O: Order<T>> Access<T, O> {
         }
     }
 
-    /// Wakes waiters for the room that the commit freed, and the items that it published.
+    /// Wakes waiters for the staged items that a commit `published`, and for the room of the held ones that it `freed`.
     #[inline(always)] // the commit
-    pub(super) fn wake_for(&mut self, CommitCounts { published, freed }: CommitCounts) {
+    pub(super) fn wake_for(&mut self, published: usize, freed: usize) {
         self.permits.end(freed, published);
         self.notify_end(published);
     }

@@ -2,12 +2,15 @@
 
 use super::access::Put;
 use super::local::Local;
-use super::refusal::{Admission, Refusal};
 use super::shared::Shared;
+use crate::bound::Room;
 use crate::order::{Order, PlaceOf};
 use crate::sync::defer_with;
-use crate::wait::WaitKind;
 use crate::PushError;
+use std::sync::Arc;
+
+/// The result of an admission check. `None`: there is no room now, but waiting may help. An error: it would not.
+pub(super) type Admission<L> = Option<Result<L, PushError<()>>>;
 
 /// What one call pushes: an item, or a batch, of which all items are pushed or none.
 pub(crate) trait Load<T, O: Order<T>>: Sized {
@@ -15,7 +18,8 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     type Metas;
     /// The result of the push.
     type Pushed;
-    const KIND: WaitKind;
+    /// Whether the first waiter gathers permits as they become free.
+    const GATHERS: bool;
 
     fn as_slice(&self) -> &[T];
 
@@ -52,8 +56,8 @@ impl<T, O: Order<T>> Local<T, O> {
         // push to a full one is refused for good, and the permits that a waiting batch has gathered go back.
         if is_refusing || self.may_find_full && !self.fits(load.as_slice()) {
             self.permits.give_back_gathered();
-            let closed = is_refusing.then_some(Refusal::Closed);
-            return Some(Err(closed.unwrap_or(Refusal::Full)));
+            let closed = is_refusing.then_some(PushError::Closed(()));
+            return Some(Err(closed.unwrap_or(PushError::Full(()))));
         }
         if self.may_find_full {
             // The second time, permits may have been freed by leases that were taken back.
@@ -65,29 +69,35 @@ impl<T, O: Order<T>> Local<T, O> {
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
         let Some(metas) = load.register(&local.shared, place) else {
-            return Some(Err(Refusal::Full));
+            return Some(Err(PushError::Full(())));
         };
         local.cancel();
         Some(Ok(metas))
     }
 
-    /// The result of `admit`, except that on a closed queue a lack of room is final: possibly only transactions that
-    /// wait like this one could make room.
-    pub(super) fn unless_waiting<L>(
+    /// As [`Local::admit`], except that on a closed queue a lack of room is final: possibly only transactions that wait like
+    /// this one could make room.
+    pub(super) fn admit_waiting<L: Load<T, O>>(
         &mut self,
-        admit: impl FnOnce(&mut Self) -> Admission<L>,
-    ) -> Admission<L> {
+        load: &L,
+        put: Put,
+        place: PlaceOf<T, O>,
+    ) -> Admission<L::Metas> {
         let closed = self.word().is_closed();
-        admit(self).or_else(|| closed.then_some(Err(Refusal::Full)))
+        let admission = self.admit(load, put, place);
+        admission.or_else(|| closed.then_some(Err(PushError::Full(()))))
     }
 
-    /// Whether waiting for room may help: not if these items would not fit beside this transaction's staged ones in
-    /// an otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the keys when it is woken.
-    pub(crate) fn is_worth_waiting(&self, items: &[T]) -> bool {
-        let Some(room) = self.shared.room() else {
-            return false;
-        };
-        let can_fit = self.staged() + items.len() <= room.capacity.limit();
-        can_fit && (self.room_waiter.is_taken() || self.fits(items))
+    /// The room that is worth waiting for: none if these items would not fit beside this transaction's staged ones in an
+    /// otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the keys
+    /// when it is woken.
+    pub(crate) fn worthwhile_room(&self, items: &[T]) -> Option<Arc<Room>> {
+        let needed = self.staged() + items.len();
+        let room = self
+            .shared
+            .room()
+            .filter(|room| needed <= room.capacity.limit());
+        let is_worthwhile = |_: &_| self.room_waiter.is_taken() || self.fits(items);
+        room.filter(is_worthwhile).cloned()
     }
 }

@@ -6,7 +6,6 @@ use super::local::Local;
 use super::shared::Shared;
 use crate::order::{Order, Place, PlaceOf, PushMeta, PushMetaOf};
 use crate::sync::defer_with;
-use crate::wait::WaitKind;
 use crate::PushError;
 use std::collections::VecDeque;
 use std::mem;
@@ -15,7 +14,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
     /// Empty if the queue registers no items.
     type Metas = VecDeque<PushMetaOf<T, O>>;
     type Pushed = usize;
-    const KIND: WaitKind = WaitKind::Several;
+    const GATHERS: bool = true;
 
     fn as_slice(&self) -> &[T] {
         self

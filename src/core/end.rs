@@ -1,6 +1,5 @@
 //! The end of a transaction: staged and held items, permits and leases are settled; then waiters are notified.
 
-use super::access::CommitCounts;
 use super::local::{CellOf, Local};
 use crate::order::{Order, StoredOf};
 use crate::policy::lease::Copies;
@@ -37,7 +36,10 @@ impl<T, O: Order<T>> Local<T, O> {
             .deliveries
             .aborting(&mut self.access.endpoint, unborrowed);
         // These leave the hold under rules of their own; `give_back` returns what is left, with its permits.
-        let dead = self.reroute_failed(cause, unborrowed);
+        let mut dead = 0;
+        if self.shared.failures.may_reroute(cause) {
+            dead = self.reroute_failed(cause, unborrowed);
+        }
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
@@ -73,16 +75,16 @@ impl<T, O: Order<T>> CellOf<T, O> {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
         let (published, freed) = local.endpoint.commit(&unborrowed);
-        local.wake_for(CommitCounts { published, freed });
+        local.wake_for(published, freed);
         freed
     }
 
     /// Ends the transaction after [`commit_together`](crate::raw::commit_together).
     pub(crate) fn end_concluded(&mut self) -> Ended<T, O> {
         let local = self.get_mut();
-        let counts = mem::take(&mut local.concluded);
-        local.wake_for(counts);
-        self.end_guarded(counts.freed)
+        let (published, freed) = mem::take(&mut local.concluded);
+        local.wake_for(published, freed);
+        self.end_guarded(freed)
     }
 
     /// The part of the options and of the order in the end of a commit, after waiters were notified: it depends on nothing
@@ -93,7 +95,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
             return Ended::of(taken);
         }
         local.retire_held(&unborrowed);
-        let copies = Some(local.deliveries.committed(&local.access.shared));
+        let copies = local.deliveries.committed(&local.access.shared);
         if taken > 0 {
             local.deliveries.ended(&local.shared);
         }

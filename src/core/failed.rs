@@ -49,19 +49,10 @@ pub(crate) type Removed<T> = Option<T>;
 pub(super) type AtHead<T, O> = Vec<EntryOf<T, O>>;
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Delays or buries the held items that do not return to the head of their shard, and returns how many permits
-    /// that frees.
-    #[inline]
-    pub(super) fn reroute_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
-        if self.shared.failures.may_reroute(cause) {
-            self.reroute_by_rules(cause, unborrowed)
-        } else {
-            0
-        }
-    }
-
+    /// Delays or buries the held items that do not return to the head of their shard, by the rules of the queue, and returns
+    /// how many permits that frees.
     #[inline(never)]
-    fn reroute_by_rules(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
+    pub(super) fn reroute_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
         let Policies { failures, time, .. } = &**self.shared;
         // A clock is user code: it may panic, but an abort must not. If it does, nothing is delayed.
         let mut now = None;

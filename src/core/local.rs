@@ -1,12 +1,12 @@
 //! The state of one handle.
 
-use super::access::{Access, CommitCounts};
-use super::mode::ModeWord;
+use super::access::Access;
+use super::mode::mode;
 use super::shared::Shared;
 use crate::order::Order;
 use crate::policy::Deliveries;
 use crate::raw::LocalCell;
-use crate::wait::Waiter;
+use crate::wait::{WaitWord, Waiter};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) type CellOf<T, O> = LocalCell<Local<T, O>>;
 pub(crate) struct Local<T, O: Order<T>> {
     pub(super) access: Access<T, O>,
     /// Added to the word for the pops of a transaction: makes them slow if the handle is watched.
-    pub(super) extra_mode: ModeWord,
+    pub(super) extra_mode: WaitWord,
     /// Whether it is the leader: the waiter that sleeps until the next due time.
     pub(super) is_leader: bool,
     /// Its waiters for an item and for room; it waits with one of them at a time.
@@ -25,8 +25,8 @@ pub(crate) struct Local<T, O: Order<T>> {
     pub(super) room_waiter: Waiter,
     /// What the options keep of the transaction's deliveries.
     pub(super) deliveries: Deliveries<T, O>,
-    /// The counts of the last commit over several queues.
-    pub(super) concluded: CommitCounts,
+    /// How many items the last commit over several queues has published, and freed.
+    pub(super) concluded: (usize, usize),
 }
 
 impl<T, O: Order<T>> Local<T, O> {
@@ -36,12 +36,12 @@ impl<T, O: Order<T>> Local<T, O> {
         let deliveries = Deliveries::new(&access.shared, name, access.endpoint.number());
         Self {
             access,
-            extra_mode: ModeWord::new(false, false, deliveries.are_watched()),
+            extra_mode: mode(false, false, deliveries.are_watched()),
             is_leader: false,
             item_waiter: Waiter::default(),
             room_waiter: Waiter::default(),
             deliveries,
-            concluded: CommitCounts::default(),
+            concluded: (0, 0),
         }
     }
 

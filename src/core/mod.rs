@@ -16,7 +16,6 @@ pub(crate) mod pool;
 mod pop;
 pub(crate) mod pop_batch;
 pub(crate) mod put;
-mod refusal;
 mod session;
 pub(crate) mod settings;
 pub(crate) mod shared;

@@ -8,121 +8,67 @@
 //! pop that could return `Closed` finds the item; otherwise it takes the item back. A staged push cannot be taken back, since a
 //! commit cannot fail, so its transaction sets a flag on its counters first: either it sees `CLOSED` and is refused, or the
 //! pop sees the flag and waits for its end. A transaction that holds an item is open by that already.
+//!
+//! | flag | meaning | set |
+//! |---|---|---|
+//! | `BOUNDED` | the queue has a capacity | initially |
+//! | `REGISTERED` | items have metadata, which pushes determine | initially |
+//! | `SLOW_POPS` | pops check more than the shards | initially, or before the first item is delayed |
+//! | `NOTIFY_ENDS` | ends of transactions and pops notify the waiters for the queue to be idle | by the first of these; initially where barriers are symmetric |
+//! | `CLOSED` | pushes are refused | by `close` |
+//! | `SEALED` | the heavy barrier of `close` is done | by `close` |
+//! | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found this |
 
 use crate::sync::{barrier, planted, step, SMALL};
 use crate::wait::{WaitQueue, WaitWord};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The mode of a queue, and those that wait for its items.
-///
-/// | flag | meaning | set |
-/// |---|---|---|
-/// | `BOUNDED` | the queue has a capacity | initially |
-/// | `REGISTERED` | items have metadata, which pushes determine | initially |
-/// | `SLOW_POPS` | pops check more than the shards | initially, or before the first item is delayed |
-/// | `NOTIFY_ENDS` | ends of transactions and pops notify the waiters for the queue to be idle | by the first of these; initially where barriers are symmetric |
-/// | `CLOSED` | pushes are refused | by `close` |
-/// | `SEALED` | the heavy barrier of `close` is done | by `close` |
-/// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found this |
-#[derive(Clone, Copy)]
-pub(crate) struct ModeWord(pub(super) WaitWord);
-
-const BOUNDED: usize = WaitWord::quiet(0);
+pub(super) const BOUNDED: usize = WaitWord::quiet(0);
 const REGISTERED: usize = WaitWord::quiet(1);
-const SLOW_POPS: usize = WaitWord::quiet(2);
-const NOTIFY_ENDS: usize = WaitWord::quiet(3);
+pub(super) const SLOW_POPS: usize = WaitWord::quiet(2);
+pub(super) const NOTIFY_ENDS: usize = WaitWord::quiet(3);
 const CLOSED: usize = WaitWord::loud(0);
 const SEALED: usize = WaitWord::loud(1);
-const DRAINED: usize = WaitWord::loud(2);
+pub(super) const DRAINED: usize = WaitWord::loud(2);
 
-impl ModeWord {
-    /// The word of a queue, or a handle, with these properties.
-    pub(crate) fn new(bounded: bool, registered: bool, slow_pops: bool) -> Self {
-        let flag = |set: bool, flag: usize| if set { flag } else { 0 };
-        let slow_pops = flag(slow_pops, SLOW_POPS);
-        Self(WaitWord::of(
-            flag(bounded, BOUNDED) | flag(registered, REGISTERED) | slow_pops,
-        ))
-    }
+/// One of these: a push cannot take the fast path.
+pub(super) const SLOWS_PUSH: usize = BOUNDED | REGISTERED | CLOSED;
+/// One of these: a pop cannot take the fast path.
+const SLOWS_POP: usize = REGISTERED | SLOW_POPS | CLOSED | WaitWord::SERVING;
+/// One of these: somebody may wait for the end of a transaction or of a pop, and not only for what it publishes. A caller has
+/// waited for the queue to be idle, or the queue is closed, and its waiters wait for it to be drained.
+pub(super) const AWAITS_ENDS: usize = NOTIFY_ENDS | CLOSED;
+/// One of these: a pop has to release a permit, or its end may be awaited.
+pub(super) const HAS_WORK_AFTER_POP: usize = BOUNDED | AWAITS_ENDS;
 
-    /// The word with the flags of another one.
-    #[inline]
-    pub(super) fn with(self, flags: Self) -> Self {
-        Self(self.0.with(flags.0))
-    }
+/// The word of a queue, or a handle, with these properties.
+pub(super) fn mode(bounded: bool, registered: bool, slow_pops: bool) -> WaitWord {
+    let flags = [
+        (bounded, BOUNDED),
+        (registered, REGISTERED),
+        (slow_pops, SLOW_POPS),
+    ];
+    let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+    WaitWord::of(set.fold(0, |word, (_, flag)| word | flag))
+}
 
-    #[inline]
-    fn has(self, flags: usize) -> bool {
-        self.0.among(flags) != 0
-    }
-
-    /// Whether a caller has waited for the queue to be idle.
-    #[inline]
-    pub(super) fn notifies_ends(self) -> bool {
-        self.has(NOTIFY_ENDS)
-    }
-
-    /// Whether somebody may wait for the end of a transaction or of a pop, and not only for what it publishes: a caller has
-    /// waited for the queue to be idle, or the queue is closed, and its waiters wait for it to be drained.
-    #[inline]
-    pub(super) fn awaits_ends(self) -> bool {
-        self.has(NOTIFY_ENDS | CLOSED)
-    }
-
-    /// Whether a pop has to release a permit, or its end may be awaited.
-    #[inline]
-    pub(super) fn has_work_after_pop(self) -> bool {
-        self.has(BOUNDED | NOTIFY_ENDS | CLOSED)
-    }
-
-    /// The number of waiters for items that are not woken yet.
-    pub(crate) fn waiting(self) -> usize {
-        self.0.waiting()
-    }
-
-    #[inline]
-    pub(crate) fn is_serving(self) -> bool {
-        self.0.is_serving()
-    }
-
+impl WaitWord {
     #[inline]
     pub(crate) fn is_closed(self) -> bool {
         self.has(CLOSED)
     }
 
-    pub(super) fn is_drained(self) -> bool {
-        self.has(DRAINED)
-    }
-
     /// Whether a pop cannot take the fast path.
     #[inline]
     pub(crate) fn slows_pop(self) -> bool {
-        self.has(REGISTERED | SLOW_POPS | CLOSED | WaitWord::SERVING)
+        self.has(SLOWS_POP)
     }
 
-    /// Whether items need permits.
-    #[inline]
-    pub(super) fn is_bounded(self) -> bool {
-        self.has(BOUNDED)
-    }
-
-    /// Whether a push cannot take the fast path.
-    #[inline]
-    pub(super) fn slows_push(self) -> bool {
-        self.has(BOUNDED | REGISTERED | CLOSED)
-    }
-
-    /// Whether a pop has to release a permit, and nothing else.
+    /// Whether a push or a pop has to do with permits, and nothing else.
     #[inline]
     pub(super) fn is_only_bounded(self) -> bool {
-        self.0.among(BOUNDED | CLOSED | SLOW_POPS) == BOUNDED
-    }
-
-    /// Whether pops check more than the shards.
-    #[inline]
-    pub(super) fn slows_pops(self) -> bool {
-        self.has(SLOW_POPS)
+        self.has(BOUNDED) && !self.has(CLOSED | SLOW_POPS)
     }
 }
 
@@ -131,9 +77,8 @@ impl ModeWord {
 pub(crate) struct Ready(Arc<WaitQueue>);
 
 impl Ready {
-    pub(crate) fn new(mode: ModeWord) -> Self {
+    pub(crate) fn new(mut mode: WaitWord) -> Self {
         barrier::prepare();
-        let mut mode = mode.0;
         // Models begin to notify ends where they need it.
         if !SMALL && !barrier::is_asymmetric() {
             mode = mode.with(WaitWord::of(NOTIFY_ENDS));
@@ -145,29 +90,11 @@ impl Ready {
         &self.0
     }
 
-    #[inline]
-    pub(crate) fn word(&self) -> ModeWord {
-        ModeWord(self.0.word())
-    }
-
-    /// See [`WaitQueue::fenced_word`].
-    #[inline]
-    pub(crate) fn fenced_word(&self) -> ModeWord {
-        ModeWord(self.0.fenced_word())
-    }
-
-    /// Whether the queue is open, seen after what this thread stored before. False if only [`Ready::fenced_word`] can say
+    /// Whether the queue is open, seen after what this thread stored before. False if only [`WaitQueue::fenced_word`] can say
     /// it.
     #[inline]
     pub(super) fn is_surely_open(&self) -> bool {
-        let word = self.0.unarmed_word();
-        word.is_some_and(|word| !ModeWord(word).is_closed())
-    }
-
-    /// Wakes waiters for `count` published items, and returns the word as it is then.
-    #[inline(always)] // the push to a waiting task
-    pub(crate) fn notify_slowly(&self, count: usize) -> ModeWord {
-        ModeWord(self.0.notify_slowly(count))
+        !self.word_after_pop().has(CLOSED | WaitWord::ARMED)
     }
 
     /// Wakes waiters for `count` items that a transaction published when it ended. Returns whether others
@@ -176,23 +103,16 @@ impl Ready {
     #[must_use = "those that wait for the queue to be idle or drained must be notified"]
     pub(super) fn notify_end(&self, count: usize) -> bool {
         planted!("waitqueue.ends-unsaid", return false);
-        let word = self.word_after_pop().0;
+        let word = self.word_after_pop();
         !word.has_only(BOUNDED | REGISTERED | SLOW_POPS) && notify_end_slowly(&self.0, count)
     }
 
     /// The word after an item was taken for good just now. Pairs with the heavy barriers of [`Ready::close`] and
     /// [`Ready::begin_notifying_ends`].
     #[inline]
-    pub(super) fn word_after_pop(&self) -> ModeWord {
+    pub(super) fn word_after_pop(&self) -> WaitWord {
         barrier::compiler();
         self.word()
-    }
-
-    /// Makes pops check more than the shards from now on.
-    pub(super) fn slow_pops(&self) {
-        if !self.word().slows_pops() {
-            self.0.set(SLOW_POPS);
-        }
     }
 
     /// Makes ends of transactions and committed pops notify the waiters for the queue to be idle from now on. What other
@@ -221,19 +141,13 @@ impl Ready {
             barrier::heavy_against_compiler("waitqueue.seal-early");
         }
     }
-
-    /// Records that nothing is left, and nothing can become ready. Pops read it first: the item of a late push, which is about
-    /// to be taken back, must not be popped after another pop has returned `Closed`.
-    pub(super) fn set_drained(&self) {
-        self.0.set(DRAINED);
-    }
 }
 
 #[cold]
 #[inline(never)]
 fn notify_end_slowly(wait_queue: &WaitQueue, count: usize) -> bool {
-    let word = ModeWord(wait_queue.notify_slowly(count));
-    word.notifies_ends() || word.is_closed() && word.waiting() > 0
+    let word = wait_queue.notify_slowly(count);
+    word.has(NOTIFY_ENDS) || word.is_closed() && word.waiting() > 0
 }
 
 impl Deref for Ready {

@@ -2,12 +2,10 @@
 
 use super::local::Local;
 use super::take::{IntoHold, Target};
-use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Gathering, HeldItems};
 use crate::time::{Time, Wait};
 use crate::wait::WakeTarget;
-use std::ops::DerefMut;
 use std::task::Poll;
 
 /// The progress of a batch: how many items it wants and has taken, and until when a task waits for them.
@@ -58,52 +56,6 @@ impl Batch {
     }
 }
 
-/// Waiting for a batch, of which `take` takes the ready items; it returns `None` if waiting for more may help.
-impl Batch {
-    /// Takes items until the batch has its minimum, the timeout has passed, or waiting cannot help.
-    fn wait<T, O, C>(
-        mut self,
-        user: &mut C,
-        wait: Wait,
-        mut take: impl FnMut(&mut C, &mut Self) -> Option<()>,
-    ) -> usize
-    where
-        O: Order<T>,
-        C: DerefMut<Target = Local<T, O>>,
-    {
-        if self.has_enough() {
-            take(user, &mut self);
-        } else {
-            wait::for_item(user, wait, |user| take(user, &mut self));
-        }
-        self.taken
-    }
-
-    /// Takes the ready items, and polls for more until the batch has its minimum or its time is over. The caller then
-    /// leaves the wait queue.
-    fn poll<T, O, C>(
-        &mut self,
-        user: &mut C,
-        wake_target: &WakeTarget<'_>,
-        mut take: impl FnMut(&mut C, &mut Self) -> Option<()>,
-    ) -> Poll<()>
-    where
-        O: Order<T>,
-        C: DerefMut<Target = Local<T, O>>,
-    {
-        if self.has_enough() {
-            take(user, self);
-            return Poll::Ready(());
-        }
-        let poll = wait::poll_item(user, wake_target, |user| take(user, self));
-        match poll {
-            // After the attempt: an item that has arrived wins over the deadline.
-            Poll::Pending if self.is_over(&user.shared.time, wake_target) => Poll::Ready(()),
-            poll => poll,
-        }
-    }
-}
-
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes the ready items for the batch. `None`: waiting for more may help.
     fn take_for<G: Target<T, O>>(&mut self, batch: &mut Batch, target: &mut G) -> Option<()> {
@@ -119,42 +71,66 @@ impl<T, O: Order<T>> Local<T, O> {
         closed && (self.has_work() || self.shared.why_empty().is_closed())
     }
 
+    /// Takes items until the batch has its minimum, the timeout has passed, or waiting cannot help. Returns their number.
+    fn fill<G: Target<T, O>>(&mut self, mut batch: Batch, wait: Wait, target: &mut G) -> usize {
+        let wait = if batch.has_enough() {
+            Wait::Never
+        } else {
+            wait
+        };
+        self.wait_for_item(wait, |local| local.take_for(&mut batch, target));
+        batch.taken
+    }
+
+    /// Takes the ready items, and polls for more until the batch has its minimum or its time is over. The caller then
+    /// leaves the wait queue.
+    fn poll_fill<G: Target<T, O>>(
+        &mut self,
+        wake_target: &WakeTarget<'_>,
+        batch: &mut Batch,
+        target: &mut G,
+    ) -> Poll<()> {
+        if batch.has_enough() {
+            self.take_for(batch, target);
+            return Poll::Ready(());
+        }
+        match self.poll_item(wake_target, |local| local.take_for(batch, target)) {
+            // After the attempt: an item that has arrived wins over the deadline.
+            Poll::Pending if batch.is_over(&self.shared.time, wake_target) => Poll::Ready(()),
+            poll => poll,
+        }
+    }
+
     /// Pops a batch.
     pub(crate) fn pop_batch_waiting(
-        mut self: &mut Self,
+        &mut self,
         batch: Batch,
         wait: Wait,
         items: &mut Vec<T>,
     ) -> usize {
-        batch.wait(&mut self, wait, |local, batch| local.take_for(batch, items))
+        self.fill(batch, wait, items)
     }
 
     /// Polls for a batch.
     pub(crate) fn poll_pop_batch(
-        mut self: &mut Self,
+        &mut self,
         wake_target: &WakeTarget<'_>,
         batch: &mut Batch,
         items: &mut Vec<T>,
     ) -> Poll<()> {
-        batch.poll(&mut self, wake_target, |local, batch| {
-            local.take_for(batch, items)
-        })
+        self.poll_fill(wake_target, batch, items)
     }
 }
 
 impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
-    fn hold_for(&mut self, batch: &mut Batch) -> Option<()> {
-        let (local, fresh) = self.parts();
-        local.take_for(batch, &mut IntoHold(fresh))
-    }
-
     /// Takes a batch into the hold.
     pub(crate) fn pop_batch_waiting(
         mut self,
         batch: Batch,
         wait: Wait,
     ) -> HeldItems<'t, StoredOf<T, O>> {
-        batch.wait(&mut self, wait, Self::hold_for);
+        let (local, fresh) = self.parts();
+        local.fill(batch, wait, &mut IntoHold(fresh));
         self.give_out()
     }
 
@@ -164,6 +140,7 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         wake_target: &WakeTarget<'_>,
         batch: &mut Batch,
     ) -> Poll<()> {
-        batch.poll(self, wake_target, Self::hold_for)
+        let (local, fresh) = self.parts();
+        local.poll_fill(wake_target, batch, &mut IntoHold(fresh))
     }
 }

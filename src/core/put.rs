@@ -1,17 +1,16 @@
 //! Enqueuing: an item or a batch is admitted (`admit`), registered and stored, and waiters are notified.
 
 pub(crate) use super::access::Put;
+use super::admit::Admission;
 pub(crate) use super::admit::Load;
 use super::local::{CellOf, Local};
-use super::refusal::{Admission, Refusal};
 use super::shared::Shared;
-use super::wait;
+use super::wait::DONE;
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf};
 use crate::raw::Stored;
 use crate::time::Wait;
-use crate::wait::{WaitKind, WakeTarget};
+use crate::wait::WakeTarget;
 use crate::PushError;
-use std::ops::DerefMut;
 use std::slice;
 use std::task::Poll;
 
@@ -70,20 +69,21 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// As [`Local::put`], when there is room.
     #[inline]
-    pub(crate) fn put_waiting<C: DerefMut<Target = Self>, L: Load<T, O>>(
-        user: &mut C,
+    pub(crate) fn put_waiting<L: Load<T, O>>(
+        &mut self,
         load: L,
         put: Put,
         wait: Wait,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        if wait.is_over(&user.shared.time) {
-            return user.put(load, put, place);
+        if wait.is_over(&self.shared.time) {
+            return self.put(load, put, place);
         }
-        let worth = user.is_worth_waiting(load.as_slice());
-        let attempt = |user: &mut C| user.unless_waiting(|local| local.admit(&load, put, place));
-        let admission = wait::for_room(user, L::KIND, worth, wait, attempt);
-        user.store_admitted(admission, load, put)
+        let room = self.worthwhile_room(load.as_slice());
+        let admission = self.wait_for_room(L::GATHERS, room, wait, |local| {
+            local.admit_waiting(&load, put, place)
+        });
+        self.store_admitted(admission, load, put)
     }
 
     /// As [`Local::put`], unless waiting for room may help: then the load stays where it is.
@@ -92,44 +92,41 @@ impl<T, O: Order<T>> Local<T, O> {
         load: &mut Option<L>,
         place: PlaceOf<T, O>,
     ) -> Option<Result<L::Pushed, PushError<L>>> {
-        let admission = self.admit(load.as_ref().expect(wait::DONE), Put::Publish, place)?;
-        let load = load.take().expect(wait::DONE);
+        let admission = self.admit(load.as_ref().expect(DONE), Put::Publish, place)?;
+        let load = load.take().expect(DONE);
         Some(self.store_admitted(Some(admission), load, Put::Publish))
     }
 
     /// Polls for room, and then takes the load and pushes it.
     #[track_caller]
-    pub(crate) fn poll_put<C: DerefMut<Target = Self>, L: Load<T, O>>(
-        user: &mut C,
+    pub(crate) fn poll_put<L: Load<T, O>>(
+        &mut self,
         load: &mut Option<L>,
         put: Put,
         wake_target: &WakeTarget<'_>,
         place: PlaceOf<T, O>,
     ) -> Poll<Result<L::Pushed, PushError<L>>> {
-        let waiting = load.as_ref().expect(wait::DONE);
-        let attempt = |user: &mut C| user.unless_waiting(|local| local.admit(waiting, put, place));
-        let poll = if user.is_worth_waiting(waiting.as_slice()) {
-            wait::poll_room(user, L::KIND, wake_target, attempt).map(Some)
-        } else {
-            Poll::Ready(attempt(user))
+        let waiting = load.as_ref().expect(DONE);
+        let attempt = |local: &mut Self| local.admit_waiting(waiting, put, place);
+        let poll = match self.worthwhile_room(waiting.as_slice()) {
+            Some(room) => self
+                .poll_room(&room, L::GATHERS, wake_target, attempt)
+                .map(Some),
+            None => Poll::Ready(attempt(self)),
         };
         poll.map(|admission| {
-            let load = load.take().expect(wait::DONE);
-            user.store_admitted(admission, load, put)
+            let load = load.take().expect(DONE);
+            self.store_admitted(admission, load, put)
         })
     }
 
     /// Polls for room for an item that is yet unknown, and keeps the permit for [`Local::put`].
     #[cfg(feature = "stream")]
-    pub(crate) fn poll_reserve<C: DerefMut<Target = Self>>(
-        user: &mut C,
-        wake_target: &WakeTarget<'_>,
-    ) -> Poll<()> {
-        if !user.permits.is_bounded() {
+    pub(crate) fn poll_reserve(&mut self, wake_target: &WakeTarget<'_>) -> Poll<()> {
+        let Some(room) = self.shared.room().cloned() else {
             return Poll::Ready(());
-        }
-        let attempt = |user: &mut C| {
-            let local = &mut **user;
+        };
+        let attempt = |local: &mut Self| {
             if !local.word().is_closed() {
                 let put = Put::Publish;
                 let takes =
@@ -139,9 +136,9 @@ impl<T, O: Order<T>> Local<T, O> {
                 }
                 local.permits.gather_one();
             }
-            Some(Ok::<_, Refusal>(()))
+            Some(Ok::<_, PushError<()>>(()))
         };
-        wait::poll_room(user, WaitKind::One, wake_target, attempt).map(drop)
+        self.poll_room(&room, false, wake_target, attempt).map(drop)
     }
 
     /// Stores what was admitted.
@@ -152,7 +149,7 @@ impl<T, O: Order<T>> Local<T, O> {
         load: L,
         put: Put,
     ) -> Result<L::Pushed, PushError<L>> {
-        match admission.unwrap_or(Err(Refusal::Full)) {
+        match admission.unwrap_or(Err(PushError::Full(()))) {
             Ok(metas) => load.store(self, metas, put),
             Err(refusal) => Err(refusal.of(load)),
         }
@@ -162,7 +159,7 @@ impl<T, O: Order<T>> Local<T, O> {
 impl<T, O: Order<T>> Load<T, O> for T {
     type Metas = PushMetaOf<T, O>;
     type Pushed = ();
-    const KIND: WaitKind = WaitKind::One;
+    const GATHERS: bool = false;
 
     fn as_slice(&self) -> &[T] {
         slice::from_ref(self)

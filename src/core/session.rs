@@ -1,6 +1,5 @@
 //! The state of a handle as its cell sees it: how waits, transactions and the handle end.
 
-use super::access::CommitCounts;
 use super::local::{CellOf, Local};
 use crate::order::{Order, StoredOf};
 use crate::raw::{Endpoint, JointRecord, Party, Session, Tails, Unborrowed};
@@ -50,10 +49,7 @@ impl<T, O: Order<T>> Party for CellOf<T, O> {
 
     fn conclude(&mut self) {
         let (local, unborrowed) = self.whole();
-        local.concluded = CommitCounts {
-            published: local.staged(),
-            freed: local.held(),
-        };
+        local.concluded = (local.staged(), local.held());
         local.endpoint.conclude(&unborrowed);
     }
 }

@@ -3,8 +3,9 @@
 
 use super::access::Access;
 use super::local::Local;
+use super::mode::{DRAINED, SLOW_POPS};
 use super::shared::Shared;
-use crate::order::{EntryOf, Next, Order};
+use crate::order::{Next, Order};
 use crate::policy::limit::Token;
 use crate::raw::{Fresh, Purpose, Stored};
 use crate::sync::defer_with;
@@ -107,44 +108,39 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
     }
 
     fn record(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {
-        local.deliveries.keep_token(token, None);
+        local.deliveries.peeked(token);
     }
 }
 
 /// Takes the next item of the order into the endpoint; returns whether there was one.
 fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> bool {
     loop {
-        match expect_next(access, purpose) {
+        let Access {
+            shared, endpoint, ..
+        } = &mut *access;
+        // Counted as taken beforehand; not any more if there is none, or if a comparison of keys panics.
+        endpoint.expect(purpose);
+        let uncount = defer_with(endpoint, |endpoint| endpoint.uncount_taken(1));
+        match shared.try_next() {
             Next::Item(entry) => {
+                uncount.cancel();
                 access.endpoint.accept(purpose, entry);
                 return true;
             }
             Next::Nothing => return false,
             // The clock is user code: it is read between the attempts.
-            Next::Due => access.shared.release_due(),
+            Next::Due => {
+                drop(uncount);
+                shared.release_due();
+            }
         }
     }
-}
-
-/// Takes the next item of the order, counted as taken beforehand.
-fn expect_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> Next<EntryOf<T, O>> {
-    let Access {
-        shared, endpoint, ..
-    } = access;
-    endpoint.expect(purpose);
-    // Runs also if a comparison of keys panics.
-    let endpoint = defer_with(endpoint, |endpoint| endpoint.uncount_taken(1));
-    let next = shared.try_next();
-    if let Next::Item(_) = next {
-        endpoint.cancel();
-    }
-    next
 }
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes up to `most` items, and returns how many.
     pub(super) fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
-        let slow_pops = Shared::<T, O>::SORTS || self.word().slows_pops();
+        let slow_pops = Shared::<T, O>::SORTS || self.word().has(SLOW_POPS);
         if slow_pops {
             self.shared.release_due();
             if !Shared::<T, O>::SORTS {
@@ -169,7 +165,7 @@ impl<T, O: Order<T>> Local<T, O> {
     fn is_over(&self, holds: bool) -> bool {
         let word = self.word();
         if !holds || !word.is_closed() {
-            return word.is_drained();
+            return word.has(DRAINED);
         }
         let sees_one = !Shared::<T, O>::SORTS && self.endpoint.sees_one();
         !sees_one && self.shared.is_empty()

@@ -1,19 +1,13 @@
 //! Waiting for an item or for room: the one loop around an attempt.
-//!
-//! `user` is a handle's [`Local`], or its borrow by a transaction.
 
+use super::admit::Admission;
 use super::local::Local;
-use super::mode::ModeWord;
-use super::refusal::Admission;
 use crate::bound::Room;
 use crate::order::Order;
 use crate::policy::Policies;
 use crate::sync::{defer_with, planted, step, thread};
 use crate::time::{Wait, NEVER};
-use crate::wait::{
-    block, spin, Deadline, WaitKind, WaitQueue, WaitWord, Waiter, Waits, WakeTarget, Wanted,
-};
-use std::ops::DerefMut;
+use crate::wait::{block, spin, WaitQueue, WaitWord, Waiter, Waits, WakeTarget};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -23,247 +17,259 @@ pub(crate) const DONE: &str = "future polled after completion";
 /// How often a pop without waiting yields to a waiter that is being served.
 const MAX_YIELDS: usize = 32;
 
-/// Yields the processor for a moment if a waiter is being served, so that it can go first. One that never reacts, such as
-/// a task that is not polled, is not served for long.
-#[inline]
-pub(super) fn yield_to_served<T, O: Order<T>>(local: &Local<T, O>) {
-    if local.word().is_serving() {
-        yield_while_served(&local.ready);
-    }
+/// A wait for an item by `attempt`.
+struct ForItem<'l, T, O: Order<T>, A> {
+    local: &'l mut Local<T, O>,
+    attempt: A,
 }
 
-#[cold]
-fn yield_while_served(wait_queue: &WaitQueue) {
-    for _ in 0..MAX_YIELDS {
-        if !wait_queue.word().is_serving() {
-            return;
-        }
-        thread::yield_now();
-    }
-    if wait_queue.word().is_serving() {
-        wait_queue.give_way_in_vain();
-    }
-}
+impl<T, O: Order<T>, R, A: FnMut(&mut Local<T, O>) -> Option<R>> Waits for ForItem<'_, T, O, A> {
+    type Found = R;
 
-/// Waits for an item. `None`: timed out. An item that has arrived wins over the deadline.
-pub(crate) fn for_item<T, O, C, R>(
-    user: &mut C,
-    wait: Wait,
-    mut attempt: impl FnMut(&mut C) -> Option<R>,
-) -> Option<R>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    if wait.is_over(&user.shared.time) {
-        return attempt(user);
-    }
-    let may_try = |user: &C| !user.word().is_serving();
-    let look = |user: &mut C| {
-        let is_vain = user.looks_empty(user.word());
-        (!is_vain).then(|| attempt(user)).flatten()
-    };
-    let found = spin(user, may_try, look);
-    found.or_else(|| {
-        sleep(user, wait, attempt, |user, wake_target, attempt| {
-            poll_item(user, wake_target, attempt)
-        })
-    })
-}
-
-/// As [`for_item`], for room, if waiting [may help](Local::is_worth_waiting).
-pub(crate) fn for_room<T, O, C, R>(
-    user: &mut C,
-    kind: WaitKind,
-    worth: bool,
-    wait: Wait,
-    mut attempt: impl FnMut(&mut C) -> Admission<R>,
-) -> Admission<R>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    if !worth || wait.is_over(&user.shared.time) {
-        return attempt(user);
-    }
-    let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
-    let may_try = |user: &C| !user.shared.room().is_some_and(is_serving);
-    let found = spin(user, may_try, &mut attempt);
-    found.or_else(|| {
-        sleep(user, wait, attempt, |user, wake_target, attempt| {
-            poll_room(user, kind, wake_target, attempt)
-        })
-    })
-}
-
-/// Sleeps until `poll` is ready, or attempts once more when the time is over.
-fn sleep<T, O, C, R, A>(
-    user: &mut C,
-    wait: Wait,
-    mut attempt: A,
-    poll: impl Fn(&mut C, &WakeTarget<'_>, &mut A) -> Poll<R>,
-) -> Option<R>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-    A: FnMut(&mut C) -> Option<R>,
-{
-    let shared = Arc::clone(&user.shared);
-    // Runs also if user code panics: a clock, the key function of the order, or `Clone` of an item.
-    let mut user = defer_with(user, |user| user.stop_waiting());
-    let deadline = Deadline::of(wait, &shared.time);
-    let polled = block(deadline, |wake_target| {
-        poll(&mut **user, wake_target, &mut attempt)
-    });
-    polled.or_else(|| attempt(&mut **user))
-}
-
-/// Polls for an item with `attempt`, which takes one or returns `None`.
-#[inline]
-pub(crate) fn poll_item<T, O, C, R>(
-    user: &mut C,
-    wake_target: &WakeTarget<'_>,
-    mut attempt: impl FnMut(&mut C) -> Option<R>,
-) -> Poll<R>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    if user.finds_item_at_once() {
-        if let Some(result) = attempt(user) {
-            let local = &mut **user;
-            local.item_waiter.leave_served(&local.access.ready);
-            return Poll::Ready(result);
-        }
-    }
-    wait_for_item(user, wake_target, attempt)
-}
-
-/// As [`poll_item`], where no item was found at once.
-#[inline]
-pub(crate) fn wait_for_item<T, O, C, R>(
-    user: &mut C,
-    wake_target: &WakeTarget<'_>,
-    attempt: impl FnMut(&mut C) -> Option<R>,
-) -> Poll<R>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    let spare =
-        |user: &C, served| user.word().is_closed() || user.shared.ready_items() > served as u64;
-    let is_vain = |user: &C, word: Option<WaitWord>| match word {
-        None => user.item_waiter.enters_at_once || user.looks_empty(user.word()),
-        Some(word) => user.looks_empty(ModeWord(word)),
-    };
-    let (wanted, kind, waker) = (Wanted::Item, WaitKind::One, wake_target.waker);
-    let poll = wait_for_due(user, wake_target, true, |user| {
-        Waiter::poll(user, wanted, kind, waker, spare, is_vain, attempt)
-    });
-    user.item_waiter.enters_at_once = poll.is_pending();
-    if poll.is_pending() {
-        user.endpoint.rest();
-    }
-    poll
-}
-
-/// Polls for room with `attempt`. A waiter that is refused for good passes an unused wake-up on.
-pub(crate) fn poll_room<T, O, C, R, E>(
-    user: &mut C,
-    kind: WaitKind,
-    wake_target: &WakeTarget<'_>,
-    mut attempt: impl FnMut(&mut C) -> Option<Result<R, E>>,
-) -> Poll<Result<R, E>>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    let attempt = |user: &mut C| {
-        let result = attempt(user);
-        // It has used nothing, so the next waiter is woken for it. So no wake-up needs to carry a key that is at its limit.
-        if let Some(Err(_)) = result {
-            let (waiter, wait_queue) = user.waiter(Wanted::Room);
-            waiter.leave(wait_queue);
-        }
-        result
-    };
-    let has_spare = |room: &Arc<Room>, served| room.capacity.free() > served;
-    let spare = |user: &C, served| {
-        let room = user.shared.room();
-        user.word().is_closed() || room.is_some_and(|room| has_spare(room, served))
-    };
-    let (wanted, waker) = (Wanted::Room, wake_target.waker);
-    let awaited = Policies::<T, O>::LEASES && !planted!("waits.leads-for-room");
-    wait_for_due(user, wake_target, awaited, |user| {
-        Waiter::poll(user, wanted, kind, waker, spare, |_, _| false, attempt)
-    })
-}
-
-/// Polls by `wait`. Where what is `awaited` may become due, a waiter that has to sleep may become the leader, and the
-/// leader gives up the lead first.
-#[inline(always)] // the wait of a task
-fn wait_for_due<T, O, C, R>(
-    user: &mut C,
-    wake_target: &WakeTarget<'_>,
-    awaited: bool,
-    wait: impl FnOnce(&mut C) -> Poll<R>,
-) -> Poll<R>
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    if awaited && wake_target.is_task() {
-        user.shared.due_timer.expect_tasks();
-    }
-    // Runs also if user code panics: a clock.
-    let was_leader = user.is_leader;
-    let mut user = defer_with((user, was_leader), |(user, hands_over)| {
-        if *hands_over {
-            step!("waits.leads", user.shared.due_timer.hand_over_lead());
-        }
-    });
-    // Before the attempt: what is due is ready then.
-    if was_leader {
-        stop_leading(&mut *user.0);
-    }
-    let poll = wait(&mut *user.0);
-    if poll.is_pending() {
-        user.1 = false;
-        let local = &mut **user.0;
-        let due_timer = &local.access.shared.due_timer;
-        if awaited && due_timer.next() != NEVER {
-            due_timer.lead(&mut local.is_leader, wake_target);
-        }
-    }
-    poll
-}
-
-/// Gives up the lead for a wait, at whose end another waiter is to become the leader.
-#[cold]
-fn stop_leading<T, O: Order<T>>(local: &mut Local<T, O>) {
-    let shared = &local.access.shared;
-    shared.due_timer.stop_leading(&mut local.is_leader);
-    // Due items wake their waiters in FIFO order.
-    shared.release_due();
-}
-
-impl<T, O: Order<T>> Waits for Local<T, O> {
     #[inline]
-    fn waiter(&mut self, wanted: Wanted) -> (&mut Waiter, &WaitQueue) {
-        let room = self.access.shared.room().filter(|_| wanted == Wanted::Room);
-        match room {
-            Some(room) => (&mut self.room_waiter, &room.wait_queue),
-            None => (&mut self.item_waiter, &self.access.ready),
+    fn waiter(&mut self) -> (&mut Waiter, &WaitQueue) {
+        (&mut self.local.item_waiter, &self.local.access.ready)
+    }
+
+    #[inline]
+    fn attempt(&mut self) -> Option<R> {
+        (self.attempt)(self.local)
+    }
+
+    fn has_spare(&self, served: usize) -> bool {
+        self.local.word().is_closed() || self.local.shared.ready_items() > served as u64
+    }
+
+    #[inline]
+    fn is_vain(&self, word: Option<WaitWord>) -> bool {
+        let local = &self.local;
+        match word {
+            None => local.item_waiter.enters_at_once || local.looks_empty(local.word()),
+            Some(word) => local.looks_empty(word),
         }
     }
 }
 
+/// A wait for room by `attempt`.
+struct ForRoom<'l, T, O: Order<T>, A> {
+    local: &'l mut Local<T, O>,
+    room: &'l Room,
+    gathers: bool,
+    attempt: A,
+}
+
+impl<T, O: Order<T>, R, E, A> Waits for ForRoom<'_, T, O, A>
+where
+    A: FnMut(&mut Local<T, O>) -> Option<Result<R, E>>,
+{
+    type Found = Result<R, E>;
+
+    fn waiter(&mut self) -> (&mut Waiter, &WaitQueue) {
+        (&mut self.local.room_waiter, &self.room.wait_queue)
+    }
+
+    fn attempt(&mut self) -> Option<Result<R, E>> {
+        let found = (self.attempt)(self.local);
+        // Refused for good, it has used nothing, so the next waiter is woken for it. So no wake-up needs to carry a key that is
+        // at its limit.
+        if let Some(Err(_)) = found {
+            self.local.room_waiter.leave(&self.room.wait_queue);
+        }
+        found
+    }
+
+    fn gathers(&self) -> bool {
+        self.gathers
+    }
+
+    fn has_spare(&self, served: usize) -> bool {
+        self.local.word().is_closed() || self.room.capacity.free() > served
+    }
+}
+
+/// Waiting threads.
 impl<T, O: Order<T>> Local<T, O> {
-    /// Whether an item is visible where the last one came from, and taking it involves nothing else: it was woken, if
-    /// it waits, no order or clock has a say, and no other waiter is being served.
+    /// Yields the processor for a moment if a waiter is being served, so that it can go first. One that never reacts, such
+    /// as a task that is not polled, is not served for long.
     #[inline]
-    fn finds_item_at_once(&self) -> bool {
-        self.may_take_at_once() && self.endpoint.sees_one()
+    pub(super) fn yield_to_served(&self) {
+        if self.word().is_serving() {
+            self.yield_while_served();
+        }
+    }
+
+    #[cold]
+    fn yield_while_served(&self) {
+        for _ in 0..MAX_YIELDS {
+            if !self.word().is_serving() {
+                return;
+            }
+            thread::yield_now();
+        }
+        if self.word().is_serving() {
+            self.ready.give_way_in_vain();
+        }
+    }
+
+    /// Waits for an item. `None`: timed out. An item that has arrived wins over the deadline.
+    pub(super) fn wait_for_item<R>(
+        &mut self,
+        wait: Wait,
+        mut attempt: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Option<R> {
+        if wait.is_over(&self.shared.time) {
+            return attempt(self);
+        }
+        let may_try = |local: &Self| !local.word().is_serving();
+        let attempt_if_seen = |local: &mut Self| {
+            let is_vain = local.looks_empty(local.word());
+            (!is_vain).then(|| attempt(local)).flatten()
+        };
+        let found = spin(self, may_try, attempt_if_seen);
+        found.or_else(|| {
+            self.sleep(wait, attempt, |local, wake_target, attempt| {
+                local.poll_item(wake_target, attempt)
+            })
+        })
+    }
+
+    /// As [`Local::wait_for_item`], for room. Without any that is [worth waiting for](Local::worthwhile_room) it
+    /// attempts once.
+    pub(super) fn wait_for_room<R>(
+        &mut self,
+        gathers: bool,
+        room: Option<Arc<Room>>,
+        wait: Wait,
+        mut attempt: impl FnMut(&mut Self) -> Admission<R>,
+    ) -> Admission<R> {
+        let Some(room) = room.filter(|_| !wait.is_over(&self.shared.time)) else {
+            return attempt(self);
+        };
+        let may_try = |_: &Self| !room.wait_queue.word().is_serving();
+        let found = spin(self, may_try, &mut attempt);
+        found.or_else(|| {
+            self.sleep(wait, attempt, |local, wake_target, attempt| {
+                local.poll_room(&room, gathers, wake_target, attempt)
+            })
+        })
+    }
+
+    /// Sleeps until `poll` is ready, or attempts once more when the time is over.
+    fn sleep<R, A: FnMut(&mut Self) -> Option<R>>(
+        &mut self,
+        wait: Wait,
+        mut attempt: A,
+        poll: impl Fn(&mut Self, &WakeTarget<'_>, &mut A) -> Poll<R>,
+    ) -> Option<R> {
+        let shared = Arc::clone(&self.shared);
+        // Runs also if user code panics: a clock, the key function of the order, or `Clone` of an item.
+        let mut local = defer_with(self, |local| local.stop_waiting());
+        let polled = block(wait, &shared.time, |wake_target| {
+            poll(&mut local, wake_target, &mut attempt)
+        });
+        polled.or_else(|| attempt(&mut local))
+    }
+}
+
+/// Polls, of threads and tasks.
+impl<T, O: Order<T>> Local<T, O> {
+    /// Polls for an item with `attempt`, which takes one or returns `None`.
+    #[inline]
+    pub(super) fn poll_item<R>(
+        &mut self,
+        wake_target: &WakeTarget<'_>,
+        mut attempt: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Poll<R> {
+        if self.may_take_at_once() && self.endpoint.sees_one() {
+            if let Some(found) = attempt(self) {
+                self.item_waiter.leave_served(&self.access.ready);
+                return Poll::Ready(found);
+            }
+        }
+        self.poll_item_slowly(wake_target, attempt)
+    }
+
+    /// As [`Local::poll_item`], where no item was found at once.
+    #[inline]
+    pub(crate) fn poll_item_slowly<R>(
+        &mut self,
+        wake_target: &WakeTarget<'_>,
+        attempt: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Poll<R> {
+        let poll = self.wait_for_due(wake_target, true, |local| {
+            ForItem { local, attempt }.poll(wake_target.waker)
+        });
+        self.item_waiter.enters_at_once = poll.is_pending();
+        if poll.is_pending() {
+            self.endpoint.rest();
+        }
+        poll
+    }
+
+    /// Polls for room with `attempt`. A waiter that is refused for good passes an unused wake-up on.
+    pub(crate) fn poll_room<R, E>(
+        &mut self,
+        room: &Room,
+        gathers: bool,
+        wake_target: &WakeTarget<'_>,
+        attempt: impl FnMut(&mut Self) -> Option<Result<R, E>>,
+    ) -> Poll<Result<R, E>> {
+        let awaited = Policies::<T, O>::LEASES && !planted!("waits.leads-for-room");
+        self.wait_for_due(wake_target, awaited, |local| {
+            let mut wait = ForRoom {
+                local,
+                room,
+                gathers,
+                attempt,
+            };
+            wait.poll(wake_target.waker)
+        })
+    }
+
+    /// Polls by `wait`. Where what is `awaited` may become due, a waiter that has to sleep may become the leader, and the
+    /// leader gives up the lead first.
+    #[inline(always)] // the wait of a task
+    fn wait_for_due<R>(
+        &mut self,
+        wake_target: &WakeTarget<'_>,
+        awaited: bool,
+        wait: impl FnOnce(&mut Self) -> Poll<R>,
+    ) -> Poll<R> {
+        if awaited && wake_target.is_task() {
+            self.shared.due_timer.expect_tasks();
+        }
+        // Runs also if user code panics: a clock.
+        let was_leader = self.is_leader;
+        let mut local = defer_with((self, was_leader), |(local, hands_over)| {
+            if *hands_over {
+                step!("waits.leads", local.shared.due_timer.hand_over_lead());
+            }
+        });
+        // Before the attempt: what is due is ready then.
+        if was_leader {
+            local.0.stop_leading();
+        }
+        let poll = wait(local.0);
+        if poll.is_pending() {
+            local.1 = false;
+            let Self {
+                access, is_leader, ..
+            } = &mut *local.0;
+            let due_timer = &access.shared.due_timer;
+            if awaited && due_timer.next() != NEVER {
+                due_timer.lead(is_leader, wake_target);
+            }
+        }
+        poll
+    }
+
+    /// Gives up the lead for a wait, at whose end another waiter is to become the leader.
+    #[cold]
+    fn stop_leading(&mut self) {
+        let shared = &self.access.shared;
+        shared.due_timer.stop_leading(&mut self.is_leader);
+        // Due items wake their waiters in FIFO order.
+        shared.release_due();
     }
 
     /// Whether an attempt would certainly find nothing. A waiter needs no strict Empty: for each shard, by the barriers of
@@ -271,38 +277,32 @@ impl<T, O: Order<T>> Local<T, O> {
     /// whatever becomes visible in it later is published by a thread that sees the waiter. A shard with returned runs, or with
     /// the record of a commit over several queues, is left to the attempt.
     #[inline(always)] // the wait of a task
-    pub(super) fn looks_empty(&self, word: ModeWord) -> bool {
+    pub(super) fn looks_empty(&self, word: WaitWord) -> bool {
         !word.slows_pop() && self.endpoint.looks_empty()
     }
 
-    /// Whether to take an item involves nothing but the shard that it is in: see [`Local::finds_item_at_once`].
+    /// Whether to take an item involves nothing but the shard that it is in: it was woken, if it waits, no order or clock has
+    /// a say, and no other waiter is being served.
     #[inline]
     pub(super) fn may_take_at_once(&self) -> bool {
         self.item_waiter.may_attempt_unless(self.is_leader) && !self.word().slows_pop()
     }
-}
 
-impl<T, O: Order<T>> Local<T, O> {
-    /// Leaves the wait queues, and releases the permits gathered for a batch that will not be pushed.
+    /// Leaves the wait queues, and releases the permits gathered for a batch that will not be pushed. If this waiter was the
+    /// leader, another one is woken to become it.
     #[inline]
     pub(crate) fn stop_waiting(&mut self) {
-        stop_waiting_for(self, Wanted::Item);
-        if self.permits.is_bounded() {
-            self.permits.give_back_gathered();
-            stop_waiting_for(self, Wanted::Room);
+        let due_timer = &self.access.shared.due_timer;
+        let was_leader = due_timer.stop_leading(&mut self.is_leader);
+        self.item_waiter.leave(&self.access.ready);
+        if was_leader {
+            // Before it leaves the wait queue for room: if it is woken itself, it passes that on, so that only one is woken.
+            step!("waits.leads", self.shared.due_timer.hand_over_lead());
         }
-    }
-}
-
-/// Leaves a wait queue. If this waiter was the leader, another one is woken to become it.
-#[inline]
-pub(super) fn stop_waiting_for<T, O: Order<T>>(local: &mut Local<T, O>, wanted: Wanted) {
-    let due_timer = &local.access.shared.due_timer;
-    let was_leader = due_timer.stop_leading(&mut local.is_leader);
-    let (waiter, wait_queue) = local.waiter(wanted);
-    waiter.leave(wait_queue);
-    if was_leader {
-        step!("waits.leads", local.shared.due_timer.hand_over_lead());
+        if let Some(room) = self.access.shared.room() {
+            self.access.permits.give_back_gathered();
+            self.room_waiter.leave(&room.wait_queue);
+        }
     }
 }
 

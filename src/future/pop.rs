@@ -4,7 +4,7 @@ use super::{waiting, User};
 use crate::core::pool::{CheckedOut, Pool};
 use crate::core::pop_batch::Batch;
 use crate::core::shared::Shared;
-use crate::core::wait::{self, DONE};
+use crate::core::wait::DONE;
 use crate::core::{CellOf, Local};
 use crate::item::Items;
 use crate::order::Order;
@@ -170,7 +170,7 @@ impl<T, O: Order<T>> OwnedPopping<T, O> {
             }
         }
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
-        wait::wait_for_item(&mut waiter.get_mut(), wake_target, |_| {
+        waiter.get_mut().poll_item_slowly(wake_target, |_| {
             pool.call(|cell| cell.settled().pop_unless_empty())
         })
     }

@@ -6,10 +6,9 @@ use crate::bound::Room;
 use crate::core::pool::{CheckedOut, Pool};
 use crate::core::put::{Load, Put};
 use crate::core::shared::Shared;
-use crate::core::wait::{self, DONE};
-use crate::core::Local;
+use crate::core::wait::DONE;
 use crate::order::{Order, PlaceOf};
-use crate::wait::{WaitKind, WakeTarget};
+use crate::wait::WakeTarget;
 use crate::{Fifo, PushError};
 use std::fmt;
 use std::future::Future;
@@ -63,8 +62,8 @@ impl<'u, T, O: Order<T>, L: Load<T, O>> Pushing<'u, T, O, L> {
     }
 
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
-        let (put, mut local) = (self.user.put(), self.user.local());
-        Local::poll_put(&mut local, &mut self.load, put, wake_target, self.place)
+        let (put, local) = (self.user.put(), self.user.local());
+        local.poll_put(&mut self.load, put, wake_target, self.place)
     }
 }
 
@@ -114,13 +113,13 @@ impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
             }
         }
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
-        let mut user = waiter.get_mut();
+        let user = waiter.get_mut();
         let items = load.as_ref().expect(DONE).as_slice();
-        if L::KIND == WaitKind::One && user.is_worth_waiting(items) {
-            wait::poll_room(&mut user, L::KIND, wake_target, |_| attempt(load))
+        if let Some(room) = user.worthwhile_room(items).filter(|_| !L::GATHERS) {
+            user.poll_room(&room, L::GATHERS, wake_target, |_| attempt(load))
         } else {
             // The waiter also pushes a batch, since it has gathered the room for it.
-            Local::poll_put(&mut user, load, Put::Publish, wake_target, place)
+            user.poll_put(load, Put::Publish, wake_target, place)
         }
     }
 }

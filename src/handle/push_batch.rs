@@ -2,7 +2,6 @@
 
 use super::Handle;
 use crate::core::put::Put;
-use crate::core::Local;
 use crate::future::{PushBatchAsync, Pushing, User};
 use crate::order::Order;
 use crate::PushError;
@@ -33,7 +32,7 @@ impl<T, O: Order<T>> Handle<T, O> {
 
     verb! {
         push_batch(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| Local::put_waiting(&mut self.local(), items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Default::default());
+            |wait| self.local().put_waiting(items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Default::default());
         blocking:
         /// Pushes all items in one transaction, and waits until there is room for all of them.
         ///

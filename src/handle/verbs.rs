@@ -2,7 +2,6 @@
 
 use super::Handle;
 use crate::core::put::Put;
-use crate::core::Local;
 use crate::future::{PushAsync, Pushing, TakeAsync, User};
 use crate::order::Order;
 use crate::{PopError, PushError};
@@ -30,7 +29,7 @@ impl<T, O: Order<T>> Handle<T, O> {
 
     verb! {
         push(&mut self, item: T) -> Result<(), PushError<T>>,
-            |wait| Local::put_waiting(&mut self.local(), item, Put::Publish, wait, Default::default());
+            |wait| self.local().put_waiting(item, Put::Publish, wait, Default::default());
         blocking:
         /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
         ///

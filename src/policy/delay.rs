@@ -4,39 +4,30 @@ use super::retry::Failed;
 use crate::raw::{Entry, Inbox, Vacant};
 use crate::sync::{try_lock, weak, AtomicUsize, Mutex, Ordering};
 use crate::time::NEVER;
-use std::cmp::{Ordering as Order, Reverse};
-use std::collections::BinaryHeap;
-
-/// A heap of up to this capacity is not shrunk.
-const SMALL: usize = 64;
+use std::collections::BTreeMap;
 
 /// The delayed items of one queue.
 pub(crate) struct Delayed<T> {
     inbox: Inbox<Failed<T>>,
-    heap: Mutex<DelayHeap<T>>,
-    /// The number of items in the inbox, in the heap, and due but not yet at the head.
+    items: Mutex<DelayedItems<T>>,
+    /// The number of items in the inbox, in the map, and due but not yet at the head.
     count: AtomicUsize,
 }
 
-/// Delayed items by due time.
-struct DelayHeap<T> {
-    items: BinaryHeap<Reverse<Due<T>>>,
-    /// How many items ever arrived, so that those with the same due time keep their order.
+/// Delayed items.
+struct DelayedItems<T> {
+    /// By due time and arrival, so that those with the same due time keep their order.
+    by_due: BTreeMap<(u64, u64), Entry<T>>,
+    /// How many items ever arrived.
     arrivals: u64,
-}
-
-struct Due<T> {
-    at: u64,
-    arrival: u64,
-    entry: Entry<T>,
 }
 
 impl<T> Delayed<T> {
     pub(super) fn new() -> Self {
         Self {
             inbox: Inbox::new(),
-            heap: Mutex::new(DelayHeap {
-                items: BinaryHeap::new(),
+            items: Mutex::new(DelayedItems {
+                by_due: BTreeMap::new(),
                 arrivals: 0,
             }),
             count: AtomicUsize::new(0),
@@ -75,75 +66,36 @@ impl<T> Delayed<T> {
         end: impl FnOnce(u64),
     ) -> Option<Vec<Entry<T>>> {
         // A caller never waits for another one, which may be stalled.
-        let mut heap = try_lock(&self.heap)?;
+        let mut items = try_lock(&self.items)?;
         // Before the inbox is emptied: an item that is put in later lowers the due time again. Only one thread clears it at a
         // time, so none erases the plan of another one.
         begin();
-        heap.take_in(self.inbox.take_all());
-        let due = heap.take_due(now);
-        end(heap.next());
+        items.take_in(self.inbox.take_all());
+        let due = items.take_due(now);
+        end(items.next());
         Some(due)
     }
 }
 
-impl<T> DelayHeap<T> {
+impl<T> DelayedItems<T> {
     fn take_in(&mut self, failed: Vec<Failed<T>>) {
         for Failed { entry, due, .. } in failed {
             self.arrivals += 1;
-            self.items.push(Reverse(Due {
-                at: due,
-                arrival: self.arrivals,
-                entry,
-            }));
+            self.by_due.insert((due, self.arrivals), entry);
         }
     }
 
     fn take_due(&mut self, now: u64) -> Vec<Entry<T>> {
         let mut due = Vec::new();
         while self.next() <= now {
-            due.extend(self.items.pop().map(|Reverse(due)| due.entry));
+            due.extend(self.by_due.pop_first().map(|(_, entry)| entry));
         }
-        self.shrink();
         due
-    }
-
-    /// Gives memory back when most of it is not used, and keeps twice what is: so many items have left since the heap
-    /// was that large that the items which are moved now cost little.
-    fn shrink(&mut self) {
-        let len = self.items.len();
-        if self.items.capacity() > SMALL.max(4 * len) {
-            self.items.shrink_to(SMALL.max(2 * len));
-        }
     }
 
     /// The due time of the next item.
     fn next(&self) -> u64 {
-        self.items.peek().map_or(NEVER, |Reverse(due)| due.at)
-    }
-}
-
-impl<T> Due<T> {
-    fn key(&self) -> (u64, u64) {
-        (self.at, self.arrival)
-    }
-}
-
-impl<T> PartialEq for Due<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<T> Eq for Due<T> {}
-
-impl<T> PartialOrd for Due<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Order> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Due<T> {
-    fn cmp(&self, other: &Self) -> Order {
-        self.key().cmp(&other.key())
+        let first = self.by_due.first_key_value();
+        first.map_or(NEVER, |((due, _), _)| *due)
     }
 }

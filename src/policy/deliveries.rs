@@ -8,6 +8,7 @@ use super::watch::Watch;
 use super::Policies;
 use crate::order::{EntryOf, Order, Source, StoredOf};
 use crate::raw::{Endpoint, Fresh, HeldPosition, ItemRef, Unborrowed, Vacant, VacantList};
+use std::mem;
 use std::sync::Arc;
 
 /// Preallocated memory for an item whose delivery fails.
@@ -45,7 +46,7 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         Self {
             flags: if listens || sorts { ALWAYS } else { 0 },
             envelopes: VacantList::new(),
-            tokens: HeldTokens::new(),
+            tokens: HeldTokens::default(),
             watch: is_watched.then(|| policies.watches.add(counters, name)),
         }
     }
@@ -129,7 +130,8 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         if token.is_some() {
             let mut first = *fresh;
             endpoint.next_fresh(&mut first);
-            self.keep_token(token, Some(first.position()));
+            self.tokens.keep(token, first.position());
+            self.flags |= HAS_TOKENS;
         }
         self.preallocate_envelopes(policies, endpoint.held());
         let mut earlier = false;
@@ -146,19 +148,17 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         earlier
     }
 
-    /// Keeps the token of the item before `position`, or without one of the peeked item, until the transaction ends.
-    pub(crate) fn keep_token(&mut self, token: Token, position: Option<HeldPosition>) {
+    /// An item was taken for a peek.
+    pub(crate) fn peeked(&mut self, token: Token) {
         if token.is_some() {
-            self.tokens.keep(token, position);
+            self.tokens.peeked = token;
             self.flags |= HAS_TOKENS;
         }
     }
 
     /// The peeked item was put back.
     pub(crate) fn put_back_peeked(&mut self, policies: &Policies<T, O>) {
-        if self.have_tokens() {
-            self.tokens.undo_peeked(policies);
-        }
+        policies.undo(mem::take(&mut self.tokens.peeked));
     }
 
     /// The peeked item was taken. Returns whether something is due earlier than before.
@@ -192,20 +192,23 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         &mut self,
         endpoint: &mut Endpoint<StoredOf<T, O>>,
         unborrowed: &Unborrowed<'_>,
-    ) -> Lent<T, O> {
+    ) -> Option<Lent<T, O>> {
         self.flags &= !HAS_GIVEN_UP;
-        let copies = self.end_leases();
+        let copies = self.end_leases()?;
         let lost = copies.lost();
         let lost: Vec<_> = lost
             .map(|position| endpoint.remove_before(position, unborrowed))
             .collect();
         // The gate has counted them out when they were reclaimed.
         self.tokens.forget_counted(lost.len());
-        (copies, lost)
+        Some((copies, lost))
     }
 
     /// The transaction has committed. Returns the copies of leased items, whose destructors are user code.
-    pub(crate) fn committed(&mut self, policies: &Policies<T, O>) -> Copies<StoredOf<T, O>> {
+    pub(crate) fn committed(
+        &mut self,
+        policies: &Policies<T, O>,
+    ) -> Option<Copies<StoredOf<T, O>>> {
         self.end_tokens(policies, true);
         self.free_envelopes();
         self.flags &= !HAS_GIVEN_UP;

@@ -8,7 +8,6 @@
 //! position, which must not be reused meanwhile.
 
 use super::deliveries::Deliveries;
-use super::held::HeldTable;
 use super::telemetry::Event;
 use super::watch::Watch;
 use super::Policies;
@@ -16,11 +15,12 @@ use crate::order::{EntryOf, Order, StoredOf};
 use crate::raw::{DeliveryMeta, Entry, HeldPosition, Stored};
 use crate::sync::{lock, step, MutexGuard};
 use crate::time::NEVER;
+use std::collections::BTreeMap;
 use std::mem;
 
 /// The leases of one transaction.
 pub(crate) struct LeaseTable<T> {
-    leases: HeldTable<Lease<T>>,
+    leases: BTreeMap<HeldPosition, Lease<T>>,
     /// The number of reclaimed items.
     lost: usize,
     /// Whether a commit is in progress.
@@ -36,18 +36,13 @@ struct Lease<T> {
 }
 
 /// The copies of the leases that a transaction had. Dropping them runs user code.
-pub(crate) struct Copies<T>(HeldTable<Lease<T>>);
+pub(crate) struct Copies<T>(BTreeMap<HeldPosition, Lease<T>>);
 
 impl<T> Copies<T> {
-    /// Those of a transaction without leases.
-    pub(crate) fn none() -> Self {
-        Self(HeldTable::new())
-    }
-
     /// The positions of the reclaimed items.
     pub(crate) fn lost(&self) -> impl Iterator<Item = HeldPosition> + '_ {
         let lost = self.0.iter().filter(|(_, lease)| lease.copy.is_none());
-        lost.map(|(item, _)| item)
+        lost.map(|(item, _)| *item)
     }
 }
 
@@ -58,7 +53,7 @@ pub(crate) struct Lost;
 impl<T> LeaseTable<T> {
     pub(super) fn new() -> Self {
         Self {
-            leases: HeldTable::new(),
+            leases: BTreeMap::new(),
             lost: 0,
             closed: false,
         }
@@ -66,7 +61,7 @@ impl<T> LeaseTable<T> {
 
     pub(crate) fn add(&mut self, item: HeldPosition, copy: Entry<T>, taken: u64, until: u64) {
         let copy = Some(copy);
-        self.leases.add(item, Lease { copy, taken, until });
+        self.leases.insert(item, Lease { copy, taken, until });
     }
 
     /// Extends all leases.
@@ -79,11 +74,7 @@ impl<T> LeaseTable<T> {
     }
 
     fn check(&self) -> Result<(), Lost> {
-        if self.lost == 0 {
-            Ok(())
-        } else {
-            Err(Lost)
-        }
+        (self.lost == 0).then_some(()).ok_or(Lost)
     }
 
     /// Begins a commit: no item is reclaimed from now on.
@@ -95,21 +86,15 @@ impl<T> LeaseTable<T> {
 
     /// Ends the lease of an item that leaves the transaction, and returns the copy, if there is one.
     pub(crate) fn remove(&mut self, item: HeldPosition) -> Result<Option<Entry<T>>, Lost> {
-        if self
-            .leases
-            .get(item)
-            .is_some_and(|lease| lease.copy.is_none())
-        {
-            return Err(Lost);
+        match self.leases.get(&item) {
+            Some(Lease { copy: None, .. }) => Err(Lost),
+            _ => Ok(self.leases.remove(&item).and_then(|lease| lease.copy)),
         }
-        Ok(self.leases.remove(item).and_then(|lease| lease.copy))
     }
 
     /// Ends all leases, without an allocation.
     pub(crate) fn end(&mut self) -> Copies<T> {
-        self.closed = false;
-        self.lost = 0;
-        Copies(mem::replace(&mut self.leases, HeldTable::new()))
+        Copies(mem::replace(self, Self::new()).leases)
     }
 
     /// Reclaims the items that were taken before `taken` or whose leases have expired at `now`.
@@ -126,9 +111,9 @@ impl<T> LeaseTable<T> {
 
     /// When the next lease expires.
     pub(crate) fn next(&self) -> Option<u64> {
-        let open = self.leases.iter().filter(|_| !self.closed);
-        let held = open.filter(|(_, lease)| lease.copy.is_some());
-        held.map(|(_, lease)| lease.until).min()
+        let open = self.leases.values().filter(|_| !self.closed);
+        let held = open.filter(|lease| lease.copy.is_some());
+        held.map(|lease| lease.until).min()
     }
 }
 
@@ -199,9 +184,8 @@ impl<T, O: Order<T>> Deliveries<T, O> {
     }
 
     /// Ends all leases, and returns the copies, for the caller to drop.
-    pub(super) fn end_leases(&self) -> Copies<StoredOf<T, O>> {
-        self.leases()
-            .map_or_else(Copies::none, |mut leases| leases.end())
+    pub(super) fn end_leases(&self) -> Option<Copies<StoredOf<T, O>>> {
+        self.leases().map(|mut leases| leases.end())
     }
 }
 

@@ -1,12 +1,12 @@
 //! The limits on the start of deliveries, by the gate: tokens, which permit to take items.
 
-use super::held::HeldTable;
 use super::Policies;
 use crate::order::Order;
 use crate::rate::Start;
 use crate::raw::HeldPosition;
 use crate::sync::swallow_panic;
 use crate::Pace;
+use std::collections::BTreeMap;
 use std::mem;
 use std::time::Instant;
 
@@ -132,46 +132,27 @@ impl<T, O: Order<T>> Policies<T, O> {
 }
 
 /// The tokens of the items that one transaction has taken.
+#[derive(Default)]
 pub(super) struct HeldTokens {
     /// The starts of held items.
-    starts: HeldTable<Start>,
-    /// That of the peeked item, which is not in the transaction's hold.
-    peeked: Option<Start>,
-    /// How many items the gate counts as held, the peeked one included.
+    starts: BTreeMap<HeldPosition, Start>,
+    /// How many held items the gate counts.
     counted: usize,
+    /// That of the peeked item, which is not in the transaction's hold.
+    pub(super) peeked: Token,
 }
 
 impl HeldTokens {
-    pub(super) fn new() -> Self {
-        Self {
-            starts: HeldTable::new(),
-            peeked: None,
-            counted: 0,
-        }
-    }
-
-    /// Keeps the token of the item before `position`, or without one of the peeked item.
-    pub(super) fn keep(&mut self, Token { start, counted }: Token, position: Option<HeldPosition>) {
+    /// Keeps the token of the item that is held before `position`.
+    pub(super) fn keep(&mut self, Token { start, counted }: Token, position: HeldPosition) {
         self.counted += usize::from(counted);
-        if let Some(start) = start {
-            match position {
-                Some(position) => self.starts.add(position, start),
-                None => self.peeked = Some(start),
-            }
-        }
+        self.starts.extend(start.map(|start| (position, start)));
     }
 
     /// Records that the peeked item is held before `position`.
     pub(super) fn hold_peeked(&mut self, position: HeldPosition) {
-        if let Some(start) = self.peeked.take() {
-            self.starts.add(position, start);
-        }
-    }
-
-    /// Undoes the token of the peeked item.
-    pub(super) fn undo_peeked<T, O: Order<T>>(&mut self, policies: &Policies<T, O>) {
-        let (start, counted) = (self.peeked.take(), self.uncount_one());
-        policies.undo(Token { start, counted });
+        let peeked = mem::take(&mut self.peeked);
+        self.keep(peeked, position);
     }
 
     /// Returns the token of the item that was held before `position`, and was not committed.
@@ -180,15 +161,10 @@ impl HeldTokens {
         policies: &Policies<T, O>,
         position: HeldPosition,
     ) {
-        let counted = self.uncount_one();
-        policies.refund_starts(self.starts.remove(position).into_iter());
-        policies.count_out(usize::from(counted));
-    }
-
-    fn uncount_one(&mut self) -> bool {
-        let counted = self.counted > 0;
-        self.counted -= usize::from(counted);
-        counted
+        let counted = self.counted.min(1);
+        self.counted -= counted;
+        policies.refund_starts(self.starts.remove(&position).into_iter());
+        policies.count_out(counted);
     }
 
     /// Forgets that the gate has counted these items: it has counted them out already.
@@ -198,16 +174,22 @@ impl HeldTokens {
 
     /// Returns all tokens at the end of a transaction that did not commit, or spends them if it did.
     pub(super) fn end<T, O: Order<T>>(&mut self, policies: &Policies<T, O>, committed: bool) {
-        let starts = self.starts.take().chain(self.peeked.take());
+        let Self {
+            starts,
+            counted,
+            peeked,
+        } = mem::take(self);
+        let starts = starts.into_values().chain(peeked.start);
+        let counted = counted + usize::from(peeked.counted);
         if committed {
-            policies.count_out(mem::take(&mut self.counted));
+            policies.count_out(counted);
             for start in starts {
                 swallow_panic(|| start.spend()); // user code
             }
         } else {
             // This wakes waiters: the items are back already.
             policies.refund_starts(starts);
-            policies.count_out(mem::take(&mut self.counted));
+            policies.count_out(counted);
         }
     }
 }

@@ -5,13 +5,11 @@
 //!
 //! Failed deliveries: [`retry`] has the rules, [`delay`] the delayed items, [`dead`] the dead letters. The state of a
 //! transaction that is visible to others, and the items that can be taken away from it: [`mod@watch`] and [`lease`].
-//! When an item may be started: [`limit`]. What is kept of each held item is in a table by its position, [`held`].
-//! Events: [`telemetry`].
+//! When an item may be started: [`limit`]. What is kept of each held item is in a map by its position. Events: [`telemetry`].
 
 pub(crate) mod dead;
 pub(crate) mod delay;
 mod deliveries;
-mod held;
 pub(crate) mod lease;
 pub(crate) mod limit;
 pub(crate) mod retry;

@@ -4,7 +4,7 @@ use super::Queue;
 use crate::future::{WaitIdle, WaitingIdle};
 use crate::order::Order;
 use crate::time::Wait;
-use crate::wait::{block, Deadline};
+use crate::wait::block;
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// Waits until the queue is *idle*: nothing is ready, delayed or scheduled, and no transaction holds or has
@@ -79,8 +79,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         }
         // Leaves the wait queue also if a clock, which is user code, panics.
         let mut waiting = WaitingIdle::new(shared);
-        let deadline = Deadline::of(wait, &shared.time);
-        let idle = block(deadline, |wake_target| waiting.poll(wake_target));
+        let idle = block(wait, &shared.time, |wake_target| waiting.poll(wake_target));
         idle.is_some() || shared.is_idle()
     }
 }

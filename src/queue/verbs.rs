@@ -2,7 +2,6 @@
 
 use super::Queue;
 use crate::core::put::Put;
-use crate::core::Local;
 use crate::future::{OwnedPop, OwnedPopping, OwnedPush, OwnedPushBatch, OwnedPushing};
 use crate::order::Order;
 use crate::{PopError, PushError};
@@ -64,8 +63,8 @@ impl<T, O: Order<T>> Queue<T, O> {
 
     verb! {
         push(&self, item: T) -> Result<(), PushError<T>>, |wait| self.call(|cell| {
-        let mut local = cell.settled();
-        Local::put_waiting(&mut local, item, Put::Publish, wait, Default::default())
+        let local = cell.settled();
+        local.put_waiting(item, Put::Publish, wait, Default::default())
     });
         blocking:
         /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
@@ -143,7 +142,7 @@ impl<T, O: Order<T>> Queue<T, O> {
 
     verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| self.call(|cell| Local::put_waiting(&mut cell.settled(), items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Default::default()));
+            |wait| self.call(|cell| cell.settled().put_waiting(items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Default::default()));
         blocking:
         /// Pushes all items in one transaction, and waits until there is room for all of them. Order as for
         /// [`Queue::push_batch`].

@@ -5,7 +5,7 @@ use crate::core::CellOf;
 use crate::future::Borrowing;
 use crate::order::Order;
 use crate::time::{Time, Wait};
-use crate::wait::{block, spin, Deadline, WakeTarget};
+use crate::wait::{block, spin, WakeTarget};
 use crate::{Handle, Item, PopError};
 use std::borrow::BorrowMut;
 use std::future::{poll_fn, Future};
@@ -109,9 +109,8 @@ pub(super) fn wait_for_first<S: Pollable>(
     };
     let mut found = None;
     if !wait.is_over(&time) {
-        let deadline = Deadline::of(wait, &time);
         found = spin(sources, |_| true, |all| first(all, None)).or_else(|| {
-            block(deadline, |wake_target| {
+            block(wait, &time, |wake_target| {
                 first(sources, Some(wake_target)).map_or(Poll::Pending, Poll::Ready)
             })
         });

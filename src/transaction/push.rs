@@ -2,7 +2,6 @@
 
 use super::Transaction;
 use crate::core::put::{Load, Put};
-use crate::core::Local;
 use crate::future::{Pushing, StageAsync, StageBatchAsync, User};
 use crate::order::{Order, StorePlace};
 use crate::time::Wait;
@@ -42,7 +41,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
 
     verb! {
         push(&self, item: T) -> Result<(), PushError<T>>,
-            |wait| Local::put_waiting(&mut self.local(), item, Put::Stage, wait, Default::default());
+            |wait| self.local().put_waiting(item, Put::Stage, wait, Default::default());
         blocking:
         /// Stages a push, and waits for room if there is none.
         ///
@@ -111,7 +110,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
 
     verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| Local::put_waiting(&mut self.local(), items.into_iter().collect::<Vec<_>>(), Put::Stage, wait, Default::default());
+            |wait| self.local().put_waiting(items.into_iter().collect::<Vec<_>>(), Put::Stage, wait, Default::default());
         now:
         /// Stages all items, and returns their number. If the iterator panics, none is staged.
         ///
@@ -230,7 +229,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ) -> Result<(), PushError<L>> {
         let mut local = self.local();
         let place = place.place(&local.shared().time);
-        Local::put_waiting(&mut local, load, Put::Stage, wait, place).map(drop)
+        local.put_waiting(load, Put::Stage, wait, place).map(drop)
     }
 
     #[doc(hidden)]

@@ -3,8 +3,8 @@
 //! Loom reports a deadlock where a wake-up is lost. The barriers are fences here; that a heavy barrier
 //! may stand for a full one on the other side is argued in `sync/barrier.rs`, not modelled.
 
-use super::{block, Alone, Deadline, WaitKind, WaitQueue, WaitWord, Waiter, WakeTarget, Wanted};
-use crate::core::mode::{ModeWord, Ready};
+use super::{block, WaitQueue, WaitWord, Waiter, Waits, WakeTarget};
+use crate::core::mode::Ready;
 use crate::sync::model::model;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::time::{Time, Wait};
@@ -14,7 +14,35 @@ use std::task::{Poll, Wake, Waker};
 
 /// Waits on this thread, without a deadline.
 fn block_forever<R>(poll: impl FnMut(&WakeTarget<'_>) -> Poll<R>) -> Option<R> {
-    block(Deadline::of(Wait::Forever, &Time::system()), poll)
+    block(Wait::Forever, &Time::system(), poll)
+}
+
+/// A wait by `attempt`, in whose stead nobody may attempt.
+pub(super) struct Alone<'w, A> {
+    pub(super) waiter: &'w mut Waiter,
+    pub(super) wait_queue: &'w WaitQueue,
+    pub(super) gathers: bool,
+    pub(super) attempt: A,
+}
+
+impl<A: FnMut(&Waiter) -> Option<()>> Waits for Alone<'_, A> {
+    type Found = ();
+
+    fn waiter(&mut self) -> (&mut Waiter, &WaitQueue) {
+        (self.waiter, self.wait_queue)
+    }
+
+    fn attempt(&mut self) -> Option<()> {
+        (self.attempt)(self.waiter)
+    }
+
+    fn gathers(&self) -> bool {
+        self.gathers
+    }
+
+    fn has_spare(&self, _: usize) -> bool {
+        false
+    }
 }
 
 /// A number of things, and the wait queue for them.
@@ -70,24 +98,14 @@ impl Things {
 
     /// Waits for one thing on this thread as a waiter that takes nothing unless it is the first.
     fn wait_gathering(&self) {
-        let (waiter, wait_queue) = (&mut Waiter::default(), &self.wait_queue);
-        let mut user = &mut Alone { waiter, wait_queue };
-        let attempt = |user: &mut &mut Alone<'_>| {
-            let is_first = user.waiter.is_first(wait_queue);
-            is_first.then(|| self.take()).flatten()
+        let wait_queue = &self.wait_queue;
+        let mut wait = Alone {
+            waiter: &mut Waiter::default(),
+            wait_queue,
+            gathers: true,
+            attempt: |waiter: &Waiter| waiter.is_first(wait_queue).then(|| self.take()).flatten(),
         };
-        let poll = |wake_target: &WakeTarget<'_>| {
-            let (waker, spare) = (wake_target.waker, |_: &_, _| false);
-            Waiter::poll(
-                &mut user,
-                Wanted::Room,
-                WaitKind::Several,
-                waker,
-                spare,
-                |_, _| false,
-                attempt,
-            )
-        };
+        let poll = |wake_target: &WakeTarget<'_>| wait.poll(wake_target.waker);
         assert!(block_forever(poll).is_some());
     }
 
@@ -102,17 +120,13 @@ fn poll(
     waker: &Waker,
     attempt: impl Fn() -> Option<()>,
 ) -> Poll<()> {
-    let mut user = &mut Alone { waiter, wait_queue };
-    let attempt = |_: &mut _| attempt();
-    Waiter::poll(
-        &mut user,
-        Wanted::Item,
-        WaitKind::One,
-        waker,
-        |_, _| false,
-        |_, _| false,
-        attempt,
-    )
+    let mut wait = Alone {
+        waiter,
+        wait_queue,
+        gathers: false,
+        attempt: |_: &Waiter| attempt(),
+    };
+    wait.poll(waker)
 }
 
 /// A waker that only records its call.
@@ -302,7 +316,7 @@ fn a_waiter_comes_back_with_its_record() {
 
 /// The wait queue of an open queue.
 fn open_queue() -> Ready {
-    Ready::new(ModeWord::new(false, false, false))
+    Ready::new(WaitWord::default())
 }
 
 #[test]

@@ -15,28 +15,6 @@ const ROUNDS: u32 = if SMALL { 0 } else { SPINS + 4 };
 /// A shorter sleep shows that to spin for longer would have avoided it.
 const SHORT: Duration = Duration::from_micros(50);
 
-/// The time until which to wait, by the clock of a queue.
-#[derive(Clone, Copy)]
-pub(crate) struct Deadline<'t>(Option<(&'t Time, u64)>);
-
-impl<'t> Deadline<'t> {
-    /// The deadline of a wait that begins now.
-    pub(crate) fn of(wait: Wait, time: &'t Time) -> Self {
-        Self(wait.end(time).map(|end| (time, end)))
-    }
-
-    fn is_over(self) -> bool {
-        self.0.is_some_and(|(time, end)| time.now() >= end)
-    }
-
-    /// Schedules a wake-up at the deadline.
-    fn schedule_wake(self, wake_target: &WakeTarget<'_>) {
-        if let Some((time, end)) = self.0 {
-            wake_target.wake_at(time, end);
-        }
-    }
-}
-
 /// A waiting thread or task, and how it is woken at a given time.
 pub(crate) struct WakeTarget<'w> {
     pub(crate) waker: &'w Waker,
@@ -156,50 +134,35 @@ fn learn(slept: Duration) {
 
 /// Spins on `attempt` for a moment while `may_try`, so that a short wait costs no sleep. Attempts at least once, or not
 /// at all if [`SMALL`].
-#[inline]
 pub(crate) fn spin<C: ?Sized, R>(
     user: &mut C,
     may_try: impl Fn(&C) -> bool,
     mut attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> Option<R> {
-    if SMALL || !may_try(user) {
-        return None;
-    }
-    let result = attempt(user);
-    result.or_else(|| spin_patiently(user, may_try, attempt))
-}
-
-#[cold]
-#[allow(clippy::absurd_extreme_comparisons)] // of `SMALL`
-fn spin_patiently<C: ?Sized, R>(
-    user: &mut C,
-    may_try: impl Fn(&C) -> bool,
-    mut attempt: impl FnMut(&mut C) -> Option<R>,
-) -> Option<R> {
-    let first = if is_single_cpu() { SPINS } else { 0 };
+    let mut round = if is_single_cpu() { SPINS } else { 0 };
     let patience = PATIENCE.try_with(Cell::get).unwrap_or(ROUNDS);
-    for round in first..patience {
+    while !SMALL && may_try(user) {
+        let result = attempt(user);
+        if result.is_some() || round >= patience {
+            return result;
+        }
         if round < SPINS {
             (0..1 << round).for_each(|_| spin_hint());
         } else {
             thread::yield_now();
         }
-        if !may_try(user) {
-            return None;
-        }
-        let result = attempt(user);
-        if result.is_some() {
-            return result;
-        }
+        round += 1;
     }
     None
 }
 
-/// Polls until the result is ready, and sleeps in between; `None`: the deadline has passed.
+/// Polls until the result is ready, and sleeps in between; `None`: the time to wait is over, by this clock of a queue.
 pub(crate) fn block<R>(
-    deadline: Deadline<'_>,
+    wait: Wait,
+    time: &Time,
     mut poll: impl FnMut(&WakeTarget<'_>) -> Poll<R>,
 ) -> Option<R> {
+    let end = wait.end(time);
     Sleeper::with_current(|sleeper| {
         let waker = Waker::from(Arc::clone(sleeper));
         loop {
@@ -211,10 +174,12 @@ pub(crate) fn block<R>(
             if let Poll::Ready(result) = poll(&wake_target) {
                 return Some(result);
             }
-            if deadline.is_over() {
-                return None;
+            if let Some(end) = end {
+                if time.now() >= end {
+                    return None;
+                }
+                wake_target.wake_at(time, end);
             }
-            deadline.schedule_wake(&wake_target);
             sleeper.sleep(park_until.get());
         }
     })

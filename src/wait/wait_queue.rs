@@ -66,14 +66,6 @@ impl WaitQueue {
         self.word()
     }
 
-    /// The word, loaded after what this thread stored before; `None` if only [`WaitQueue::fenced_word`] can say it.
-    #[inline]
-    pub(crate) fn unarmed_word(&self) -> Option<WaitWord> {
-        barrier::compiler();
-        let word = self.word();
-        (!word.is_armed()).then_some(word)
-    }
-
     /// Whether what was published just now requires no notification.
     #[inline]
     pub(crate) fn needs_no_notify(&self) -> bool {
@@ -185,13 +177,6 @@ impl WaitQueue {
         }
     }
 
-    /// Wakes all waiters, if there are any. The caller has passed a barrier, such as that of [`WaitQueue::fenced_word`].
-    pub(crate) fn wake_all_if_any(&self) {
-        if self.word().waiting() > 0 {
-            self.wake_all();
-        }
-    }
-
     /// Wakes all waiters, if there are any, after something that they depend on has changed.
     pub(crate) fn wake_all_waiting(&self) {
         if self.fenced_word().waiting() > 0 {
@@ -208,10 +193,12 @@ impl WaitQueue {
         self.write(list, self.word().flags());
     }
 
-    /// Sets flags of the owner.
-    pub(crate) fn set(&self, flags: usize) {
-        let list = lock(&self.list);
-        self.write(&list, self.word().flags() | flags);
+    /// Sets a flag of the owner, unless it is set.
+    pub(crate) fn set(&self, flag: usize) {
+        if !self.word().has(flag) {
+            let list = lock(&self.list);
+            self.write(&list, self.word().flags() | flag);
+        }
     }
 
     /// Sets a flag of the owner, unless it is set: returns false then. What other threads did before they could see it is
@@ -220,7 +207,7 @@ impl WaitQueue {
     /// Under the lock, as in `arm`, so that a thread that finds the flag set knows that the heavy barrier is done.
     pub(crate) fn announce(&self, flag: usize, done: usize, barrier: &'static str) -> bool {
         let list = lock(&self.list);
-        if self.word().flags() & flag != 0 {
+        if self.word().has(flag) {
             return false;
         }
         let flags = self.word().flags() | flag;
@@ -322,19 +309,13 @@ impl WaitQueue {
     }
 
     /// Records that the caller has given way to the waiters that are being served, in vain: none of them has reacted.
-    #[cold]
     pub(crate) fn give_way_in_vain(&self) {
         self.give_way(WaiterList::give_way_in_vain);
     }
 
-    /// Records that a newcomer has entered behind the waiters that are being served, without an attempt.
-    #[cold]
-    pub(super) fn enter_behind(&self) {
-        self.give_way(WaiterList::enter_behind);
-    }
-
     /// Records that somebody gives way to the waiters that are being served, and wakes those that they held back.
-    fn give_way(&self, record: impl FnOnce(&mut WaiterList) -> usize) {
+    #[cold]
+    pub(super) fn give_way(&self, record: impl FnOnce(&mut WaiterList) -> usize) {
         let mut list = lock(&self.list);
         let to_wake = record(&mut list);
         self.update(&list);
@@ -399,7 +380,7 @@ mod tests {
         let wait_queue = armed();
         let list = lock(&wait_queue.list);
         (0..2 * IDLE).for_each(|_| wait_queue.notify(1)); // would wait for this thread
-        wait_queue.wake_all_if_any();
+        wait_queue.wake_all_waiting();
         assert!(wait_queue.word().is_armed());
         drop(list);
         wait_queue.notify(1);

@@ -2,18 +2,10 @@
 
 use super::record::{Record, State};
 use super::wait_queue::WaitQueue;
+use super::waiter_list::WaiterList;
 use super::word::WaitWord;
 use crate::sync::planted;
-use std::ops::DerefMut;
 use std::task::{Poll, Waker};
-
-/// How many things a waiter waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum WaitKind {
-    One,
-    /// Several: the first waiter of the wait queue keeps what it has obtained so far.
-    Several,
-}
 
 /// The entry of a handle in a wait queue; a handle waits for one thing at a time.
 ///
@@ -25,42 +17,6 @@ pub(crate) struct Waiter {
     waits: bool,
     /// Whether its next wait should begin without a look: its last one slept, so this one probably sleeps too.
     pub(crate) enters_at_once: bool,
-}
-
-/// What a waiter waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wanted {
-    Item,
-    Room,
-}
-
-/// A user with a waiter for each of the wait queues.
-pub(crate) trait Waits {
-    /// The waiter, and its wait queue.
-    fn waiter(&mut self, wanted: Wanted) -> (&mut Waiter, &WaitQueue);
-}
-
-/// A user that waits for one thing only.
-pub(crate) struct Alone<'w> {
-    pub(crate) waiter: &'w mut Waiter,
-    pub(crate) wait_queue: &'w WaitQueue,
-}
-
-impl Waits for Alone<'_> {
-    fn waiter(&mut self, _: Wanted) -> (&mut Waiter, &WaitQueue) {
-        (self.waiter, self.wait_queue)
-    }
-}
-
-/// The arguments of [`Waiter::poll`].
-struct Attempt<'l, S, E> {
-    wanted: Wanted,
-    kind: WaitKind,
-    waker: &'l Waker,
-    /// Whether a newcomer may attempt although this number of older waiters are being served.
-    spare: S,
-    /// Whether not to attempt: see [`Waiter::poll`].
-    is_vain: E,
 }
 
 impl Waiter {
@@ -75,53 +31,16 @@ impl Waiter {
         self.waits
     }
 
-    /// Whether it may attempt before [`Waiter::poll`] is called: it is not in the wait queue, or was woken there.
-    #[inline]
-    pub(crate) fn may_attempt(&self) -> bool {
-        self.may_attempt_unless(false)
-    }
-
-    /// The same, but not if it is in the wait queue and `must_wait`.
+    /// Whether it may attempt before [`Waits::poll`] is called: it is not in the wait queue, or was woken there and not
+    /// `must_wait`.
     #[inline]
     pub(crate) fn may_attempt_unless(&self, must_wait: bool) -> bool {
         !self.waits || !must_wait && !self.has(|own| own.state.is(State::WAITING))
     }
 
-    /// Attempts, and waits in the wait queue while `attempt` returns `None`.
-    ///
-    /// `spare`: whether a newcomer may attempt although this number of older waiters are being served. `is_vain`: whether
-    /// not to attempt: that of a newcomer, since it should enter first, or one behind a barrier, given the word from before
-    /// the barrier, since it would certainly find nothing that was published before.
-    #[inline(always)] // the wait of a task
-    pub(crate) fn poll<C: DerefMut<Target = impl Waits>, R>(
-        user: &mut C,
-        wanted: Wanted,
-        kind: WaitKind,
-        waker: &Waker,
-        spare: impl Fn(&C, usize) -> bool,
-        is_vain: impl Fn(&C, Option<WaitWord>) -> bool,
-        mut attempt: impl FnMut(&mut C) -> Option<R>,
-    ) -> Poll<R> {
-        let poll = Attempt {
-            wanted,
-            kind,
-            waker,
-            spare,
-            is_vain,
-        };
-        let (waiter, wait_queue) = user.waiter(wanted);
-        if !waiter.waits {
-            poll.enter(user, &mut attempt)
-        } else if waiter.is_woken(wait_queue, waker) {
-            poll.use_wake_up(user, &mut attempt)
-        } else {
-            Poll::Pending
-        }
-    }
-
     /// Whether it was woken; if not, makes `waker` the one that will be called.
     fn is_woken(&self, wait_queue: &WaitQueue, waker: &Waker) -> bool {
-        self.may_attempt() || self.has(|own| wait_queue.is_woken(own.key, waker))
+        self.may_attempt_unless(false) || self.has(|own| wait_queue.is_woken(own.key, waker))
     }
 
     /// Enters the wait queue, and returns its word, and how many waiters are being served: if none is, it must attempt
@@ -201,81 +120,92 @@ impl Waiter {
     }
 }
 
-impl<S, E> Attempt<'_, S, E> {
+/// A user of a waiter, and what it attempts: the one loop of threads and tasks that wait.
+pub(crate) trait Waits {
+    /// What a successful attempt returns.
+    type Found;
+
+    /// The waiter, and its wait queue.
+    fn waiter(&mut self) -> (&mut Waiter, &WaitQueue);
+
+    /// Takes what is waited for; `None`: it is to be waited for.
+    fn attempt(&mut self) -> Option<Self::Found>;
+
+    /// Whether it keeps what it has obtained so far while it is the first of the wait queue.
+    fn gathers(&self) -> bool {
+        false
+    }
+
+    /// Whether a newcomer may attempt although this number of older waiters are being served.
+    fn has_spare(&self, served: usize) -> bool;
+
+    /// Whether not to attempt: as a newcomer, since it should enter first, or behind a barrier, given the word from before
+    /// the barrier, since it would certainly find nothing that was published before.
+    #[inline]
+    fn is_vain(&self, _word: Option<WaitWord>) -> bool {
+        false
+    }
+
+    /// Attempts, and waits in the wait queue while that finds nothing.
     #[inline(always)] // the wait of a task
-    fn enter<C: DerefMut<Target = impl Waits>, R>(
-        &self,
-        user: &mut C,
-        attempt: &mut impl FnMut(&mut C) -> Option<R>,
-    ) -> Poll<R>
-    where
-        S: Fn(&C, usize) -> bool,
-        E: Fn(&C, Option<WaitWord>) -> bool,
-    {
-        if !(self.is_vain)(user, None) && !user.waiter(self.wanted).1.word().is_serving() {
-            if let Some(result) = attempt(user) {
-                return Poll::Ready(result);
+    fn poll(&mut self, waker: &Waker) -> Poll<Self::Found> {
+        let (waiter, wait_queue) = self.waiter();
+        if !waiter.waits {
+            self.enter(waker)
+        } else if waiter.is_woken(wait_queue, waker) {
+            self.use_wake_up(waker)
+        } else {
+            Poll::Pending
+        }
+    }
+
+    #[inline(always)] // the wait of a task
+    fn enter(&mut self, waker: &Waker) -> Poll<Self::Found> {
+        if !self.is_vain(None) && !self.waiter().1.word().is_serving() {
+            if let Some(found) = self.attempt() {
+                return Poll::Ready(found);
             }
         }
-        let (waker, gathers) = (self.waker.clone(), self.kind == WaitKind::Several);
-        let (waiter, wait_queue) = user.waiter(self.wanted);
+        let (waker, gathers) = (waker.clone(), self.gathers());
+        let (waiter, wait_queue) = self.waiter();
         let (word, serving) = waiter.enter(wait_queue, waker, gathers);
-        if word.is_serving() && !(self.spare)(user, serving) {
-            user.waiter(self.wanted).1.enter_behind();
+        if word.is_serving() && !self.has_spare(serving) {
+            self.waiter().1.give_way(WaiterList::enter_behind);
             return Poll::Pending;
         }
-        self.attempt_again(user, word, attempt)
+        self.attempt_again(word)
     }
 
     #[inline(never)]
-    fn use_wake_up<C: DerefMut<Target = impl Waits>, R>(
-        &self,
-        user: &mut C,
-        attempt: &mut impl FnMut(&mut C) -> Option<R>,
-    ) -> Poll<R>
-    where
-        E: Fn(&C, Option<WaitWord>) -> bool,
-    {
-        if let Some(result) = attempt(user) {
-            let (waiter, wait_queue) = user.waiter(self.wanted);
+    fn use_wake_up(&mut self, waker: &Waker) -> Poll<Self::Found> {
+        if let Some(found) = self.attempt() {
+            let (waiter, wait_queue) = self.waiter();
             waiter.leave_served(wait_queue);
-            return Poll::Ready(result);
+            return Poll::Ready(found);
         }
-        let waker = self.waker.clone();
-        let (waiter, wait_queue) = user.waiter(self.wanted);
+        let waker = waker.clone();
+        let (waiter, wait_queue) = self.waiter();
         let word = waiter.wait_again(wait_queue, waker);
         planted!("waiter.looks-once", return Poll::Pending);
-        self.attempt_again(user, word, attempt)
+        self.attempt_again(word)
     }
 
     /// Attempts behind the barrier of the wait queue, before which the word was `word`, and leaves it if that succeeds.
     #[inline]
-    fn attempt_again<C: DerefMut<Target = impl Waits>, R>(
-        &self,
-        user: &mut C,
-        word: WaitWord,
-        attempt: &mut impl FnMut(&mut C) -> Option<R>,
-    ) -> Poll<R>
-    where
-        E: Fn(&C, Option<WaitWord>) -> bool,
-    {
-        if (self.is_vain)(user, Some(word)) {
+    fn attempt_again(&mut self, word: WaitWord) -> Poll<Self::Found> {
+        if self.is_vain(Some(word)) {
             return Poll::Pending;
         }
-        self.attempt_and_leave(user, attempt)
+        self.attempt_and_leave()
     }
 
     #[inline(never)]
-    fn attempt_and_leave<C: DerefMut<Target = impl Waits>, R>(
-        &self,
-        user: &mut C,
-        attempt: &mut impl FnMut(&mut C) -> Option<R>,
-    ) -> Poll<R> {
-        let Some(result) = attempt(user) else {
+    fn attempt_and_leave(&mut self) -> Poll<Self::Found> {
+        let Some(found) = self.attempt() else {
             return Poll::Pending;
         };
-        let (waiter, wait_queue) = user.waiter(self.wanted);
+        let (waiter, wait_queue) = self.waiter();
         waiter.leave(wait_queue);
-        Poll::Ready(result)
+        Poll::Ready(found)
     }
 }

@@ -1,6 +1,6 @@
 //! The waiters of a wait queue in FIFO order.
 
-use super::entries::{Arrival, Entries, Service, WaiterKey};
+use super::entries::{Arrival, ListNode, Service, WaiterKey, HEAD};
 use super::record::{Record, State};
 use super::word::WaitWord;
 use crate::sync::{planted, step};
@@ -14,18 +14,17 @@ const MAX_VACANT_ENTRIES: usize = 64;
 /// The number of newcomers without an attempt after which waiters that are being served count as given way to in vain.
 const MAX_BEHIND: usize = 32;
 
-/// A doubly linked list of waiters, oldest first, in a vector.
+/// A doubly linked ring of waiters and [`HEAD`], oldest first, in a vector.
 ///
 /// A waiter keeps its entry until it is released. One that has left without the lock is still linked: it is unlinked
 /// when it enters again, or when it is passed.
 #[derive(Default)]
 pub(super) struct WaiterList {
-    entries: Entries,
+    /// Empty before the first waiter.
+    entries: Vec<ListNode>,
     vacant: Vec<WaiterKey>,
-    first: Option<WaiterKey>,
-    last: Option<WaiterKey>,
     /// The first waiter that is not woken yet.
-    next: Option<WaiterKey>,
+    next: WaiterKey,
     /// What the word shows of the list: the number of waiters that are not woken yet, and whether any is being served.
     pub(super) shown: WaitWord,
     /// The arrival of the last waiter.
@@ -66,8 +65,13 @@ impl WaiterList {
     /// A record for a new waiter, which is idle.
     #[cold]
     pub(super) fn new_record(&mut self) -> Record {
-        let vacant = self.vacant.pop();
-        let key = vacant.unwrap_or_else(|| self.entries.add());
+        let key = self.vacant.pop().unwrap_or_else(|| {
+            self.entries
+                .resize_with(self.entries.len().max(1) + 1, ListNode::default);
+            let added = self.entries.len() - 1;
+            (self.entries[added].before, self.entries[added].after) = (added, added);
+            added
+        });
         let state = Arc::clone(&self.entries[key].state);
         Record { key, state }
     }
@@ -76,23 +80,25 @@ impl WaiterList {
     pub(super) fn release(&mut self, key: WaiterKey) {
         self.unlink(key);
         self.vacant.push(key);
-        let entries = self.entries.len();
-        if self.vacant.len() == entries && entries > MAX_VACANT_ENTRIES {
-            self.entries = Entries::default();
-            self.vacant = Vec::new();
+        let are_many = self.vacant.len() > MAX_VACANT_ENTRIES;
+        if are_many && self.vacant.len() + 1 == self.entries.len() {
+            (self.entries, self.vacant) = Default::default();
         }
     }
 
     /// Adds an idle waiter, and returns how many are being served: only if none is, it may simply attempt.
     #[inline(always)] // the wait of a task
     pub(super) fn enter(&mut self, key: WaiterKey, waker: Waker, gathers: bool) -> usize {
-        if self.last != Some(key) {
+        if self.entries[HEAD].before != key {
             self.move_to_end(key);
         }
         if gathers {
             debug_assert!(self.may_gather);
             // A woken waiter that leaves may make this one the first, which must then be woken.
-            step!("waiterlist.awaits-none", self.await_woken());
+            step!("waiterlist.awaits-none", {
+                let states = self.entries.iter().map(|entry| &entry.state);
+                states.for_each(|state| state.set_awaited());
+            });
             self.gatherers += 1;
         }
         self.arrivals += 1;
@@ -105,7 +111,9 @@ impl WaiterList {
         entry.vain = false;
         entry.service = None;
         entry.gathers = gathers;
-        self.next = self.next.or(Some(key));
+        if self.next == HEAD {
+            self.next = key;
+        }
         self.shown.add_waiter();
         // It may sleep without an attempt, and what was published before has woken nobody for it: another waiter that leaves
         // wakes one more. If the served one finds nothing it has missed nothing, since that attempt comes after its entry.
@@ -119,23 +127,10 @@ impl WaiterList {
     #[inline(never)]
     fn move_to_end(&mut self, key: WaiterKey) {
         self.unlink(key);
-        let entry = &mut self.entries[key];
-        entry.linked = true;
-        entry.before = self.last;
-        entry.after = None;
-        match self.last.replace(key) {
-            Some(last) => self.entries[last].after = Some(key),
-            None => self.first = Some(key),
-        }
-    }
-
-    /// Makes all woken waiters leave under the lock.
-    fn await_woken(&self) {
-        let mut at = self.first;
-        while let Some(key) = at {
-            self.entries[key].state.set_awaited();
-            at = self.after(key);
-        }
+        let last = self.entries[HEAD].before;
+        (self.entries[key].before, self.entries[key].after) = (last, HEAD);
+        self.entries[last].after = key;
+        self.entries[HEAD].before = key;
     }
 
     /// Changes the number of waiters that are being served.
@@ -145,15 +140,15 @@ impl WaiterList {
     }
 
     pub(super) fn is_first(&mut self, key: WaiterKey) -> bool {
-        self.first_waiter() == Some(key)
+        self.first_waiter() == key
     }
 
     /// The oldest waiter. Unlinks those before it that have left.
-    fn first_waiter(&mut self) -> Option<WaiterKey> {
-        while let Some(key) = self.first.filter(|&key| self.has_left(key)) {
-            self.unlink(key);
+    fn first_waiter(&mut self) -> WaiterKey {
+        while self.after(HEAD) != HEAD && self.has_left(self.after(HEAD)) {
+            self.unlink(self.after(HEAD));
         }
-        self.first
+        self.after(HEAD)
     }
 
     fn has_left(&self, key: WaiterKey) -> bool {
@@ -167,7 +162,11 @@ impl WaiterList {
     /// Marks the oldest waiter as woken, and returns its waker.
     #[inline(always)] // the wake-up of one waiter
     pub(super) fn wake_next(&mut self) -> Option<Waker> {
-        let (waker, after) = self.wake(self.next?);
+        let key = self.next;
+        if key == HEAD {
+            return None;
+        }
+        let (waker, after) = self.wake(key);
         self.next = self.waiting_from(after);
         waker
     }
@@ -178,22 +177,24 @@ impl WaiterList {
         after: Arrival,
         until: Arrival,
     ) -> Option<(Waker, Arrival)> {
-        let mut at = self.next;
-        while let Some(key) = at.filter(|&key| self.is_woken(key) || self.arrival(key) <= after) {
-            at = self.after(key);
+        let mut key = self.next;
+        while key != HEAD && (self.is_woken(key) || self.entries[key].arrival <= after) {
+            key = self.after(key);
         }
-        let key = at.filter(|&key| self.arrival(key) <= until)?;
-        let waker = if self.next == at {
+        if key == HEAD || self.entries[key].arrival > until {
+            return None;
+        }
+        let waker = if self.next == key {
             self.wake_next()
         } else {
             self.wake(key).0
         };
-        Some((waker?, self.arrival(key)))
+        Some((waker?, self.entries[key].arrival))
     }
 
     /// Marks a waiter as woken, and returns its waker and the next entry.
     #[inline(always)] // the wake-up of one waiter
-    fn wake(&mut self, key: WaiterKey) -> (Option<Waker>, Option<WaiterKey>) {
+    fn wake(&mut self, key: WaiterKey) -> (Option<Waker>, WaiterKey) {
         let entry = &mut self.entries[key];
         let waker = entry.waker.take();
         let after = entry.after;
@@ -224,21 +225,18 @@ impl WaiterList {
         }
     }
 
-    fn arrival(&self, key: WaiterKey) -> Arrival {
-        self.entries[key].arrival
-    }
-
-    fn after(&self, key: WaiterKey) -> Option<WaiterKey> {
+    fn after(&self, key: WaiterKey) -> WaiterKey {
         self.entries[key].after
     }
 
     /// The first waiter from `at` on that is not woken. Unlinks those before it that have left.
     #[inline]
-    fn waiting_from(&mut self, mut at: Option<WaiterKey>) -> Option<WaiterKey> {
-        while let Some(key) = at.filter(|&key| self.is_woken(key)) {
-            at = self.after(key);
-            if self.has_left(key) {
-                self.unlink(key);
+    fn waiting_from(&mut self, mut at: WaiterKey) -> WaiterKey {
+        while at != HEAD && self.is_woken(at) {
+            let woken = at;
+            at = self.after(at);
+            if self.has_left(woken) {
+                self.unlink(woken);
             }
         }
         at
@@ -260,9 +258,8 @@ impl WaiterList {
         entry.vain = true;
         self.shown.add_waiter();
         let arrival = entry.arrival;
-        let is_older = |next: WaiterKey| arrival < self.entries[next].arrival;
-        if self.next.map_or(true, is_older) {
-            self.next = Some(key);
+        if self.next == HEAD || arrival < self.entries[self.next].arrival {
+            self.next = key;
         }
     }
 
@@ -288,7 +285,16 @@ impl WaiterList {
     pub(super) fn give_way_in_vain(&mut self) -> usize {
         self.behind = 0;
         let given_way_twice = mem::replace(&mut self.given_way, self.services);
-        let ended = self.end_services(given_way_twice);
+        let mut ended = 0;
+        for entry in &mut self.entries {
+            if entry
+                .service
+                .is_some_and(|service| service <= given_way_twice)
+            {
+                entry.service = None;
+                ended += 1;
+            }
+        }
         self.set_serving(self.serving - ended);
         self.owed = self.owed.min(self.shown.waiting());
         let to_wake = ended.min(self.owed);
@@ -297,27 +303,12 @@ impl WaiterList {
         to_wake
     }
 
-    /// Ends the services up to this one, and returns their number.
-    fn end_services(&mut self, last: Service) -> usize {
-        let (mut at, mut unseen, mut ended) = (self.first, self.serving, 0);
-        while let Some(key) = at.filter(|_| unseen > 0) {
-            at = self.after(key);
-            let service = &mut self.entries[key].service;
-            unseen -= usize::from(service.is_some());
-            if service.is_some_and(|service| service <= last) {
-                *service = None;
-                ended += 1;
-            }
-        }
-        ended
-    }
-
     /// Removes a waiter. `spent`: it has used its wake-up, if it was woken.
     pub(super) fn leave(&mut self, key: WaiterKey, spent: bool) -> Left {
         let mut to_wake =
             usize::from(self.is_woken(key) && !spent && !planted!("waiterlist.has-no-heir"));
         self.end_service(key);
-        if self.next == Some(key) {
+        if self.next == key {
             self.next = self.waiting_from(self.after(key));
         }
         self.unlink(key);
@@ -340,26 +331,16 @@ impl WaiterList {
     fn is_gatherer_next(&mut self) -> bool {
         self.gatherers > 0 && {
             let first = self.first_waiter();
-            let gatherer = first.filter(|&first| self.entries[first].gathers);
-            gatherer.is_some() && gatherer == self.next
+            self.entries[first].gathers && first == self.next
         }
     }
 
     /// Unlinks an entry, if it is linked.
     #[inline]
     fn unlink(&mut self, key: WaiterKey) {
-        let entry = &mut self.entries[key];
-        if !mem::take(&mut entry.linked) {
-            return;
-        }
-        let (before, after) = (entry.before, entry.after);
-        match before {
-            Some(before) => self.entries[before].after = after,
-            None => self.first = after,
-        }
-        match after {
-            Some(after) => self.entries[after].before = before,
-            None => self.last = before,
-        }
+        let (before, after) = (self.entries[key].before, self.entries[key].after);
+        self.entries[before].after = after;
+        self.entries[after].before = before;
+        (self.entries[key].before, self.entries[key].after) = (key, key);
     }
 }

@@ -16,7 +16,7 @@ const NUMBER_OF_QUIET: u32 = 4;
 const NUMBER_OF_LOUD: u32 = 3;
 
 impl WaitWord {
-    pub(super) const ARMED: usize = 1;
+    pub(crate) const ARMED: usize = 1;
     pub(crate) const SERVING: usize = 1 << 1;
     const QUIET: usize = ((1 << NUMBER_OF_QUIET) - 1) << 2;
     /// One waiter.
@@ -45,10 +45,10 @@ impl WaitWord {
         Self(self.0 | flags.0)
     }
 
-    /// Which of these flags are set.
+    /// Whether one of these flags is set.
     #[inline]
-    pub(crate) fn among(self, flags: usize) -> usize {
-        self.0 & flags
+    pub(crate) fn has(self, flags: usize) -> bool {
+        self.0 & flags != 0
     }
 
     /// Whether nobody waits, and of the other flags except `SERVING` only these may be set.
@@ -85,7 +85,7 @@ impl WaitWord {
 
     #[inline]
     pub(super) fn is_armed(self) -> bool {
-        self.0 & Self::ARMED != 0
+        self.has(Self::ARMED)
     }
 
     /// Whether the wait queue is armed, and nothing else requires action.
@@ -100,6 +100,6 @@ impl WaitWord {
 
     #[inline]
     pub(crate) fn is_serving(self) -> bool {
-        self.0 & Self::SERVING != 0
+        self.has(Self::SERVING)
     }
 }

@@ -1,6 +1,7 @@
 //! Items that become ready with time, and items reclaimed when their leases expire.
 
 use super::Shared;
+use crate::core::mode::SLOW_POPS;
 use crate::order::{EntryOf, Order, Source, StoredOf};
 use crate::policy::retry::{Disposition, Failed};
 use crate::policy::watch::Watch;
@@ -20,17 +21,17 @@ impl<T, O: Order<T>> Shared<T, O> {
         now: u64,
         delay: Duration,
     ) {
-        self.ready.slow_pops();
+        self.ready.set(SLOW_POPS);
         self.policies.delay(envelope, failed, now, delay);
     }
 
     pub(crate) fn pause(&self) {
-        self.ready.slow_pops();
+        self.ready.set(SLOW_POPS);
         self.gate.pause();
     }
 
     pub(crate) fn set_pace(&self, pace: Pace) {
-        self.ready.slow_pops();
+        self.ready.set(SLOW_POPS);
         self.policies.set_pace(pace);
     }
 
@@ -40,7 +41,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         I: IntoIterator<Item = EntryOf<T, O>>,
         I::IntoIter: ExactSizeIterator,
     {
-        self.ready.slow_pops();
+        self.ready.set(SLOW_POPS);
         let count = self.shards.put_at_head(entries);
         step!("due.retries-unsaid", self.ready.notify(count));
         count
@@ -116,12 +117,21 @@ impl<T, O: Order<T>> Shared<T, O> {
         ready
     }
 
-    /// Reclaims the items of a watch that were taken before `taken` or whose time is over at `now`, and returns how many
-    /// became ready. The caller then wakes their waiters.
+    /// Reclaims the items of a watch that were taken before `taken` or whose time is over at `now`: they go to the head, or
+    /// become dead letters. Returns how many became ready. The caller then wakes their waiters.
     fn take_away(&self, watch: &Watch<StoredOf<T, O>>, now: u64, taken: u64) -> usize {
         let entries = self.policies.take_away(watch, now, taken);
-        let count = entries.len();
-        let ready = self.take_over(entries);
+        let (count, cause) = (entries.len(), Reason::Expired.into());
+        let is_dead = |entry: &EntryOf<T, O>| {
+            self.failures.disposition(entry.delivery, &cause) == Disposition::Death
+        };
+        let (dead, alive): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_dead);
+        let died = dead.len();
+        for entry in dead {
+            self.bury(Vacant::new(), Failed::new(entry, &cause));
+        }
+        let ready = self.shards.put_at_head(alive);
+        self.give_back(died);
         // The counters are open until the items are at the head, or dead letters.
         self.policies.taken_away(watch, count);
         self.shards.count_expired(watch.counters, count);
@@ -133,22 +143,5 @@ impl<T, O: Order<T>> Shared<T, O> {
         let meta = failed.entry.item.meta;
         self.policies.bury(envelope, failed);
         self.retire(meta);
-    }
-
-    /// Puts reclaimed items at the head, except those that become dead letters, and returns how many.
-    fn take_over(&self, entries: Vec<EntryOf<T, O>>) -> usize {
-        let (cause, mut dead) = (Reason::Expired.into(), 0);
-        let alive = entries.into_iter().filter_map(|entry| {
-            if self.failures.disposition(entry.delivery, &cause) != Disposition::Death {
-                return Some(entry);
-            }
-            dead += 1;
-            self.bury(Vacant::new(), Failed::new(entry, &cause));
-            None
-        });
-        let alive: Vec<_> = alive.collect();
-        let ready = self.shards.put_at_head(alive);
-        self.give_back(dead);
-        ready
     }
 }

@@ -12,6 +12,7 @@
 //! a look. A waiter looks too, behind the barrier of its wait queue, before it sleeps.
 
 use super::Shared;
+use crate::core::mode::{AWAITS_ENDS, DRAINED, NOTIFY_ENDS};
 use crate::order::{Order, Source};
 use crate::raw::Remainder;
 use crate::sync::step;
@@ -29,7 +30,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Records that an item was taken for good, or an attempt to take one has ended.
     #[inline]
     pub(crate) fn popped(&self) {
-        if self.ready.word_after_pop().awaits_ends() {
+        if self.ready.word_after_pop().has(AWAITS_ENDS) {
             step!("take.pops-unsaid", self.ended(false));
         }
     }
@@ -47,7 +48,7 @@ impl<T, O: Order<T>> Shared<T, O> {
                 }
             });
         }
-        if word.notifies_ends() {
+        if word.has(NOTIFY_ENDS) {
             self.notify_if_idle();
         }
     }
@@ -55,7 +56,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// What is left in a closed queue. If nothing is, all waiters are woken: by each thread that finds it so, since the first
     /// one may be stalled.
     pub(super) fn remainder(&self) -> Remainder {
-        if !self.word().is_drained() {
+        if !self.word().has(DRAINED) {
             self.ready.seal();
             let none_delayed = || self.failures.delayed.count() == 0;
             let none_in_order = || self.source.has_none();
@@ -63,9 +64,11 @@ impl<T, O: Order<T>> Shared<T, O> {
             if left != Remainder::Nothing {
                 return left;
             }
-            self.ready.set_drained();
+            // Pops read it first: the item of a late push, which is about to be taken back, must not be popped after another pop
+            // has returned `Closed`.
+            self.ready.set(DRAINED);
         }
-        self.ready.wake_all_if_any();
+        self.ready.wake_all_waiting();
         Remainder::Nothing
     }
 }

@@ -1,9 +1,10 @@
 //! Waiting until the queue is idle.
 
 use super::Shared;
+use crate::core::mode::NOTIFY_ENDS;
 use crate::order::{Order, Source};
 use crate::time::NEVER;
-use crate::wait::{Alone, WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
+use crate::wait::{WaitQueue, Waiter, Waits, WakeTarget};
 use std::task::Poll;
 
 impl<T, O: Order<T>> Shared<T, O> {
@@ -32,7 +33,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Wakes the waiters for the queue to be idle after a new plan: an item whose lease expires may become a dead letter,
     /// and be the last item.
     pub(crate) fn planned(&self) {
-        if self.ready.fenced_word().notifies_ends() {
+        if self.ready.fenced_word().has(NOTIFY_ENDS) {
             self.idle.wake_all_waiting();
         }
     }
@@ -43,20 +44,30 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.ready.begin_notifying_ends();
         }
         self.release_due();
-        let wait_queue = &self.idle;
-        let poll = Waiter::poll(
-            &mut &mut Alone { waiter, wait_queue },
-            Wanted::Item,
-            WaitKind::One,
-            wake_target.waker,
-            |_, _| true,
-            |_, _| false,
-            |_| self.is_idle().then_some(()),
-        );
+        let poll = ForIdle(self, waiter).poll(wake_target.waker);
         let next = self.due_timer.next();
         if poll.is_pending() && next != NEVER {
             wake_target.wake_at(&self.time, next);
         }
         poll
+    }
+}
+
+/// A wait for the queue to be idle.
+struct ForIdle<'w, T, O: Order<T>>(&'w Shared<T, O>, &'w mut Waiter);
+
+impl<T, O: Order<T>> Waits for ForIdle<'_, T, O> {
+    type Found = ();
+
+    fn waiter(&mut self) -> (&mut Waiter, &WaitQueue) {
+        (self.1, &self.0.idle)
+    }
+
+    fn attempt(&mut self) -> Option<()> {
+        self.0.is_idle().then_some(())
+    }
+
+    fn has_spare(&self, _: usize) -> bool {
+        true
     }
 }

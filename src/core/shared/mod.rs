@@ -8,7 +8,7 @@ pub(crate) mod restore;
 mod stats;
 
 use crate::bound::Room;
-use crate::core::mode::{ModeWord, Ready};
+use crate::core::mode::{mode, Ready};
 use crate::core::settings::Settings;
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
 use crate::policy::dead::Overflow;
@@ -60,8 +60,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let shards = Arc::new(Shards::new(timed).with_stickiness(stickiness));
         let slow_pops = timed || Self::SORTS || settings.slows_pops();
         let bounded = settings.capacity.is_some();
-        let mode = ModeWord::new(bounded, timed || Self::SORTS, slow_pops);
-        let ready = Ready::new(mode);
+        let ready = Ready::new(mode(bounded, timed || Self::SORTS, slow_pops));
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
         let policies = settings.policies(overflow, timed, ready.wait_queue(), room.as_ref());
         let source = O::source(order, &shards, &policies.due_timer);
@@ -90,7 +89,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     #[inline]
-    pub(crate) fn word(&self) -> ModeWord {
+    pub(crate) fn word(&self) -> WaitWord {
         self.ready.word()
     }
 

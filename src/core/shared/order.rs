@@ -53,16 +53,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn retire(&self, meta: O::Meta) {
         if Self::SORTS {
             let ready = self.source.leave(meta);
-            self.notify_made_ready(ready);
-        }
-    }
-
-    /// Wakes waiters for the `ready` items that became ready because another one is gone.
-    #[inline]
-    fn notify_made_ready(&self, ready: usize) {
-        if ready > 0 {
-            // After a close, another thread may have checked when the item was gone and these were not ready yet.
-            self.notify_end(ready);
+            if ready > 0 {
+                // After a close, another thread may have checked when the item was gone and these were not ready yet.
+                self.notify_end(ready);
+            }
         }
     }
 

@@ -10,28 +10,48 @@ use std::sync::Arc;
 /// The label that holds a queue's name.
 const QUEUE: &str = "queue";
 
+/// The name of a count, its meaning, and its value.
+type Count = (&'static str, &'static str, fn(&Stats) -> u64);
+
+const COUNTERS: [Count; 5] = [
+    ("requeue_pushed_total", "items pushed", |stats| stats.pushed),
+    (
+        "requeue_committed_total",
+        "items delivered by a committed pop",
+        |stats| stats.committed,
+    ),
+    ("requeue_aborted_total", "failed deliveries", |stats| {
+        stats.aborted
+    }),
+    (
+        "requeue_expired_total",
+        "deliveries whose lease expired",
+        |stats| stats.expired,
+    ),
+    (
+        "requeue_dead_total",
+        "items moved to the dead letters",
+        |stats| stats.dead,
+    ),
+];
+
+const GAUGES: [Count; 4] = [
+    ("requeue_ready", "items ready to be popped", |stats| {
+        stats.ready
+    }),
+    ("requeue_held", "items in flight", |stats| stats.held),
+    ("requeue_delayed", "items that are ready later", |stats| {
+        stats.delayed
+    }),
+    ("requeue_waiting", "waiting pops", |stats| stats.waiting),
+];
+
 /// Tells the recorder what the metrics mean, with their units.
 pub(super) fn describe() {
-    let counters = [
-        ("requeue_pushed_total", "items pushed"),
-        (
-            "requeue_committed_total",
-            "items delivered by a committed pop",
-        ),
-        ("requeue_aborted_total", "failed deliveries"),
-        ("requeue_expired_total", "deliveries whose lease expired"),
-        ("requeue_dead_total", "items moved to the dead letters"),
-    ];
-    for (name, meaning) in counters {
+    for (name, meaning, _) in COUNTERS {
         describe_counter!(name, Unit::Count, meaning);
     }
-    let gauges = [
-        ("requeue_ready", "items ready to be popped"),
-        ("requeue_held", "items in flight"),
-        ("requeue_delayed", "items that are ready later"),
-        ("requeue_waiting", "waiting pops"),
-    ];
-    for (name, meaning) in gauges {
+    for (name, meaning, _) in GAUGES {
         describe_gauge!(name, Unit::Count, meaning);
     }
     let oldest = "time since the first push of the oldest ready item";
@@ -71,25 +91,12 @@ pub(super) fn record(queue: &Arc<str>, event: Event<'_>) {
 }
 
 fn count(queue: &str, stats: &Stats) {
-    let counters = [
-        ("requeue_pushed_total", stats.pushed),
-        ("requeue_committed_total", stats.committed),
-        ("requeue_aborted_total", stats.aborted),
-        ("requeue_expired_total", stats.expired),
-        ("requeue_dead_total", stats.dead),
-    ];
-    for (name, value) in counters {
-        counter!(name, QUEUE => queue.to_owned()).absolute(value);
+    for (name, _, value) in COUNTERS {
+        counter!(name, QUEUE => queue.to_owned()).absolute(value(stats));
     }
-    let gauges = [
-        ("requeue_ready", stats.ready),
-        ("requeue_held", stats.held),
-        ("requeue_delayed", stats.delayed),
-        ("requeue_waiting", stats.waiting),
-    ];
-    for (name, value) in gauges {
+    for (name, _, value) in GAUGES {
         #[allow(clippy::cast_precision_loss)] // exact up to 2^53 items
-        gauge!(name, QUEUE => queue.to_owned()).set(value as f64);
+        gauge!(name, QUEUE => queue.to_owned()).set(value(stats) as f64);
     }
     let oldest = stats.oldest.unwrap_or_default();
     gauge!("requeue_oldest_seconds", QUEUE => queue.to_owned()).set(oldest);

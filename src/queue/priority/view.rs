@@ -193,8 +193,8 @@ impl<P: PushTo> PushWith<P> {
 
     verb! {
         push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>>,
-            |wait| self.push_by(item, |mut local, item, place| {
-                Local::put_waiting(&mut local, item, P::PUT, wait, place)
+            |wait| self.push_by(item, |local, item, place| {
+                local.put_waiting(item, P::PUT, wait, place)
             });
         blocking:
         /// Pushes an item, and waits for room if there is none.
@@ -265,8 +265,8 @@ impl<P: PushTo> PushWith<P> {
             |wait| {
                 let items: Vec<_> = items.into_iter().collect();
                 let count = items.len();
-                let first = self.push_by(items, |mut local, items, place| {
-                    Local::put_waiting(&mut local, items, P::PUT, wait, place)
+                let first = self.push_by(items, |local, items, place| {
+                    local.put_waiting(items, P::PUT, wait, place)
                 });
                 Ok(first?.and_next(count))
             };

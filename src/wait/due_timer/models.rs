@@ -3,7 +3,8 @@
 use super::DueTimer;
 use crate::sync::model::model;
 use crate::time::Time;
-use crate::wait::{Alone, WaitKind, WaitQueue, WaitWord, Waiter, Wanted};
+use crate::wait::models::Alone;
+use crate::wait::{WaitQueue, WaitWord, Waiter, Waits};
 use crate::ManualClock;
 use loom::thread;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,21 +35,13 @@ fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
         None,
     );
     let waker = Waker::from(Arc::clone(&bell));
-    let mut user = &mut Alone {
+    let mut wait = Alone {
         waiter: &mut Waiter::default(),
         wait_queue: &wait_queue,
+        gathers: false,
+        attempt: |_: &Waiter| None,
     };
-    let nothing = |_: &mut _| None::<()>;
-    let (wanted, kind) = (Wanted::Item, WaitKind::One);
-    let poll = Waiter::poll(
-        &mut user,
-        wanted,
-        kind,
-        &waker,
-        |_, _| true,
-        |_, _| false,
-        nothing,
-    );
+    let poll = wait.poll(&waker);
     assert!(poll.is_pending());
     (due_timer, clock, bell)
 }
