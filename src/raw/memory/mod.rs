@@ -1,5 +1,6 @@
 //! Memory: slots, rows and segments of items, and their reclamation.
 
+pub(in crate::raw) mod buckets;
 pub(in crate::raw) mod directory;
 pub(in crate::raw) mod drops;
 pub(in crate::raw) mod entry;

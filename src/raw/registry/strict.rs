@@ -84,7 +84,7 @@ impl<T> Shards<T> {
     #[inline(never)]
     pub(in crate::raw) fn look_empty(&self) -> bool {
         let is_empty = |number| self.records.get(number).looks_empty();
-        self.attached().all(is_empty)
+        self.attached().from(0).all(is_empty)
     }
 
     fn collect(&self) -> Collect {
