@@ -90,6 +90,18 @@ impl DirectoryPage {
         previous
     }
 
+    /// Segment `number`, which is on this page.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the producer, and has not published all positions of the segment.
+    pub(in crate::raw) unsafe fn segment_on<T>(page: *mut Self, number: u64) -> Option<Segment<T>> {
+        // SAFETY: by contract; consumers retire a page only for a published position after it.
+        let entry = unsafe { &*page }.entry(number);
+        // ORDERING: Relaxed; written by this producer.
+        Segment::from_raw(entry.segment.load(Ordering::Relaxed))
+    }
+
     /// Whether this page has the entry of segment `number`.
     pub(in crate::raw) fn covers(&self, number: u64) -> bool {
         (self.first()..self.end()).contains(&number)

@@ -70,9 +70,6 @@ pub(in crate::raw) struct Producer<T> {
     limit: u64,
     segment: Option<Segment<T>>,
     page: *mut DirectoryPage,
-    /// For each segment that holds staged items only, the one before it. An entry from a push of one
-    /// item is removed with the next segment.
-    opened: Vec<Option<Segment<T>>>,
 }
 
 impl<T> Producer<T> {
@@ -83,7 +80,6 @@ impl<T> Producer<T> {
             limit: FIRST,
             segment: None,
             page: ptr::null_mut(),
-            opened: Vec::new(),
         }
     }
 }
