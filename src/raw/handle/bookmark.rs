@@ -27,12 +27,8 @@
 
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::{fitting, MOST_BYTES};
-use crate::raw::memory::entry::DeliveryMeta;
-use crate::raw::memory::row::Row;
-use crate::raw::shard::cursor::{Cursor, Take};
-use crate::raw::shard::front::Front;
-use crate::raw::shard::run::{Block, HeldSlot, Home, Run};
-use crate::raw::shard::sink::Sink;
+use crate::raw::memory::{DeliveryMeta, Row};
+use crate::raw::shard::{Block, Cursor, Front, HeldSlot, Home, Run, Sink, Take};
 use crate::sync::SMALL;
 use crossbeam_utils::Backoff;
 

@@ -14,8 +14,7 @@
 
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::handle::items::{HeldItems, Unborrowed};
-use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::position::HeldPosition;
+use crate::raw::hold::{HeldPosition, ItemRef};
 use crate::sync::{step, weak, AtomicU8, Ordering, UnsafeCell};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;

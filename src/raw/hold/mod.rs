@@ -5,11 +5,11 @@ pub(in crate::raw) mod item_ref;
 pub(in crate::raw) mod position;
 pub(in crate::raw) mod removal;
 
-use crate::raw::memory::entry::DeliveryMeta;
-use crate::raw::memory::row::Row;
-use crate::raw::shard::front::Front;
-use crate::raw::shard::run::{Block, HeldSlot, Home, Run};
-use crate::raw::shard::sink::Sink;
+pub(in crate::raw) use item_ref::ItemRef;
+pub(in crate::raw) use position::HeldPosition;
+
+use crate::raw::memory::{DeliveryMeta, Row};
+use crate::raw::shard::{Block, Front, HeldSlot, Home, Run, Sink};
 use crate::sync::SMALL;
 use std::mem::{self, size_of};
 use std::ops::Range;

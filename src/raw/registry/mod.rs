@@ -9,3 +9,8 @@ pub(in crate::raw) mod intake;
 pub(crate) mod record_pool;
 pub(in crate::raw) mod shards;
 pub(in crate::raw) mod strict;
+
+pub(in crate::raw) use consumer::Consumer;
+pub(in crate::raw) use counters::Counters;
+pub(in crate::raw) use holder::Holder;
+pub(in crate::raw) use shards::{acquire, Shards};

@@ -3,8 +3,7 @@
 //! A record is *in use* from when it is acquired for use until an owner finds nothing left in it and *retires* it; a shard,
 //! when it is attached. Walks visit the records in use only: the pool has the set of their numbers.
 
-use crate::raw::memory::buckets::Buckets;
-use crate::raw::memory::number_set::NumberSet;
+use crate::raw::memory::{Buckets, NumberSet};
 use crate::sync::{weak, AtomicUsize, Ordering, SMALL};
 use std::sync::Arc;
 

@@ -33,7 +33,7 @@
 //! A shard that is not attached is empty: `detach.rs` says why no item in it is relied upon before it is attached. A
 //! thread that finds it detached sees everything that its consumers had seen.
 
-use crate::raw::memory::number_set::SetVersion;
+use crate::raw::memory::SetVersion;
 use crate::raw::registry::shards::Shards;
 use crate::sync::{barrier, count_visit, Ordering};
 

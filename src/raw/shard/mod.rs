@@ -17,12 +17,16 @@ pub(in crate::raw) mod producer;
 pub(in crate::raw) mod run;
 pub(in crate::raw) mod sink;
 
-use crate::raw::memory::directory::{Directory, DirectoryPage};
-use crate::raw::memory::entry::Entry;
-use crate::raw::memory::number_set::NumberSet;
-use crate::raw::memory::reclaim;
-use crate::raw::memory::segment::{known, number, offset, Segment};
-use crate::raw::shard::front::{Front, Head, FIRST};
+pub(in crate::raw) use cursor::{Cursor, Take};
+pub(in crate::raw) use front::Front;
+pub(in crate::raw) use joint::{JointRecord, Tail, Tails};
+pub(in crate::raw) use run::{Block, HeldSlot, Home, Progress, Run};
+pub(in crate::raw) use sink::Sink;
+
+use crate::raw::memory::{
+    known, number, offset, reclaim, Directory, DirectoryPage, Entry, NumberSet, Segment,
+};
+use crate::raw::shard::front::{Head, FIRST};
 use crate::raw::shard::joint::Joint;
 use crate::sync::{
     barrier, planted, step, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering, UnsafeCell,

@@ -1,9 +1,6 @@
 //! The private state of a shard's owner: the staged items and the position of the next one.
 
-use crate::raw::memory::directory::DirectoryPage;
-use crate::raw::memory::entry::Entry;
-use crate::raw::memory::segment::{number, Segment};
-use crate::raw::memory::slot::Slot;
+use crate::raw::memory::{number, DirectoryPage, Entry, Segment, Slot};
 use crate::raw::shard::{Producer, Shard};
 use crate::sync::{AtomicU64, Ordering};
 use std::ptr;

@@ -2,11 +2,9 @@
 
 use super::Endpoint;
 use crate::raw::handle::items::Unborrowed;
-use crate::raw::hold::position::HeldPosition;
-use crate::raw::memory::drops::drop_all;
-use crate::raw::memory::entry::{DeliveryMeta, Entry};
-use crate::raw::shard::joint::{JointRecord, Tail, Tails};
-use crate::raw::shard::{Producer, Shard};
+use crate::raw::hold::HeldPosition;
+use crate::raw::memory::{drop_all, DeliveryMeta, Entry};
+use crate::raw::shard::{JointRecord, Producer, Shard, Tail, Tails};
 use crate::sync::defer_with;
 use std::mem;
 use std::ptr::NonNull;

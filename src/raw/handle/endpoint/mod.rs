@@ -15,10 +15,7 @@ pub(in crate::raw) use take::hold_of;
 pub(crate) use take::Purpose;
 
 use crate::raw::hold::Hold;
-use crate::raw::registry::consumer::Consumer;
-use crate::raw::registry::counters::Counters;
-use crate::raw::registry::holder::Holder;
-use crate::raw::registry::shards::Shards;
+use crate::raw::registry::{Consumer, Counters, Holder, Shards};
 use crate::raw::shard::{Producer, Shard};
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -2,13 +2,10 @@
 
 use super::Endpoint;
 use crate::raw::handle::cell::Fresh;
-use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::position::HeldPosition;
-use crate::raw::hold::Hold;
-use crate::raw::memory::entry::{DeliveryMeta, Entry, Stored};
-use crate::raw::registry::consumer::Consumer;
-use crate::raw::registry::shards::Shards;
-use crate::raw::shard::sink::Sink;
+use crate::raw::hold::{HeldPosition, Hold, ItemRef};
+use crate::raw::memory::{DeliveryMeta, Entry, Stored};
+use crate::raw::registry::{Consumer, Shards};
+use crate::raw::shard::Sink;
 
 impl<T> Endpoint<T> {
     /// Moves to the common shard if items were put back there without a handle, since these come first.
