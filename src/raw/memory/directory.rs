@@ -15,6 +15,7 @@ use std::ptr;
 const PAGE: usize = if SMALL { 2 } else { 16 };
 
 /// The address of a segment, and the stamp of when it was opened.
+#[derive(Default)]
 struct SegmentEntry {
     segment: AtomicPtr<()>,
     stamp: AtomicU64,
@@ -40,7 +41,7 @@ impl DirectoryPage {
     ) -> *mut DirectoryPage {
         let page = Box::into_raw(Box::new(DirectoryPage {
             first: UnsafeCell::new(first),
-            entries: std::array::from_fn(|_| SegmentEntry::vacant()),
+            entries: Default::default(),
             next: AtomicPtr::new(ptr::null_mut()),
             previous: last,
         }));
@@ -121,13 +122,9 @@ impl DirectoryPage {
         self.entry(number).stamp.load(Ordering::Relaxed)
     }
 
-    fn entry(&self, number: u64) -> &SegmentEntry {
-        &self.entries[self.index(number)]
-    }
-
     #[allow(clippy::cast_possible_truncation)] // less than PAGE
-    fn index(&self, number: u64) -> usize {
-        (number - self.first()) as usize
+    fn entry(&self, number: u64) -> &SegmentEntry {
+        &self.entries[(number - self.first()) as usize]
     }
 
     /// Frees a page once all present pins are dropped.
@@ -146,27 +143,13 @@ impl DirectoryPage {
     }
 }
 
-impl SegmentEntry {
-    fn vacant() -> Self {
-        Self {
-            segment: AtomicPtr::new(ptr::null_mut()),
-            stamp: AtomicU64::new(0),
-        }
-    }
-}
-
 /// The pages of one shard.
+#[derive(Default)]
 pub(in crate::raw) struct Directory {
     front: AtomicPtr<DirectoryPage>,
 }
 
 impl Directory {
-    pub(in crate::raw) fn new() -> Self {
-        Self {
-            front: AtomicPtr::new(ptr::null_mut()),
-        }
-    }
-
     /// Finds segment `number`.
     ///
     /// The caller has loaded a head in that segment and a tail beyond that head. Returns `None` if the

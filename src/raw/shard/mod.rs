@@ -105,7 +105,7 @@ impl<T> Default for Shard<T> {
             }),
             front: CachePadded::new(Front::new()),
             supply: CachePadded::new(Supply {
-                directory: Directory::new(),
+                directory: Directory::default(),
                 spare: AtomicPtr::new(ptr::null_mut()),
                 idle_at: AtomicU64::new(u64::MAX),
                 checked_in: UnsafeCell::new(Some(Producer::new())),
