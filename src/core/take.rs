@@ -38,7 +38,7 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
     fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
         *self = access.shared.pop_next();
         if self.is_some() {
-            access.endpoint.count_popped();
+            access.endpoint.counters().count_popped(1);
         }
         self.is_some()
     }
@@ -133,7 +133,7 @@ fn expect_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> N
     } = access;
     endpoint.expect(purpose);
     // Runs also if a comparison of keys panics.
-    let endpoint = defer_with(endpoint, |endpoint| endpoint.uncount_taken(1));
+    let endpoint = defer_with(endpoint, |endpoint| endpoint.counters().uncount_taken(1));
     let next = shared.try_next();
     if let Next::Item(_) = next {
         endpoint.cancel();

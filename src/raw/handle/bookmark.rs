@@ -141,9 +141,9 @@ impl<T> ShardVisit<'_, T> {
         }
         let back = self.end_part(true);
         let most = self.left.min(self.bookmark.room());
-        self.endpoint.count_taken(most);
+        self.endpoint.counters().count_taken(most);
         let taken = self.fill(most);
-        self.endpoint.uncount_taken(most - taken);
+        self.endpoint.counters().uncount_taken(most - taken);
         self.left = if taken == most { self.left - taken } else { 0 };
         Some(back)
     }
@@ -169,7 +169,7 @@ impl<T> ShardVisit<'_, T> {
         let items = self.bookmark.items;
         // SAFETY: of this visit, which replaces it or ends.
         unsafe { front.open_bookmark(self.bookmark.run().into(), items) };
-        self.endpoint.uncount_taken(items);
+        self.endpoint.counters().uncount_taken(items);
         if let Some(next) = next {
             self.bookmark = next;
         }

@@ -5,8 +5,7 @@
 
 use crate::raw::hold::Hold;
 use crate::raw::memory::{Entry, NumberSet, Segment, FIRST_STAMP};
-use crate::raw::registry::counters::{Counters, Tally};
-use crate::raw::registry::holder::Holder;
+use crate::raw::registry::counters::{Counters, Holder, Tally};
 use crate::raw::registry::record_pool::{RecordPool, FIRST};
 use crate::raw::shard::{Cursor, Producer, Shard, Sink};
 use crate::sync::{
@@ -235,7 +234,7 @@ impl<T> Shards<T> {
     /// The handles whose transactions hold something.
     pub(crate) fn holders(&self) -> impl Iterator<Item = Holder> + '_ {
         let counters = self.handles.used().from(0);
-        let holders = counters.map(|counters| Holder::new(counters, self.handles.get(counters)));
+        let holders = counters.map(|counters| self.handles.get(counters).holder(counters));
         holders.filter(|holder| holder.held > 0)
     }
 

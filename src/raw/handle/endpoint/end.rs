@@ -82,7 +82,7 @@ impl<T> Endpoint<T> {
     }
 
     /// Removes the item that [`Endpoint::next_held`] returned last from the transaction. The caller must count it
-    /// later, by [`Endpoint::count_aborted`].
+    /// later, by [`Counters::count_aborted`](crate::raw::registry::Counters::count_aborted).
     ///
     /// # Panics
     ///

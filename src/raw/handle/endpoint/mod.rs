@@ -60,8 +60,9 @@ impl<T> Endpoint<T> {
         }
     }
 
+    /// The handle's counters, which the caller steps for items that it moves itself.
     #[inline]
-    pub(in crate::raw) fn counters<'a>(&self) -> &'a Counters {
+    pub(crate) fn counters<'a>(&self) -> &'a Counters {
         // SAFETY: counters are type-stable, and the endpoint keeps its queue alive.
         unsafe { self.counters.as_ref() }
     }
@@ -82,7 +83,7 @@ impl<T> Endpoint<T> {
 
     /// The identity of this transaction, for other threads.
     pub(crate) fn holder(&self) -> Holder {
-        Holder::new(self.number(), self.counters())
+        self.counters().holder(self.number())
     }
 
     /// The number of staged items.
