@@ -66,10 +66,11 @@ impl<N> VacantList<N> {
         self.0.len() > Self::KEPT_NODES
     }
 
-    /// Frees those that are not kept for the next transaction.
+    /// Frees all of a long list: an abort that would keep some would allocate.
     pub(crate) fn shorten(&mut self) {
-        self.0.truncate(Self::KEPT_NODES);
-        self.0.shrink_to_fit();
+        if self.is_long() {
+            self.0 = Vec::new();
+        }
     }
 }
 
