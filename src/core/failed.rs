@@ -101,7 +101,7 @@ impl<T, O: Order<T>> Local<T, O> {
                 self.shared.bury(envelope, failed);
             }
         }
-        self.endpoint.count_aborted(1);
+        self.endpoint.counters().count_aborted(1);
     }
 
     /// Puts removed items at the head, in their order.
@@ -111,7 +111,7 @@ impl<T, O: Order<T>> Local<T, O> {
         I::IntoIter: ExactSizeIterator,
     {
         let count = self.shared.put_at_head(entries);
-        self.endpoint.count_aborted(count);
+        self.endpoint.counters().count_aborted(count);
     }
 
     /// Moves a held item out of the transaction, if there is room for it. If it is ready at once, and there is an `at_head`,

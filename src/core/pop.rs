@@ -6,7 +6,7 @@ use super::mode::{AWAITS_ENDS, BOUNDED, HAS_WORK_AFTER_POP, SLOW_POPS};
 use super::shared::Shared;
 use super::take::{IntoHold, IntoPeek, Target};
 use crate::order::{Order, StoredOf};
-use crate::raw::{Borrow, ItemRef, Peeked};
+use crate::raw::{Borrow, Endpoint, ItemRef, Peeked};
 use crate::sync::step;
 use crate::time::Wait;
 use crate::wait::{WaitWord, WakeTarget};
@@ -164,14 +164,14 @@ impl<T, O: Order<T>> CellOf<T, O> {
     /// Takes one more item into the hold, if the next one is there and nothing else has to be done.
     #[inline(always)] // the pop of a transaction
     pub(crate) fn hold_at_once(&self) -> Option<ItemRef<'_, StoredOf<T, O>>> {
-        self.hold_next(Local::allows_hold)
+        self.hold_by(Local::allows_hold, Endpoint::hold_next)
     }
 
     /// Takes one more item into the hold, first of all one that an abort has returned to the current shard.
     #[inline(never)]
     #[track_caller]
     pub(crate) fn hold_slowly(&self) -> Result<ItemRef<'_, StoredOf<T, O>>, PopError> {
-        if let Some(item) = self.hold_returned(Local::allows_hold) {
+        if let Some(item) = self.hold_by(Local::allows_hold, Endpoint::hold_returned) {
             return Ok(item);
         }
         let mut local = self.borrow();

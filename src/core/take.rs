@@ -39,7 +39,7 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
     fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
         *self = access.shared.pop_next();
         if self.is_some() {
-            access.endpoint.count_popped();
+            access.endpoint.counters().count_popped(1);
         }
         self.is_some()
     }
@@ -120,7 +120,7 @@ fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> b
         } = &mut *access;
         // Counted as taken beforehand; not any more if there is none, or if a comparison of keys panics.
         endpoint.expect(purpose);
-        let uncount = defer_with(endpoint, |endpoint| endpoint.uncount_taken(1));
+        let uncount = defer_with(endpoint, |endpoint| endpoint.counters().uncount_taken(1));
         match shared.try_next() {
             Next::Item(entry) => {
                 uncount.cancel();

@@ -61,13 +61,13 @@ impl<T, O: Order<T>> Local<T, O> {
                 let count = shown.len();
                 if count > 0 {
                     shared.source.put_back(visit, shown);
-                    endpoint.uncount_taken(count);
+                    endpoint.counters().uncount_taken(count);
                     shared.notify_end(count);
                 }
             });
             let (endpoint, visit, shown) = &mut *part;
             more = shared.source.show(visit, shown, &applies);
-            endpoint.count_taken(shown.len());
+            endpoint.counters().count_taken(shown.len());
             for shown in &*shown {
                 inspect(&shown.entry.item.item);
             }

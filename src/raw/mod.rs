@@ -44,7 +44,7 @@ pub(crate) use memory::exclusive::Exclusive;
 pub(crate) use memory::inbox::{Inbox, Vacant, VacantList};
 pub(crate) use memory::number_set::SetVersion;
 pub(crate) use memory::prefetch::prefetch;
-pub(crate) use registry::holder::Holder;
+pub(crate) use registry::counters::Holder;
 pub(crate) use registry::intake::{Intake, Receive};
 pub(crate) use registry::record_pool::{self, RecordPool};
 pub(crate) use registry::shards::Shards;

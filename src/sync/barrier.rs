@@ -9,19 +9,62 @@
 //! orderings say.
 
 use crate::sync::{fence, is_weakened, Ordering, SMALL};
-#[cfg(all(target_os = "linux", not(any(loom, shuttle, miri))))]
-use asymmetric as kind;
-#[cfg(any(not(target_os = "linux"), loom, shuttle, miri))]
-use symmetric as kind;
+use std::sync::atomic::AtomicBool;
+use std::sync::Once;
+use std::thread;
+use std::time::Duration;
+
+/// Whether the call can exist.
+const HAS_CALL: bool = cfg!(all(target_os = "linux", not(any(loom, shuttle, miri))));
+
+/// Whether the call has worked so far. An atomic of std in the models too, which never make the call.
+static WORKS: AtomicBool = AtomicBool::new(false);
+
+/// A generous bound on how long a store may stay in a processor's store buffer.
+const SETTLED: Duration = Duration::from_millis(1);
 
 /// Chooses the kind of barriers, once for the process. Until then both are full fences.
 pub(crate) fn prepare() {
-    kind::prepare();
+    static CHOICE: Once = Once::new();
+    // ORDERING: Relaxed; threads that do not see it yet do without the call.
+    CHOICE.call_once(|| WORKS.store(membarrier(true), std::sync::atomic::Ordering::Relaxed));
 }
 
 /// Whether a light barrier costs nothing.
+#[inline]
 pub(crate) fn is_asymmetric() -> bool {
-    kind::is_asymmetric()
+    // ORDERING: Relaxed; as in `prepare`.
+    HAS_CALL && WORKS.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Makes all threads pass a fence; false if the system does not do it. It may begin to refuse, because of a new sandbox or a
+/// lack of memory, for example.
+fn fence_all_threads() -> bool {
+    let fenced = is_asymmetric() && membarrier(false);
+    if !fenced {
+        // ORDERING: Relaxed; as in `prepare`.
+        WORKS.store(false, std::sync::atomic::Ordering::Relaxed);
+    }
+    fenced
+}
+
+/// Registers the process for the call, or makes it.
+fn membarrier(registers: bool) -> bool {
+    #[cfg(all(target_os = "linux", not(any(loom, shuttle, miri))))]
+    {
+        let command = if registers {
+            libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED
+        } else {
+            libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED
+        };
+        // SAFETY: the call takes three integers and accesses no memory of this process.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+    }
+    #[cfg(not(all(target_os = "linux", not(any(loom, shuttle, miri)))))]
+    {
+        let _ = registers;
+        HAS_CALL
+    }
 }
 
 /// A compiler barrier: a light barrier where the other side's is certainly heavy.
@@ -35,8 +78,11 @@ pub(crate) fn compiler() {
 ///
 /// The caller, or whoever created the structure that it works on, has called [`prepare`].
 pub(crate) fn heavy_against_compiler(name: &'static str) {
-    if !kind::fence_all_threads() {
-        kind::wait_for_stores();
+    if !fence_all_threads() {
+        if HAS_CALL {
+            // The stores of other threads get time to reach memory.
+            thread::sleep(SETTLED);
+        }
         full(name);
     }
 }
@@ -56,7 +102,7 @@ pub(crate) fn heavy_for_detach(name: &'static str) -> bool {
     if SMALL {
         full(name);
     }
-    SMALL || kind::fence_all_threads()
+    SMALL || fence_all_threads()
 }
 
 /// A full barrier, which pairs with itself and with a heavy one.
@@ -65,93 +111,5 @@ pub(crate) fn full(name: &'static str) {
     if !is_weakened(name) {
         // ORDERING: SeqCst; pairs with another full fence, or with a heavy barrier.
         fence(Ordering::SeqCst);
-    }
-}
-
-#[cfg(any(not(target_os = "linux"), loom, shuttle, miri))]
-mod symmetric {
-    pub(super) fn prepare() {}
-
-    #[inline]
-    pub(super) fn is_asymmetric() -> bool {
-        false
-    }
-
-    pub(super) fn fence_all_threads() -> bool {
-        false
-    }
-
-    pub(super) fn wait_for_stores() {}
-}
-
-#[cfg(all(target_os = "linux", not(any(loom, shuttle, miri))))]
-mod asymmetric {
-    use crate::sync::{AtomicU8, Ordering};
-    use std::sync::Once;
-    use std::thread;
-    use std::time::Duration;
-
-    /// Full fences on both sides.
-    const SYMMETRIC: u8 = 0;
-    const ASYMMETRIC: u8 = 1;
-    /// Refused just now: light barriers may have been compiler barriers a moment ago.
-    const REFUSED: u8 = 2;
-
-    static STATE: AtomicU8 = AtomicU8::new(SYMMETRIC);
-
-    /// A generous bound on how long a store may stay in a processor's store buffer.
-    const SETTLED: Duration = Duration::from_millis(1);
-
-    pub(super) fn prepare() {
-        static CHOICE: Once = Once::new();
-        CHOICE.call_once(|| {
-            if membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
-                // ORDERING: Relaxed; threads that do not see it yet use full fences, which pair as well.
-                STATE.store(ASYMMETRIC, Ordering::Relaxed);
-            }
-        });
-    }
-
-    #[inline]
-    fn state() -> u8 {
-        // ORDERING: Relaxed; see `prepare` and `refused`.
-        STATE.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn is_asymmetric() -> bool {
-        state() == ASYMMETRIC
-    }
-
-    /// Makes all threads pass a fence; false if the system does not support it.
-    pub(super) fn fence_all_threads() -> bool {
-        match state() {
-            SYMMETRIC => false,
-            ASYMMETRIC if membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) => true,
-            _ => {
-                refused();
-                false
-            }
-        }
-    }
-
-    /// Handles that the kernel has started to refuse, because of a new sandbox or a lack of memory, for example. From now on
-    /// light barriers are full fences; stores behind an earlier one get time to reach memory.
-    #[cold]
-    fn refused() {
-        // ORDERING: Relaxed, both; the sleep makes the first visible before the second.
-        STATE.store(REFUSED, Ordering::Relaxed);
-        thread::sleep(SETTLED);
-        STATE.store(SYMMETRIC, Ordering::Relaxed);
-    }
-
-    /// Gives the stores of other threads time to reach memory, where they cannot be made to pass a fence.
-    pub(super) fn wait_for_stores() {
-        thread::sleep(SETTLED);
-    }
-
-    fn membarrier(command: libc::c_int) -> bool {
-        // SAFETY: the call takes three integers and accesses no memory of this process.
-        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 }

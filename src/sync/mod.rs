@@ -115,25 +115,13 @@ pub(crate) fn exclusive<T>(pointer: &mut AtomicPtr<T>) -> *mut T {
     pointer.with_mut(|pointer| *pointer)
 }
 
-/// `fetch_max`. `ThreadSanitizer` sees neither `fetch_max` nor `fetch_min`, since the compiler makes loops of them after
-/// it has instrumented the code; under `--cfg tsan` they are loops from the beginning.
-#[inline]
-pub(crate) fn fetch_max(atomic: &AtomicUsize, value: usize, ordering: Ordering) -> usize {
-    #[cfg(not(tsan))]
-    return atomic.fetch_max(value, ordering);
-    // ORDERING: that of the caller; the load before it is Relaxed, as a loop of the compiler has it.
-    #[cfg(tsan)]
-    atomic
-        .fetch_update(ordering, Ordering::Relaxed, |now| Some(now.max(value)))
-        .unwrap_or_else(|now| now)
-}
-
-/// `fetch_min`, as [`fetch_max`].
+/// `fetch_min`. `ThreadSanitizer` sees neither `fetch_max` nor `fetch_min`, since the compiler makes loops of them after
+/// it has instrumented the code; under `--cfg tsan` it is a loop from the beginning.
 #[inline]
 pub(crate) fn fetch_min(atomic: &AtomicU64, value: u64, ordering: Ordering) -> u64 {
     #[cfg(not(tsan))]
     return atomic.fetch_min(value, ordering);
-    // ORDERING: as in `fetch_max`.
+    // ORDERING: that of the caller; the load before it is Relaxed, as a loop of the compiler has it.
     #[cfg(tsan)]
     atomic
         .fetch_update(ordering, Ordering::Relaxed, |now| Some(now.min(value)))

@@ -27,15 +27,10 @@
 
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::{fitting, MOST_BYTES};
-use crate::raw::memory::entry::DeliveryMeta;
-use crate::raw::memory::row::Row;
-use crate::raw::shard::cursor::{Cursor, Take};
-use crate::raw::shard::front::Front;
-use crate::raw::shard::run::{Block, HeldSlot, Home, Run};
-use crate::raw::shard::sink::Sink;
+use crate::raw::memory::{DeliveryMeta, Row};
+use crate::raw::shard::{Block, Cursor, Front, HeldSlot, Home, Run, Sink, Take};
 use crate::sync::SMALL;
 use crossbeam_utils::Backoff;
-use std::ptr::NonNull;
 
 /// The most items in a bookmark, fewer if they are large.
 fn part<T>() -> usize {
@@ -46,32 +41,27 @@ fn part<T>() -> usize {
 /// A bookmark, which is linked, and the items in it so far.
 struct Bookmark<T> {
     block: Block<T>,
-    run: NonNull<Run<T>>,
-    /// How many items it has room for.
-    room: usize,
     items: usize,
 }
 
 impl<T> Bookmark<T> {
     /// A bookmark with room for some of `left` items, at least for one.
     fn new(home: Home, left: usize) -> Self {
-        let room = left.clamp(1, part::<T>());
-        let block = Run::allocate(room);
+        let block = Run::allocate(left.clamp(1, part::<T>()));
         // SAFETY: allocated just now.
-        let run = unsafe { Run::of(block) };
-        run.begin_bookmark(home);
-        let run = NonNull::from(run);
-        Self {
-            block,
-            run,
-            room,
-            items: 0,
-        }
+        unsafe { Run::of(block) }.begin_bookmark(home);
+        Self { block, items: 0 }
     }
 
-    fn run(&self) -> &Run<T> {
+    fn run<'b>(&self) -> &'b Run<T> {
         // SAFETY: a bookmark is alive.
-        unsafe { self.run.as_ref() }
+        unsafe { Run::of(self.block) }
+    }
+
+    /// How many items it has room for.
+    fn room(&self) -> usize {
+        // SAFETY: as above.
+        unsafe { Row::len(self.block) }
     }
 
     fn slot(&self, index: usize) -> &HeldSlot<T> {
@@ -83,7 +73,7 @@ impl<T> Bookmark<T> {
 /// Accepts items that are not delivered.
 impl<T> Sink<T> for Bookmark<T> {
     fn reserve(&mut self, wanted: usize, _home: Home) -> usize {
-        wanted.min(self.room - self.items)
+        wanted.min(self.room() - self.items)
     }
 
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
@@ -122,7 +112,7 @@ impl<T> Endpoint<T> {
         let front = self.shards.records.get(number).front();
         let bookmark = Bookmark::new(front.home(), ready);
         // SAFETY: a run of its own; the block is given up when the bookmark ends.
-        unsafe { front.link(bookmark.run, bookmark.run) };
+        unsafe { front.link(bookmark.run().into(), bookmark.run().into()) };
         // Counted again after the link: what an abort has returned before it is below the bookmark too.
         let left = ready_in(number);
         let cursor = self.shards.cursor(number);
@@ -150,10 +140,10 @@ impl<T> ShardVisit<'_, T> {
             return None;
         }
         let back = self.end_part(true);
-        let most = self.left.min(self.bookmark.room);
-        self.endpoint.count_taken(most);
+        let most = self.left.min(self.bookmark.room());
+        self.endpoint.counters().count_taken(most);
         let taken = self.fill(most);
-        self.endpoint.uncount_taken(most - taken);
+        self.endpoint.counters().uncount_taken(most - taken);
         self.left = if taken == most { self.left - taken } else { 0 };
         Some(back)
     }
@@ -174,12 +164,12 @@ impl<T> ShardVisit<'_, T> {
         let front = self.cursor.front();
         let next = goes_on.then(|| Bookmark::new(front.home(), self.left));
         if let Some(next) = &next {
-            self.bookmark.run().insert_below(next.run);
+            self.bookmark.run().insert_below(next.run().into());
         }
         let items = self.bookmark.items;
         // SAFETY: of this visit, which replaces it or ends.
-        unsafe { front.open_bookmark(self.bookmark.run, items) };
-        self.endpoint.uncount_taken(items);
+        unsafe { front.open_bookmark(self.bookmark.run().into(), items) };
+        self.endpoint.counters().uncount_taken(items);
         if let Some(next) = next {
             self.bookmark = next;
         }
@@ -212,8 +202,7 @@ impl<T> ShardVisit<'_, T> {
         let front = self.cursor.front();
         let visit = front.visit();
         loop {
-            // SAFETY: a bookmark is alive.
-            let bookmark = unsafe { self.bookmark.run.as_ref() };
+            let bookmark = self.bookmark.run();
             // Nobody else unlinks what is not on top, and what visits leave behind would stay until the items above it leave.
             Front::unlink_below(bookmark, &visit);
             let (run, cursor) = Front::next_below(bookmark, &visit)?;
@@ -229,8 +218,7 @@ impl<T> ShardVisit<'_, T> {
 
     /// Moves items at the head, unless a run below the bookmark has some.
     fn fill_from_head(&mut self, most: usize) -> Take {
-        // SAFETY: a bookmark is alive.
-        let run = unsafe { self.bookmark.run.as_ref() };
+        let run = self.bookmark.run();
         let passable = |front: &Front<T>| Front::next_below(run, &front.visit()).is_none();
         self.cursor.take_if(&mut self.bookmark, most, passable)
     }

@@ -14,8 +14,7 @@
 
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::handle::items::{HeldItems, Unborrowed};
-use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::position::HeldPosition;
+use crate::raw::hold::{HeldPosition, ItemRef};
 use crate::sync::{step, weak, AtomicU8, Ordering, UnsafeCell};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -153,27 +152,19 @@ impl<L: Session> LocalCell<L> {
         self.flags.load(weak!("cell.is-borrowed", Acquire))
     }
 
-    /// Takes one more item into the hold by [`Endpoint::hold_next`], if the cell is not borrowed, and the contents allow
-    /// it.
+    /// Takes one more item into the hold by `hold`, a step of the endpoint, if the cell is not borrowed, and the contents
+    /// allow it.
     #[inline(always)] // the pop of a transaction
-    pub(crate) fn hold_next(&self, allows: fn(&L) -> bool) -> Option<ItemRef<'_, L::Stored>> {
-        // SAFETY: `allows` has nothing but the contents, and nothing here runs other code than the allocator's; neither
+    pub(crate) fn hold_by(
+        &self,
+        allows: fn(&L) -> bool,
+        hold: fn(&mut Endpoint<L::Stored>) -> bool,
+    ) -> Option<ItemRef<'_, L::Stored>> {
+        // SAFETY: the functions have nothing but the contents, and nothing here runs other code than the allocator's; neither
         // can reach the cell.
         let endpoint = unsafe { self.unborrowed(allows)?.as_mut() }.endpoint();
         // SAFETY: as in `Borrow::hold`.
-        endpoint.hold_next().then(|| unsafe { newest(endpoint) })
-    }
-
-    /// Takes one more item into the hold by [`Endpoint::hold_returned`], if the cell is not borrowed, and the contents
-    /// allow it.
-    #[inline]
-    pub(crate) fn hold_returned(&self, allows: fn(&L) -> bool) -> Option<ItemRef<'_, L::Stored>> {
-        // SAFETY: as in `hold_next`.
-        let endpoint = unsafe { self.unborrowed(allows)?.as_mut() }.endpoint();
-        // SAFETY: as in `Borrow::hold`.
-        endpoint
-            .hold_returned()
-            .then(|| unsafe { newest(endpoint) })
+        hold(endpoint).then(|| unsafe { newest(endpoint) })
     }
 
     /// Stages an item if the cell is not borrowed, the segment has room, and the contents allow it, before and after the
@@ -189,7 +180,7 @@ impl<L: Session> LocalCell<L> {
         let Some(mut local) = self.unborrowed(allows) else {
             return Err(item);
         };
-        // SAFETY: as in `hold_next`.
+        // SAFETY: as in `hold_by`.
         let local = unsafe { local.as_mut() };
         if local.endpoint().producer.is_full() {
             return Err(item);

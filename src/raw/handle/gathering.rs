@@ -3,7 +3,7 @@
 use crate::raw::handle::cell::{Borrow, Fresh, Session};
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::handle::items::HeldItems;
-use crate::raw::hold::position::HeldPosition;
+use crate::raw::hold::HeldPosition;
 use std::ops::{Deref, DerefMut};
 
 /// A borrow of a cell that adds items to the hold, in as many steps as necessary, and then delivers them.

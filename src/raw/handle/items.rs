@@ -1,9 +1,8 @@
 //! Held items, each delivered once: those that one call has added to a transaction's hold, or all of them.
 
 use crate::raw::handle::endpoint::Endpoint;
-use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::position::HeldPosition;
-use crate::raw::shard::run::HeldSlot;
+use crate::raw::hold::{HeldPosition, ItemRef};
+use crate::raw::shard::HeldSlot;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::{ptr, vec};

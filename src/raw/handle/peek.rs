@@ -5,8 +5,8 @@
 
 use crate::raw::handle::cell::{newest, Borrow, Session};
 use crate::raw::handle::endpoint::{hold_of, Endpoint, Purpose};
-use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::shard::sink::Sink;
+use crate::raw::hold::ItemRef;
+use crate::raw::shard::Sink;
 use crate::sync::{planted, step};
 
 /// A peeked item, and the borrow of the transaction meanwhile.

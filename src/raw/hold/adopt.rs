@@ -9,10 +9,8 @@
 //! reuses the block. The spare stays, so a handle keeps two blocks at most, and adopts none but those that it would keep.
 
 use crate::raw::hold::{is_kept, Hold};
-use crate::raw::memory::row::Row;
-use crate::raw::shard::front::Front;
-use crate::raw::shard::run::{Home, Progress, Run};
-use crate::raw::shard::sink::Sink;
+use crate::raw::memory::Row;
+use crate::raw::shard::{Front, Home, Progress, Run, Sink};
 use crate::sync::planted;
 
 impl<T> Front<T> {

@@ -1,6 +1,6 @@
 //! The only reference to a held item.
 
-use crate::raw::memory::entry::Stored;
+use crate::raw::memory::Stored;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{addr_of_mut, NonNull};

@@ -5,11 +5,11 @@ pub(in crate::raw) mod item_ref;
 pub(in crate::raw) mod position;
 pub(in crate::raw) mod removal;
 
-use crate::raw::memory::entry::DeliveryMeta;
-use crate::raw::memory::row::Row;
-use crate::raw::shard::front::Front;
-use crate::raw::shard::run::{Block, HeldSlot, Home, Run};
-use crate::raw::shard::sink::Sink;
+pub(in crate::raw) use item_ref::ItemRef;
+pub(in crate::raw) use position::HeldPosition;
+
+use crate::raw::memory::{DeliveryMeta, Row};
+use crate::raw::shard::{Block, Front, HeldSlot, Home, Run, Sink};
 use crate::sync::SMALL;
 use std::mem::{self, size_of};
 use std::ops::Range;
@@ -197,12 +197,13 @@ impl<T> Hold<T> {
         self.forget_parts(parts);
     }
 
-    /// Keeps a vacant block, or frees it.
+    /// Keeps a vacant block, or frees it. An abort may do it: nothing is allocated.
     fn keep(&mut self, block: Block<T>) {
         // SAFETY: the hold owns its blocks.
         let len = |block: &Block<T>| unsafe { Row::len(*block) };
         let kept: usize = self.spares.iter().map(len).sum();
-        if self.spares.len() < KEPT_PARTS && is_kept::<T>(kept + len(&block)) {
+        let has_room = self.spares.len() < self.spares.capacity().min(KEPT_PARTS);
+        if has_room && is_kept::<T>(kept + len(&block)) {
             let larger = |spare: &Block<T>| len(spare) <= len(&block);
             let at = self.spares.partition_point(larger);
             self.spares.insert(at, block);
@@ -315,6 +316,16 @@ impl<T> Hold<T> {
             })
         });
         self.fill_next(block);
+        if self.parts.len() > 1 {
+            self.make_room_for_spares();
+        }
+    }
+
+    /// Makes room in the list of spare blocks.
+    fn make_room_for_spares(&mut self) {
+        if self.spares.capacity() == 0 {
+            self.spares.reserve_exact(KEPT_PARTS);
+        }
     }
 
     /// Adds a vacant block.
@@ -370,6 +381,7 @@ impl<T> Sink<T> for Hold<T> {
     }
 
     unsafe fn recycle(&mut self, block: Block<T>) {
+        self.make_room_for_spares();
         self.keep(block);
     }
 }

@@ -4,9 +4,8 @@
 //! sorted by them.
 
 use crate::raw::hold::Hold;
-use crate::raw::memory::entry::DeliveryMeta;
-use crate::raw::memory::row::Row;
-use crate::raw::shard::run::HeldSlot;
+use crate::raw::memory::{DeliveryMeta, Row};
+use crate::raw::shard::HeldSlot;
 use crate::sync::count_visit;
 use std::mem::size_of;
 

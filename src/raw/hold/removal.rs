@@ -4,7 +4,7 @@
 
 use crate::raw::hold::position::HeldPosition;
 use crate::raw::hold::Hold;
-use crate::raw::memory::entry::Entry;
+use crate::raw::memory::Entry;
 
 impl<T> Hold<T> {
     /// Takes out the item before `position`.

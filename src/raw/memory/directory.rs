@@ -15,6 +15,7 @@ use std::ptr;
 const PAGE: usize = if SMALL { 2 } else { 16 };
 
 /// The address of a segment, and the stamp of when it was opened.
+#[derive(Default)]
 struct SegmentEntry {
     segment: AtomicPtr<()>,
     stamp: AtomicU64,
@@ -40,7 +41,7 @@ impl DirectoryPage {
     ) -> *mut DirectoryPage {
         let page = Box::into_raw(Box::new(DirectoryPage {
             first: UnsafeCell::new(first),
-            entries: std::array::from_fn(|_| SegmentEntry::vacant()),
+            entries: Default::default(),
             next: AtomicPtr::new(ptr::null_mut()),
             previous: last,
         }));
@@ -90,6 +91,18 @@ impl DirectoryPage {
         previous
     }
 
+    /// Segment `number`, which is on this page.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the producer, and has not published all positions of the segment.
+    pub(in crate::raw) unsafe fn segment_on<T>(page: *mut Self, number: u64) -> Option<Segment<T>> {
+        // SAFETY: by contract; consumers retire a page only for a published position after it.
+        let entry = unsafe { &*page }.entry(number);
+        // ORDERING: Relaxed; written by this producer.
+        Segment::from_raw(entry.segment.load(Ordering::Relaxed))
+    }
+
     /// Whether this page has the entry of segment `number`.
     pub(in crate::raw) fn covers(&self, number: u64) -> bool {
         (self.first()..self.end()).contains(&number)
@@ -109,13 +122,9 @@ impl DirectoryPage {
         self.entry(number).stamp.load(Ordering::Relaxed)
     }
 
-    fn entry(&self, number: u64) -> &SegmentEntry {
-        &self.entries[self.index(number)]
-    }
-
     #[allow(clippy::cast_possible_truncation)] // less than PAGE
-    fn index(&self, number: u64) -> usize {
-        (number - self.first()) as usize
+    fn entry(&self, number: u64) -> &SegmentEntry {
+        &self.entries[(number - self.first()) as usize]
     }
 
     /// Frees a page once all present pins are dropped.
@@ -134,27 +143,13 @@ impl DirectoryPage {
     }
 }
 
-impl SegmentEntry {
-    fn vacant() -> Self {
-        Self {
-            segment: AtomicPtr::new(ptr::null_mut()),
-            stamp: AtomicU64::new(0),
-        }
-    }
-}
-
 /// The pages of one shard.
+#[derive(Default)]
 pub(in crate::raw) struct Directory {
     front: AtomicPtr<DirectoryPage>,
 }
 
 impl Directory {
-    pub(in crate::raw) fn new() -> Self {
-        Self {
-            front: AtomicPtr::new(ptr::null_mut()),
-        }
-    }
-
     /// Finds segment `number`.
     ///
     /// The caller has loaded a head in that segment and a tail beyond that head. Returns `None` if the

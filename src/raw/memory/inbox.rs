@@ -3,7 +3,7 @@
 //! Values are put into nodes allocated in advance, so that putting one in allocates nothing.
 
 use crate::sync::{exclusive, weak, AtomicPtr, Ordering};
-use std::mem::{self, size_of};
+use std::mem::size_of;
 use std::ptr;
 
 /// Bytes of empty nodes that a list keeps for the next transaction.
@@ -37,16 +37,8 @@ impl<N> Vacant<N> {
     }
 }
 
-/// Empty nodes, linked to each other: the list itself needs no memory.
-pub(crate) struct VacantList<N> {
-    top: *mut InboxNode<N>,
-    len: usize,
-}
-
-// SAFETY: it owns its nodes, as a `Vacant` does.
-unsafe impl<N: Send> Send for VacantList<N> {}
-// SAFETY: as for `Vacant`.
-unsafe impl<N: Send> Sync for VacantList<N> {}
+/// Empty nodes.
+pub(crate) struct VacantList<N>(Vec<Vacant<N>>);
 
 impl<N> VacantList<N> {
     /// The number of nodes that are kept for the next transaction: as many as fit into a few KiB, at least one.
@@ -56,49 +48,29 @@ impl<N> VacantList<N> {
     };
 
     pub(crate) fn new() -> Self {
-        Self {
-            top: ptr::null_mut(),
-            len: 0,
-        }
+        Self(Vec::new())
     }
 
     /// Allocates nodes until there are `count`.
     pub(crate) fn fill(&mut self, count: usize) {
-        while self.len < count {
-            let mut node = Vacant::new().0;
-            node.below = self.top;
-            self.top = Box::into_raw(node);
-            self.len += 1;
-        }
+        let more = count.saturating_sub(self.0.len());
+        self.0.extend((0..more).map(|_| Vacant::new()));
     }
 
     pub(crate) fn pop(&mut self) -> Option<Vacant<N>> {
-        if self.top.is_null() {
-            return None;
-        }
-        // SAFETY: a node of the list, which owns it.
-        let mut node = unsafe { Box::from_raw(self.top) };
-        self.top = mem::replace(&mut node.below, ptr::null_mut());
-        self.len -= 1;
-        Some(Vacant(node))
+        self.0.pop()
     }
 
     /// Whether there are more than are kept for the next transaction.
     pub(crate) fn is_long(&self) -> bool {
-        self.len > Self::KEPT_NODES
+        self.0.len() > Self::KEPT_NODES
     }
 
-    /// Frees those that are not kept for the next transaction.
+    /// Frees all of a long list: an abort that would keep some would allocate.
     pub(crate) fn shorten(&mut self) {
-        while self.is_long() {
-            self.pop();
+        if self.is_long() {
+            self.0 = Vec::new();
         }
-    }
-}
-
-impl<N> Drop for VacantList<N> {
-    fn drop(&mut self) {
-        while self.pop().is_some() {}
     }
 }
 

@@ -12,13 +12,11 @@
 //! The upper half of each word counts the changes, so each change makes it greater: if the sums of the words of each
 //! level are the same in two passes over the tree, no word has changed in between.
 
-use crate::sync::{exclusive, planted, start, weak, AtomicPtr, AtomicU64, Ordering, SMALL};
-use std::ptr;
+use crate::raw::memory::buckets::Buckets;
+use crate::sync::{planted, start, weak, AtomicU64, Ordering, SMALL};
 
 /// The number of flags of a word.
 const FLAGS: usize = if SMALL { 2 } else { 32 };
-/// What no word of flags equals.
-const NOT_FIRST: u64 = u64::MAX;
 const CHANGE: u64 = 1 << 32;
 /// A word without flags before its first change.
 const UNCHANGED: u64 = start(32) * CHANGE;
@@ -30,7 +28,7 @@ pub(crate) struct NumberSet {
     top: Word,
     /// A flag for each of the first numbers.
     first: Word,
-    buckets: [AtomicPtr<Bucket>; BUCKETS],
+    buckets: Buckets<Bucket, BUCKETS>,
 }
 
 struct Bucket {
@@ -50,13 +48,9 @@ pub(in crate::raw) struct Seen {
     value: u64,
 }
 
-/// The sums of the words of each level that were read in one pass.
+/// The sums of the words of each level that were read in one pass: the top, the groups, the words of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct SetVersion {
-    top: u64,
-    groups: u64,
-    words: u64,
-}
+pub(crate) struct SetVersion(u64, u64, u64);
 
 impl Word {
     fn new() -> Self {
@@ -100,11 +94,7 @@ impl Word {
 
 impl SetVersion {
     /// What no set has.
-    pub(in crate::raw) const NEVER: Self = Self {
-        top: u64::MAX,
-        groups: 0,
-        words: 0,
-    };
+    pub(in crate::raw) const NEVER: Self = Self(u64::MAX, 0, 0);
 }
 
 impl Seen {
@@ -124,7 +114,7 @@ impl NumberSet {
         Self {
             top: Word::new(),
             first: Word::new(),
-            buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
+            buckets: Buckets::new(),
         }
     }
 
@@ -134,7 +124,7 @@ impl NumberSet {
         if number == 0 {
             return self.first.add(shard % FLAGS);
         }
-        let bucket = self.bucket_or_new(number);
+        let bucket = self.buckets.get_or_add(number, || Bucket::new(number));
         bucket.words[index].add(shard % FLAGS);
         bucket.groups[index / FLAGS].add(index % FLAGS);
         self.top.add(number);
@@ -143,29 +133,42 @@ impl NumberSet {
     /// The word of a shard as it is now.
     pub(in crate::raw) fn see(&self, shard: usize) -> Seen {
         let word = shard / FLAGS;
-        let (number, index) = locate(word);
-        let value = match number {
-            0 => self.first.read(),
-            _ => self
-                .bucket(number)
-                .map_or(0, |bucket| bucket.words[index].read()),
-        };
+        let value = self.word(word).map_or(0, Word::read);
         Seen { word, value }
+    }
+
+    /// A word of flags; `None` if it never had any.
+    #[inline]
+    fn word(&self, word: usize) -> Option<&Word> {
+        match locate(word) {
+            (0, _) => Some(&self.first),
+            (number, index) => self.buckets.get(number).map(|bucket| &bucket.words[index]),
+        }
     }
 
     /// Removes an attached shard, unless it or a neighbour was added or removed since the word was `seen`. Returns the
     /// word as it is afterwards.
     pub(in crate::raw) fn remove(&self, seen: Seen, shard: usize) -> Option<Seen> {
+        let value = self.word(seen.word)?.remove(seen.value, shard % FLAGS)?;
         let (number, index) = locate(seen.word);
-        let value = if number == 0 {
-            self.first.remove(seen.value, shard % FLAGS)?
-        } else {
-            let bucket = self.existing(number);
-            let value = bucket.words[index].remove(seen.value, shard % FLAGS)?;
-            self.prune(number, bucket, index);
-            value
-        };
+        if number > 0 {
+            self.prune(number, self.buckets.existing(number), index);
+        }
         Some(Seen { value, ..seen })
+    }
+
+    /// Removes a shard, if it is in the set. Of several threads one succeeds.
+    pub(in crate::raw) fn take(&self, shard: usize) -> bool {
+        loop {
+            let seen = self.see(shard);
+            if !seen.has(shard) {
+                return false;
+            }
+            // Again if a neighbour came or went meanwhile.
+            if self.remove(seen, shard).is_some() {
+                return true;
+            }
+        }
     }
 
     /// Clears the flags above a word that has none.
@@ -184,17 +187,16 @@ impl NumberSet {
         self.see(shard).has(shard)
     }
 
-    /// Identifies a shard for [`NumberSet::is_only`].
+    /// The flag of a shard for [`NumberSet::is_only`]; none if it is not one of the first.
     pub(in crate::raw) fn only_flag(shard: usize) -> u64 {
         if shard < FLAGS {
             flag(shard)
         } else {
-            NOT_FIRST
+            0
         }
     }
 
-    /// Whether the shard with this [`NumberSet::only_flag`] is the only one in the set; false if it is not one of the
-    /// first.
+    /// Whether the set has no shard but that with this [`NumberSet::only_flag`].
     #[inline]
     pub(in crate::raw) fn is_only(&self, only_flag: u64) -> bool {
         self.top.flags() == 0 && u64::from(self.first.flags()) == only_flag
@@ -203,20 +205,18 @@ impl NumberSet {
     /// The version of the set.
     #[inline]
     pub(crate) fn version(&self) -> SetVersion {
-        let top = self.top.read();
-        let words = self.first.read();
-        if flags_of(top) != 0 {
-            return self.version_below(top, words);
+        let (top, first) = (self.top.read(), self.first.read());
+        match flags_of(top) {
+            0 => SetVersion(top, 0, first),
+            _ => self.version_below(top, first),
         }
-        let groups = 0;
-        SetVersion { top, groups, words }
     }
 
-    /// Whether the version is still this one.
+    /// Whether the version is still this one. Of few numbers the check makes no version, which saves 2 % of a pop of an order.
     #[inline]
     pub(in crate::raw) fn is_at(&self, version: &SetVersion) -> bool {
-        let (top, words) = (self.top.read(), self.first.read());
-        let is_at = top == version.top && words == version.words;
+        let (top, first) = (self.top.read(), self.first.read());
+        let is_at = top == version.0 && first == version.2;
         is_at && flags_of(top) == 0 || self.is_below_at(version)
     }
 
@@ -230,7 +230,7 @@ impl NumberSet {
     fn version_below(&self, top: u64, mut words: u64) -> SetVersion {
         let mut groups = 0_u64;
         for number in Ones(flags_of(top)) {
-            let bucket = self.existing(number);
+            let bucket = self.buckets.existing(number);
             for (index, group) in bucket.groups.iter().enumerate() {
                 let group = group.read();
                 groups = groups.wrapping_add(group);
@@ -240,7 +240,7 @@ impl NumberSet {
                 }
             }
         }
-        SetVersion { top, groups, words }
+        SetVersion(top, groups, words)
     }
 
     /// The shards in the set from `first` on, in ascending order.
@@ -252,18 +252,6 @@ impl NumberSet {
             word: seen.word,
             shards: Ones(flags_of(seen.value) & from_index(first % FLAGS)),
         }
-    }
-
-    /// Whether `is` holds for all shards in the set, as a walk finds them.
-    #[inline]
-    pub(in crate::raw) fn all(&self, is: impl Fn(usize) -> bool) -> bool {
-        let first = Ones(self.first.flags()).all(&is);
-        first && (self.top.flags() == 0 || self.all_below(is))
-    }
-
-    #[inline(never)]
-    fn all_below(&self, is: impl Fn(usize) -> bool) -> bool {
-        self.from(FLAGS).all(is)
     }
 
     /// The first word behind `word` with a flag.
@@ -279,52 +267,9 @@ impl NumberSet {
         let (start, index) = locate(first);
         Ones(buckets & from_index(start)).find_map(|number| {
             let index = if number == start { index } else { 0 };
-            let found = self.existing(number).word_from(index)?;
+            let found = self.buckets.existing(number).word_from(index)?;
             Some((1 << number) - 1 + found)
         })
-    }
-
-    fn bucket(&self, number: usize) -> Option<&Bucket> {
-        // ORDERING: Acquire; pairs with `set.add-bucket`.
-        let bucket = self.buckets[number].load(weak!("set.bucket", Acquire));
-        // SAFETY: buckets live as long as the set.
-        unsafe { bucket.as_ref() }
-    }
-
-    /// A bucket whose flag the caller has seen.
-    #[inline]
-    fn existing(&self, number: usize) -> &Bucket {
-        // ORDERING: Relaxed; the flag was set after the bucket was added.
-        let bucket = self.buckets[number].load(Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { bucket.as_ref() }.expect("a shard was attached here before")
-    }
-
-    fn bucket_or_new(&self, number: usize) -> &Bucket {
-        self.bucket(number)
-            .unwrap_or_else(|| self.add_bucket(number))
-    }
-
-    #[cold]
-    fn add_bucket(&self, number: usize) -> &Bucket {
-        let new = Box::into_raw(Box::new(Bucket::new(number)));
-        // ORDERING: Release; pairs with `set.bucket`. Acquire on failure: another thread's, as above.
-        let added = self.buckets[number].compare_exchange(
-            ptr::null_mut(),
-            new,
-            weak!("set.add-bucket", Release),
-            weak!("set.other-bucket", Acquire),
-        );
-        let bucket = match added {
-            Ok(_) => new,
-            Err(theirs) => {
-                // SAFETY: not shared.
-                drop(unsafe { Box::from_raw(new) });
-                theirs
-            }
-        };
-        // SAFETY: buckets live as long as the set.
-        unsafe { &*bucket }
     }
 }
 
@@ -351,18 +296,6 @@ impl Bucket {
             let flags = self.groups[group].flags() & std::mem::replace(&mut flags, u32::MAX);
             Some(group * FLAGS + Ones(flags).next()?)
         })
-    }
-}
-
-impl Drop for NumberSet {
-    fn drop(&mut self) {
-        for bucket in &mut self.buckets {
-            let bucket = exclusive(bucket);
-            if !bucket.is_null() {
-                // SAFETY: made by `Box::into_raw`, and not shared any more.
-                drop(unsafe { Box::from_raw(bucket) });
-            }
-        }
     }
 }
 
@@ -492,7 +425,7 @@ mod tests {
         }
         assert_eq!(members(&set, 0), [640]);
         assert_eq!(super::flags_of(set.top.read()).count_ones(), 1);
-        let bucket = set.existing(4);
+        let bucket = set.buckets.existing(4);
         let words = bucket.words.iter().filter(|word| word.flags() != 0);
         assert_eq!(
             (bucket.groups[0].flags().count_ones(), words.count()),

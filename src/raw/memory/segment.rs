@@ -17,8 +17,9 @@ use std::mem::size_of;
 use std::ptr::NonNull;
 use std::slice;
 
-/// The most positions in a segment.
+/// The most positions in a segment, and the most bytes of several items.
 const MAX_ITEMS: usize = 256;
+const BYTES: usize = 2048;
 
 /// The first stamp of a segment. A stamp times the positions of a segment must not overflow.
 pub(in crate::raw) const FIRST_STAMP: u64 = start_before(1 << (u64::BITS - MAX_ITEMS.ilog2()));
@@ -48,32 +49,20 @@ impl<T> Copy for Segment<T> {}
 
 impl<T> Segment<T> {
     /// Positions in a segment, a power of two: about 2 KiB of items, at most [`MAX_ITEMS`] of them.
-    pub(in crate::raw) const LEN: usize = if SMALL {
-        2
-    } else {
-        Self::len_for(2048, MAX_ITEMS)
+    pub(in crate::raw) const LEN: usize = match size_of::<T>() {
+        _ if SMALL => 2,
+        0 => MAX_ITEMS,
+        size if size * MAX_ITEMS <= BYTES => MAX_ITEMS,
+        size if size > BYTES => 1,
+        size => 1 << (BYTES / size).ilog2(),
     };
-
-    /// The largest power of two of items that fit into `bytes`, between 1 and `most`.
-    const fn len_for(bytes: usize, most: usize) -> usize {
-        let size = if size_of::<T>() == 0 {
-            1
-        } else {
-            size_of::<T>()
-        };
-        let mut len = most;
-        while len > 1 && len * size > bytes {
-            len /= 2;
-        }
-        len
-    }
 
     /// Allocates a segment, with times if its items are `timed`.
     pub(in crate::raw) fn new(timed: bool) -> Self {
-        let times = if timed { Self::LEN } else { 0 };
+        let known = if timed { Self::LEN } else { 0 };
         let header = Header {
             finished: AtomicU64::new(0),
-            times: (0..times).map(|_| AtomicU64::new(0)).collect(),
+            times: (0..known).map(|_| AtomicU64::new(0)).collect(),
         };
         Self(Row::new(header, Self::LEN, Slot::vacant))
     }

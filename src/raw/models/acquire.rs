@@ -100,7 +100,7 @@ fn a_lent_cell_is_borrowed_by_one_thread_at_a_time() {
         // SAFETY: freed at the end.
         let shared: &'static LocalCell<CellOwner> = unsafe { &*cell };
         let stage = |item| {
-            assert!(shared.hold_next(|_| true).is_none()); // without a borrow
+            assert!(shared.hold_by(|_| true, Endpoint::hold_next).is_none()); // without a borrow
             shared
                 .try_borrow()
                 .map(|mut borrow| borrow.endpoint().stage_one(item))

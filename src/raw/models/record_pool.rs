@@ -32,10 +32,12 @@ fn a_counted_record_is_found() {
         let pool = Arc::new(RecordPool::<Counted>::new(0));
         let other = thread::spawn({
             let pool = Arc::clone(&pool);
-            move || pool.acquire_for_use()
+            move || {
+                assert!(pool.iter().all(|record| record.0.get() == 0));
+                assert!(pool.in_use().all(|record| record.0.get() == 0));
+            }
         });
-        assert!(pool.iter().all(|record| record.0.get() == 0));
-        assert!(pool.in_use().all(|record| record.0.get() == 0));
+        pool.acquire_for_use();
         other.join().unwrap();
     });
 }

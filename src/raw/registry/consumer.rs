@@ -11,15 +11,11 @@
 //! answers Empty.
 
 use crate::raw::hold::Hold;
-use crate::raw::memory::drops::drop_all;
-use crate::raw::memory::entry::DeliveryMeta;
-use crate::raw::memory::number_set::NumberSet;
-use crate::raw::memory::reclaim;
+use crate::raw::memory::{drop_all, reclaim, DeliveryMeta, NumberSet};
 use crate::raw::registry::detach::Visits;
 use crate::raw::registry::shards::{Shards, COMMON};
 use crate::raw::registry::strict::Collect;
-use crate::raw::shard::cursor::{Cursor, Take};
-use crate::raw::shard::sink::Sink;
+use crate::raw::shard::{Cursor, Sink, Take};
 use crate::sync::{planted, start};
 
 /// One of `ROUND` aborts moves to the next shard with items; one of as many choices compares with it.

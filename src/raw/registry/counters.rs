@@ -6,7 +6,7 @@ use crate::sync::{planted, weak, AtomicBool, AtomicU64, Ordering};
 
 /// The numbers of items that one handle has processed, and whether it has an open transaction.
 #[derive(Default)]
-pub(in crate::raw) struct Counters {
+pub(crate) struct Counters {
     /// Items popped without a transaction.
     popped: AtomicU64,
     /// Items taken by transactions, counted before they are claimed, and by how their delivery ended.
@@ -30,20 +30,31 @@ pub(crate) struct Tally {
     pub(crate) held: u64,
 }
 
+/// Counters, and the deliveries of their open transaction.
+pub(crate) struct Holder {
+    /// The number of the counters.
+    pub(crate) counters: usize,
+    /// The number of deliveries that ended there before. With the number of the counters, it identifies the oldest
+    /// delivery that has not ended.
+    pub(crate) ended: u64,
+    /// The number of held items.
+    pub(crate) held: u64,
+}
+
 impl Counters {
     #[inline]
-    pub(in crate::raw) fn count_popped(&self, items: usize) {
+    pub(crate) fn count_popped(&self, items: usize) {
         step(&self.popped, items);
     }
 
     /// Counts items that are about to be claimed, so that a thread that sees the claim sees the count.
     #[inline]
-    pub(in crate::raw) fn count_taken(&self, items: usize) {
+    pub(crate) fn count_taken(&self, items: usize) {
         step(&self.taken, items);
     }
 
     /// Undoes the count of items that were not available, or were put back without a delivery.
-    pub(in crate::raw) fn uncount_taken(&self, items: usize) {
+    pub(crate) fn uncount_taken(&self, items: usize) {
         // ORDERING: Relaxed; a single writer.
         let count = self.taken.load(Ordering::Relaxed) - items as u64;
         // ORDERING: Release; pairs with `counters.taken`: a thread that sees it sees the items put back.
@@ -57,7 +68,7 @@ impl Counters {
     }
 
     #[inline]
-    pub(in crate::raw) fn count_aborted(&self, items: usize) {
+    pub(crate) fn count_aborted(&self, items: usize) {
         step(&self.aborted, items);
     }
 
@@ -68,11 +79,15 @@ impl Counters {
             .fetch_add(items as u64, weak!("counters.count-expired", Release));
     }
 
-    /// The number of deliveries that have ended here, and of items that the open transaction holds.
-    pub(in crate::raw) fn deliveries(&self) -> (u64, u64) {
+    /// The identity of the open transaction, for other threads, if these counters have this number.
+    pub(in crate::raw) fn holder(&self, counters: usize) -> Holder {
         let mut tally = Tally::default();
         self.add_to(&mut tally);
-        (tally.committed + tally.aborted + tally.expired, tally.held)
+        Holder {
+            counters,
+            ended: tally.committed + tally.aborted + tally.expired,
+            held: tally.held,
+        }
     }
 
     /// Announces that a transaction is about to stage items. A light barrier follows, and then the check

@@ -43,7 +43,7 @@
 //! stalls until the same shard was detached 128 times and attached by 128 aborts, without a claim at its head, could
 //! take an item of the next push before walks find the shard.
 
-use crate::raw::memory::number_set::Seen;
+use crate::raw::memory::Seen;
 use crate::raw::registry::shards::Shards;
 use crate::sync::{barrier, planted, Ordering, SMALL};
 

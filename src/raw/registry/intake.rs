@@ -2,13 +2,10 @@
 //!
 //! Returned items are taken separately from pushed ones, since they come first.
 
-use crate::raw::memory::entry::{DeliveryMeta, Entry};
-use crate::raw::memory::number_set::SetVersion;
+use crate::raw::memory::{DeliveryMeta, Entry, SetVersion};
 use crate::raw::registry::detach::Visits;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::cursor::{Cursor, Take};
-use crate::raw::shard::run::Home;
-use crate::raw::shard::sink::Sink;
+use crate::raw::shard::{Cursor, Home, Sink, Take};
 use crate::sync::planted;
 use crossbeam_utils::Backoff;
 use std::sync::Arc;

@@ -3,51 +3,44 @@
 //! A record is *in use* from when it is acquired for use until an owner finds nothing left in it and *retires* it; a shard,
 //! when it is attached. Walks visit the records in use only: the pool has the set of their numbers.
 
-use crate::raw::memory::number_set::NumberSet;
-use crate::sync::{exclusive, fetch_max, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
-use std::marker::PhantomData;
-use std::ptr;
+use crate::raw::memory::{Buckets, NumberSet};
+use crate::sync::{weak, AtomicUsize, Ordering, SMALL};
 use std::sync::Arc;
 
 /// Records in the first bucket; each further bucket doubles.
 pub(crate) const FIRST: usize = if SMALL { 2 } else { 8 };
 const BUCKETS: usize = if cfg!(loom) { 2 } else { 28 };
-const WORD: usize = 64;
+
 /// A pool of type-stable records, which are acquired with the lowest free number first.
 pub(crate) struct RecordPool<R> {
-    buckets: [AtomicPtr<Bucket<R>>; BUCKETS],
+    buckets: Buckets<Vec<R>, BUCKETS>,
     /// One more than the highest number ever acquired.
     len: AtomicUsize,
+    /// The numbers of the records that have no owner any more.
+    free: NumberSet,
     /// The numbers of the records in use.
     used: Arc<NumberSet>,
     /// The number of first records that are never retired, since they are acquired again first.
     permanent: usize,
-    /// The pool owns records, and gives out references to them.
-    records: PhantomData<R>,
-}
-
-struct Bucket<R> {
-    records: Vec<R>,
-    /// A bit for each record without an owner.
-    free: Vec<AtomicU64>,
 }
 
 impl<R: Default> RecordPool<R> {
     /// A record pool whose first `permanent` records are never retired.
     pub(crate) fn new(permanent: usize) -> Self {
         Self {
-            permanent,
-            records: PhantomData,
-            buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
+            buckets: Buckets::new(),
             len: AtomicUsize::new(0),
+            free: NumberSet::new(),
             used: Arc::new(NumberSet::new()),
+            permanent,
         }
     }
 
     /// Acquires the free record with the lowest number, and flags it as in use.
     pub(crate) fn acquire_for_use(&self) -> usize {
         let number = self.acquire();
-        // Only owners of the record change its flag. The models do without the check, as in `count`.
+        // Only owners of the record change its flag. Loom finds no race between a load and a write if a load by the same
+        // thread precedes the write, so the models do without the check.
         if SMALL && !self.stays(number) || !self.is_in_use(number) {
             self.used.add(number);
         }
@@ -60,56 +53,25 @@ impl<R: Default> RecordPool<R> {
     ///
     /// When two billion records are acquired at once.
     pub(crate) fn acquire(&self) -> usize {
-        let mut first = 0;
-        for index in 0..BUCKETS {
-            let bucket = self.bucket(index);
-            if let Some(offset) = bucket.acquire() {
-                let number = first + offset;
-                self.count(number);
+        while let Some(number) = self.free.from(0).next() {
+            if self.acquire_if_free(number) {
                 return number;
             }
-            first += FIRST << index;
         }
-        panic!("two billion handles of one queue are in use");
-    }
-
-    /// Counts a record that was just acquired, before its owner uses it.
-    fn count(&self, number: usize) {
-        // Loom finds no race between a load and a write if a load by the same thread precedes the write,
-        // so the models do without the checks that save an RMW.
-        let skips_check = SMALL && !self.stays(number);
-        // ORDERING: Relaxed; a hint.
-        if skips_check || self.len.load(Ordering::Relaxed) <= number {
-            // ORDERING: Release; pairs with `records.len`.
-            fetch_max(&self.len, number + 1, weak!("records.count", Release));
-        }
-    }
-
-    /// The bucket at `index`, allocated if necessary.
-    fn bucket(&self, index: usize) -> &Bucket<R> {
-        let bucket = &self.buckets[index];
-        // ORDERING: Acquire; pairs with `records.add-bucket`: the records.
-        let mut at = bucket.load(weak!("records.bucket", Acquire));
-        if at.is_null() {
-            let new = Box::into_raw(Box::new(Bucket::new(index)));
-            // ORDERING: Release; pairs with `records.bucket`: the records. Acquire on failure: another
-            // thread's, whose `records.add-bucket` it pairs with.
-            match bucket.compare_exchange(
-                ptr::null_mut(),
-                new,
-                weak!("records.add-bucket", Release),
-                weak!("records.other-bucket", Acquire),
-            ) {
-                Ok(_) => at = new,
-                Err(theirs) => {
-                    // SAFETY: not shared.
-                    drop(unsafe { Box::from_raw(new) });
-                    at = theirs;
-                }
-            }
-        }
-        // SAFETY: buckets live as long as the record pool.
-        unsafe { &*at }
+        // ORDERING: Release; pairs with `records.len`: the records. Relaxed on failure and before: the CAS checks it.
+        let release = weak!("records.count", Release);
+        let count = |len| {
+            let (bucket, _) = locate(len);
+            assert!(
+                bucket < BUCKETS,
+                "two billion handles of one queue are in use"
+            );
+            let new = || (0..FIRST << bucket).map(|_| R::default()).collect();
+            self.buckets.get_or_add(bucket, new);
+            Some(len + 1)
+        };
+        let number = self.len.fetch_update(release, Ordering::Relaxed, count);
+        number.unwrap_or_else(|len| len)
     }
 }
 
@@ -125,7 +87,7 @@ impl<R> RecordPool<R> {
     #[inline]
     pub(crate) fn get(&self, number: usize) -> &R {
         let (bucket, offset) = locate(number);
-        &self.existing(bucket).records[offset]
+        &self.buckets.existing(bucket)[offset]
     }
 
     /// All records ever acquired, whether in use or not.
@@ -133,37 +95,27 @@ impl<R> RecordPool<R> {
         (0..self.len()).map(|number| self.get(number))
     }
 
-    /// Releases a record.
+    /// Releases a record. The next owner sees all that this one did.
     pub(crate) fn release(&self, number: usize) {
-        let (bucket, offset) = locate(number);
-        // ORDERING: Release; pairs with `records.acquire` and `records.acquire-if-free`: the next owner sees all
-        // that this one did.
-        let release = weak!("records.release", Release);
-        self.existing(bucket).free[offset / WORD].fetch_or(bit(offset), release);
+        self.free.add(number);
     }
 
     /// Whether this record has no owner, as a hint.
     #[inline]
     pub(crate) fn is_free(&self, number: usize) -> bool {
-        let (bucket, offset) = locate(number);
-        // ORDERING: Relaxed; a hint.
-        self.existing(bucket).free[offset / WORD].load(Ordering::Relaxed) & bit(offset) != 0
+        self.free.has(number)
     }
 
     /// Acquires this record if it is free.
     pub(crate) fn acquire_if_free(&self, number: usize) -> bool {
-        let (bucket, offset) = locate(number);
-        let word = &self.existing(bucket).free[offset / WORD];
-        // ORDERING: Acquire; pairs with `records.release`.
-        word.fetch_and(!bit(offset), weak!("records.acquire-if-free", Acquire)) & bit(offset) != 0
+        self.free.take(number)
     }
 
     /// Flags a record in which nothing is left as not in use, until it is acquired for use again.
     ///
     /// The caller owns the record, and it is in use.
     pub(crate) fn retire(&self, number: usize) {
-        // Again if a neighbour came or went meanwhile.
-        while self.used.remove(self.used.see(number), number).is_none() {}
+        self.used.take(number);
     }
 
     /// Whether a record is in use: exact for its owner, otherwise a hint.
@@ -187,63 +139,6 @@ impl<R> RecordPool<R> {
     pub(crate) fn stays(&self, number: usize) -> bool {
         number < self.permanent
     }
-
-    #[inline]
-    fn existing(&self, bucket: usize) -> &Bucket<R> {
-        // ORDERING: Relaxed; a thread that knows a number, from `len` or by acquiring it, has seen its bucket.
-        let at = self.buckets[bucket].load(Ordering::Relaxed);
-        // SAFETY: the bucket of a number that was acquired was allocated; buckets live as long as the
-        // record pool.
-        unsafe { at.as_ref() }.expect("the record was acquired before")
-    }
-}
-
-impl<R: Default> Bucket<R> {
-    fn new(index: usize) -> Self {
-        let len = FIRST << index;
-        let bits = |word: usize| match len.saturating_sub(word * WORD) {
-            left if left < WORD => (1 << left) - 1,
-            _ => u64::MAX,
-        };
-        Self {
-            records: (0..len).map(|_| R::default()).collect(),
-            free: (0..len.div_ceil(WORD))
-                .map(|word| AtomicU64::new(bits(word)))
-                .collect(),
-        }
-    }
-}
-
-impl<R> Bucket<R> {
-    /// Acquires the lowest free record.
-    fn acquire(&self) -> Option<usize> {
-        for (index, word) in self.free.iter().enumerate() {
-            // ORDERING: Relaxed; the RMW below decides.
-            let mut free = word.load(Ordering::Relaxed);
-            while free != 0 {
-                let lowest = free & free.wrapping_neg();
-                // ORDERING: Acquire; pairs with `records.release`.
-                let before = word.fetch_and(!lowest, weak!("records.acquire", Acquire));
-                if before & lowest != 0 {
-                    return Some(index * WORD + lowest.trailing_zeros() as usize);
-                }
-                free = before & !lowest;
-            }
-        }
-        None
-    }
-}
-
-impl<R> Drop for RecordPool<R> {
-    fn drop(&mut self) {
-        for bucket in &mut self.buckets {
-            let at = exclusive(bucket);
-            if !at.is_null() {
-                // SAFETY: made by `Box::into_raw`, and not shared any more.
-                drop(unsafe { Box::from_raw(at) });
-            }
-        }
-    }
 }
 
 /// The bucket of a record, and its index there.
@@ -254,10 +149,6 @@ fn locate(number: usize) -> (usize, usize) {
     }
     let bucket = ((number + FIRST) / FIRST).ilog2() as usize;
     (bucket, number + FIRST - (FIRST << bucket))
-}
-
-fn bit(offset: usize) -> u64 {
-    1 << (offset % WORD)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

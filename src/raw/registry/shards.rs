@@ -4,16 +4,10 @@
 //! handle, under a lock: only dead letters are.
 
 use crate::raw::hold::Hold;
-use crate::raw::memory::entry::Entry;
-use crate::raw::memory::number_set::NumberSet;
-use crate::raw::memory::segment::{Segment, FIRST_STAMP};
-use crate::raw::registry::counters::{Counters, Tally};
-use crate::raw::registry::holder::Holder;
+use crate::raw::memory::{Entry, NumberSet, Segment, FIRST_STAMP};
+use crate::raw::registry::counters::{Counters, Holder, Tally};
 use crate::raw::registry::record_pool::{RecordPool, FIRST};
-use crate::raw::shard::cursor::Cursor;
-use crate::raw::shard::sink::Sink;
-use crate::raw::shard::Producer;
-use crate::raw::shard::Shard;
+use crate::raw::shard::{Cursor, Producer, Shard, Sink};
 use crate::sync::{
     barrier, lock, planted, step, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, SMALL,
 };
@@ -240,7 +234,7 @@ impl<T> Shards<T> {
     /// The handles whose transactions hold something.
     pub(crate) fn holders(&self) -> impl Iterator<Item = Holder> + '_ {
         let counters = self.handles.used().from(0);
-        let holders = counters.map(|counters| Holder::new(counters, self.handles.get(counters)));
+        let holders = counters.map(|counters| self.handles.get(counters).holder(counters));
         holders.filter(|holder| holder.held > 0)
     }
 

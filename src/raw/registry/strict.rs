@@ -33,7 +33,7 @@
 //! A shard that is not attached is empty: `detach.rs` says why no item in it is relied upon before it is attached. A
 //! thread that finds it detached sees everything that its consumers had seen.
 
-use crate::raw::memory::number_set::SetVersion;
+use crate::raw::memory::SetVersion;
 use crate::raw::registry::shards::Shards;
 use crate::sync::{barrier, count_visit, Ordering};
 
@@ -84,7 +84,7 @@ impl<T> Shards<T> {
     #[inline(never)]
     pub(in crate::raw) fn look_empty(&self) -> bool {
         let is_empty = |number| self.records.get(number).looks_empty();
-        self.attached().all(is_empty)
+        self.attached().from(0).all(is_empty)
     }
 
     fn collect(&self) -> Collect {

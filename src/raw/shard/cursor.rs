@@ -1,9 +1,6 @@
 //! A consumer's cursor on one shard: its cached view of the shard.
 
-use crate::raw::memory::entry::DeliveryMeta;
-use crate::raw::memory::reclaim;
-use crate::raw::memory::segment::{number, Segment};
-use crate::raw::memory::slot::Slot;
+use crate::raw::memory::{number, reclaim, DeliveryMeta, Segment, Slot};
 use crate::raw::shard::front::{Front, Head};
 use crate::raw::shard::sink::Sink;
 use crate::raw::shard::Shard;

@@ -18,8 +18,7 @@
 //! A strict Empty needs `emptied`, because a run that is linked and exhausted between two checks would
 //! leave no other trace. It is incremented *before* the claim of a run's last item; see `strict.rs`.
 
-use crate::raw::memory::number_set::NumberSet;
-use crate::raw::memory::reclaim::{self, Pin};
+use crate::raw::memory::{reclaim, NumberSet, Pin};
 use crate::raw::shard::run::{Home, Progress, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::{

@@ -17,12 +17,16 @@ pub(in crate::raw) mod producer;
 pub(in crate::raw) mod run;
 pub(in crate::raw) mod sink;
 
-use crate::raw::memory::directory::{Directory, DirectoryPage};
-use crate::raw::memory::entry::Entry;
-use crate::raw::memory::number_set::NumberSet;
-use crate::raw::memory::reclaim;
-use crate::raw::memory::segment::{known, number, offset, Segment};
-use crate::raw::shard::front::{Front, Head, FIRST};
+pub(in crate::raw) use cursor::{Cursor, Take};
+pub(in crate::raw) use front::Front;
+pub(in crate::raw) use joint::{JointRecord, Tail, Tails};
+pub(in crate::raw) use run::{Block, HeldSlot, Home, Progress, Run};
+pub(in crate::raw) use sink::Sink;
+
+use crate::raw::memory::{
+    known, number, offset, reclaim, Directory, DirectoryPage, Entry, NumberSet, Segment,
+};
+use crate::raw::shard::front::{Head, FIRST};
 use crate::raw::shard::joint::Joint;
 use crate::sync::{
     barrier, planted, step, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering, UnsafeCell,
@@ -46,7 +50,7 @@ struct Published {
     joint: AtomicPtr<Joint>,
     /// Positions that never held an item: those before the first one, and the ends of segments given up early.
     skipped: AtomicU64,
-    /// Whether the shard has no owner, as a hint.
+    /// Whether the shard has no owner, as a hint: the pool's set would cost the wait of a task 2 %.
     is_free: AtomicBool,
 }
 
@@ -70,9 +74,6 @@ pub(in crate::raw) struct Producer<T> {
     limit: u64,
     segment: Option<Segment<T>>,
     page: *mut DirectoryPage,
-    /// For each segment that holds staged items only, the one before it. An entry from a push of one
-    /// item is removed with the next segment.
-    opened: Vec<Option<Segment<T>>>,
 }
 
 impl<T> Producer<T> {
@@ -83,7 +84,6 @@ impl<T> Producer<T> {
             limit: FIRST,
             segment: None,
             page: ptr::null_mut(),
-            opened: Vec::new(),
         }
     }
 }
@@ -105,7 +105,7 @@ impl<T> Default for Shard<T> {
             }),
             front: CachePadded::new(Front::new()),
             supply: CachePadded::new(Supply {
-                directory: Directory::new(),
+                directory: Directory::default(),
                 spare: AtomicPtr::new(ptr::null_mut()),
                 idle_at: AtomicU64::new(u64::MAX),
                 checked_in: UnsafeCell::new(Some(Producer::new())),

@@ -1,16 +1,10 @@
 //! The private state of a shard's owner: the staged items and the position of the next one.
 
-use crate::raw::memory::directory::DirectoryPage;
-use crate::raw::memory::entry::Entry;
-use crate::raw::memory::segment::{number, Segment};
-use crate::raw::memory::slot::Slot;
+use crate::raw::memory::{number, DirectoryPage, Entry, Segment, Slot};
 use crate::raw::shard::{Producer, Shard};
 use crate::sync::{AtomicU64, Ordering};
 use std::ptr;
 use std::slice;
-
-/// Capacity of `opened` that is kept for the next transaction.
-const KEPT_CAPACITY: usize = 16;
 
 impl<T> Producer<T> {
     /// The number of staged items.
@@ -101,12 +95,8 @@ impl<T> Producer<T> {
 
     /// Opens the next segment; in a queue all segments are `timed`, or none.
     pub(in crate::raw) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, timed: bool) {
-        if self.staged == 0 {
-            self.settle();
-        }
         let number = self.opened();
         let segment = shard.spare().unwrap_or_else(|| Segment::new(timed));
-        self.opened.push(self.segment);
         // SAFETY: the owner's last page is never retired.
         if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
             self.page = DirectoryPage::append(shard.directory(), self.page, number);
@@ -125,24 +115,13 @@ impl<T> Producer<T> {
     pub(in crate::raw) fn publish(&mut self, shard: &Shard<T>) {
         shard.publish(self.next);
         self.staged = 0;
-        if !self.opened.is_empty() {
-            self.settle();
-        }
-    }
-
-    /// Forgets which segments can be taken back, since their items are published.
-    #[cold]
-    #[inline(never)]
-    fn settle(&mut self) {
-        self.opened.clear();
-        if self.opened.capacity() > KEPT_CAPACITY {
-            self.opened.shrink_to(KEPT_CAPACITY);
-        }
     }
 
     /// Takes the last staged item back out.
     pub(in crate::raw) fn unstage(&mut self) -> Option<Entry<T>> {
-        self.staged = self.staged.checked_sub(1)?;
+        if self.staged == 0 {
+            return None;
+        }
         // A segment may have been opened for an item that was then refused, or not pushed.
         self.close_if_vacant();
         self.next -= 1;
@@ -150,28 +129,28 @@ impl<T> Producer<T> {
         // SAFETY: filled by this producer, and not published; the segment covers this position, since it is
         // not vacant.
         let entry = unsafe { segment.take_one(self.next) };
+        self.staged -= 1;
         self.close_if_vacant();
         Some(entry)
     }
 
     /// Takes the last open segment back if it is vacant.
     fn close_if_vacant(&mut self) {
-        let Some(segment) = self.segment else {
-            return;
-        };
-        if self.next + (Segment::<T>::LEN as u64) != self.limit {
-            return;
-        }
-        let Some(before) = self.opened.pop() else {
+        let start = self.limit.saturating_sub(Segment::<T>::LEN as u64);
+        let Some(segment) = self.segment.filter(|_| self.next == start) else {
             return;
         };
         // SAFETY: none of its positions was published, so it belongs to this producer alone. It may have been
         // shared for positions that are claimed by now.
         unsafe { segment.retire() };
-        self.segment = before;
-        self.limit -= Segment::<T>::LEN as u64;
+        self.limit = start;
         // SAFETY: the page covers the segment just closed, whose positions were never published.
         self.page = unsafe { DirectoryPage::take_back(self.page, self.opened()) };
+        // What was staged before is in the segment before, which is alive. Otherwise that is used up, or was freed.
+        self.segment = (self.staged > 0)
+            // SAFETY: positions of that segment are not published.
+            .then(|| unsafe { DirectoryPage::segment_on(self.page, self.opened() - 1) })
+            .flatten();
     }
 
     /// Frees the memory that an idle shard does not need. Nothing is staged.
@@ -186,7 +165,6 @@ impl<T> Producer<T> {
         if self.is_full() && unsafe { shard.retire(self.next) } {
             self.segment = None;
             self.page = ptr::null_mut();
-            self.opened = Vec::new();
         }
     }
 }

@@ -5,11 +5,7 @@
 //! unlinked the block is reused by the handle that took the last item if no other thread can reach it, and retired
 //! otherwise.
 
-use crate::raw::memory::entry::{DeliveryMeta, Entry};
-use crate::raw::memory::reclaim::Pin;
-use crate::raw::memory::row::Row;
-use crate::raw::memory::segment::known;
-use crate::raw::memory::slot::Slot;
+use crate::raw::memory::{known, DeliveryMeta, Entry, Pin, Row, Slot};
 use crate::sync::{planted, weak, AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use std::cell::Cell;
 use std::mem::MaybeUninit;

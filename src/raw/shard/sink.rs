@@ -1,7 +1,6 @@
 //! Sinks for claimed items.
 
-use crate::raw::memory::entry::{DeliveryMeta, Entry, Stored};
-use crate::raw::memory::row::Row;
+use crate::raw::memory::{DeliveryMeta, Entry, Row, Stored};
 use crate::raw::shard::run::{Block, Home};
 
 /// A destination of claimed items.

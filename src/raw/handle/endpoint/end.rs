@@ -2,11 +2,9 @@
 
 use super::Endpoint;
 use crate::raw::handle::items::Unborrowed;
-use crate::raw::hold::position::HeldPosition;
-use crate::raw::memory::drops::drop_all;
-use crate::raw::memory::entry::{DeliveryMeta, Entry};
-use crate::raw::shard::joint::{JointRecord, Tail, Tails};
-use crate::raw::shard::{Producer, Shard};
+use crate::raw::hold::HeldPosition;
+use crate::raw::memory::{drop_all, DeliveryMeta, Entry};
+use crate::raw::shard::{JointRecord, Producer, Shard, Tail, Tails};
 use crate::sync::defer_with;
 use std::mem;
 use std::ptr::NonNull;
@@ -84,7 +82,7 @@ impl<T> Endpoint<T> {
     }
 
     /// Removes the item that [`Endpoint::next_held`] returned last from the transaction. The caller must count it
-    /// later, by [`Endpoint::count_aborted`].
+    /// later, by [`Counters::count_aborted`](crate::raw::registry::Counters::count_aborted).
     ///
     /// # Panics
     ///

@@ -15,10 +15,7 @@ pub(in crate::raw) use take::hold_of;
 pub(crate) use take::Purpose;
 
 use crate::raw::hold::Hold;
-use crate::raw::registry::consumer::Consumer;
-use crate::raw::registry::counters::Counters;
-use crate::raw::registry::holder::Holder;
-use crate::raw::registry::shards::Shards;
+use crate::raw::registry::{Consumer, Counters, Holder, Shards};
 use crate::raw::shard::{Producer, Shard};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -63,8 +60,9 @@ impl<T> Endpoint<T> {
         }
     }
 
+    /// The handle's counters, which the caller steps for items that it moves itself.
     #[inline]
-    pub(in crate::raw) fn counters<'a>(&self) -> &'a Counters {
+    pub(crate) fn counters<'a>(&self) -> &'a Counters {
         // SAFETY: counters are type-stable, and the endpoint keeps its queue alive.
         unsafe { self.counters.as_ref() }
     }
@@ -85,7 +83,7 @@ impl<T> Endpoint<T> {
 
     /// The identity of this transaction, for other threads.
     pub(crate) fn holder(&self) -> Holder {
-        Holder::new(self.number(), self.counters())
+        self.counters().holder(self.number())
     }
 
     /// The number of staged items.

@@ -1,10 +1,8 @@
 //! The pushes of an endpoint.
 
 use super::{AcquiredShard, Endpoint};
-use crate::raw::memory::drops::drop_all;
-use crate::raw::memory::entry::Entry;
-use crate::raw::memory::slot::Slot;
-use crate::raw::registry::shards::acquire;
+use crate::raw::memory::{drop_all, Entry, Slot};
+use crate::raw::registry::acquire;
 use crate::raw::shard::Producer;
 use crate::sync::step;
 use std::ptr::NonNull;

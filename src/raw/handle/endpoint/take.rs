@@ -2,13 +2,10 @@
 
 use super::Endpoint;
 use crate::raw::handle::cell::Fresh;
-use crate::raw::hold::item_ref::ItemRef;
-use crate::raw::hold::position::HeldPosition;
-use crate::raw::hold::Hold;
-use crate::raw::memory::entry::{DeliveryMeta, Entry, Stored};
-use crate::raw::registry::consumer::Consumer;
-use crate::raw::registry::shards::Shards;
-use crate::raw::shard::sink::Sink;
+use crate::raw::hold::{HeldPosition, Hold, ItemRef};
+use crate::raw::memory::{DeliveryMeta, Entry, Stored};
+use crate::raw::registry::{Consumer, Shards};
+use crate::raw::shard::Sink;
 
 impl<T> Endpoint<T> {
     /// Moves to the common shard if items were put back there without a handle, since these come first.
@@ -52,11 +49,6 @@ impl<T> Endpoint<T> {
         Some(item)
     }
 
-    /// Counts an item that was popped elsewhere.
-    pub(crate) fn count_popped(&mut self) {
-        self.counters().count_popped(1);
-    }
-
     /// Takes one more item into the hold if [nothing else has to be done](crate::raw::shard::cursor::Cursor::take_next).
     #[inline(always)] // the pop of a transaction
     pub(crate) fn hold_next(&mut self) -> bool {
@@ -97,21 +89,11 @@ impl<T> Endpoint<T> {
         count
     }
 
-    /// Counts items as taken that are not in the hold: peeked, or about to be [accepted](Endpoint::accept).
-    pub(crate) fn count_taken(&mut self, items: usize) {
-        self.counters().count_taken(items);
-    }
-
-    /// Undoes [`Endpoint::count_taken`].
-    pub(crate) fn uncount_taken(&mut self, items: usize) {
-        self.counters().uncount_taken(items);
-    }
-
-    /// Makes room for an item taken from elsewhere, and [counts](Endpoint::count_taken) it.
+    /// Makes room for an item taken from elsewhere, and counts it as taken.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
         let home = self.shards.common().front().home();
         hold_of(&mut self.hold, &mut self.peeked, purpose).reserve(1, home);
-        self.count_taken(1);
+        self.counters().count_taken(1);
     }
 
     /// Holds an [expected](Endpoint::expect) item. An abort puts it into the common shard.
@@ -186,11 +168,6 @@ impl<T> Endpoint<T> {
     pub(crate) fn delivery_before(&self, position: HeldPosition) -> DeliveryMeta {
         self.hold.delivery_before(position)
     }
-
-    /// Counts removed items as aborted, after they were put somewhere else.
-    pub(crate) fn count_aborted(&mut self, items: usize) {
-        self.counters().count_aborted(items);
-    }
 }
 
 impl<T, M> Endpoint<Stored<T, M>> {
@@ -202,7 +179,7 @@ impl<T, M> Endpoint<Stored<T, M>> {
     }
 
     /// Removes the held item before `position` from the transaction. The caller must count it later, by
-    /// [`Endpoint::count_aborted`].
+    /// [`Counters::count_aborted`](crate::raw::registry::Counters::count_aborted).
     ///
     /// # Panics
     ///
