@@ -5,7 +5,6 @@
 
 use crate::raw::prefetch;
 use std::mem::{self, size_of};
-use std::ops::{Index, IndexMut};
 
 /// How many chunks are added at once.
 const ADDED: u32 = 16;
@@ -64,6 +63,17 @@ impl<P: Default> Chunks<P> {
     #[inline]
     pub(super) fn get(&self, place: u32) -> Option<&P> {
         self.places.get(place as usize)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, place: u32) -> Option<&mut P> {
+        self.places.get_mut(place as usize)
+    }
+
+    /// What is in a place that exists.
+    #[inline]
+    pub(super) fn at(&mut self, place: u32) -> &mut P {
+        &mut self.places[place as usize]
     }
 
     /// The first place of the chunk that is linked to that of a place that exists. A chunk is referred to by one of its places.
@@ -135,22 +145,6 @@ impl<P: Default> Chunks<P> {
             places.iter().step_by(step).for_each(prefetch);
             prefetch(&places[len - 1]);
         }
-    }
-}
-
-impl<P> Index<u32> for Chunks<P> {
-    type Output = P;
-
-    #[inline]
-    fn index(&self, place: u32) -> &P {
-        &self.places[place as usize]
-    }
-}
-
-impl<P> IndexMut<u32> for Chunks<P> {
-    #[inline]
-    fn index_mut(&mut self, place: u32) -> &mut P {
-        &mut self.places[place as usize]
     }
 }
 

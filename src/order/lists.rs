@@ -10,24 +10,22 @@ use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::{iter, mem};
 
 /// A list. It has no chunk while it is empty.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct List {
     /// The places of its first and its last item or gap.
     first: u32,
     last: u32,
-    /// How many places it has, gaps included.
-    len: u32,
 }
 
 impl List {
-    #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.len as usize
-    }
+    pub(super) const EMPTY: Self = Self {
+        first: NO_PLACE,
+        last: NO_PLACE,
+    };
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.first == NO_PLACE
     }
 }
 
@@ -102,10 +100,14 @@ impl<T, M: Copy> Lists<T, M> {
         self.gaps > 0
     }
 
-    /// Whether there are too many places or gaps for the items.
+    pub(super) fn has_many_gaps(&self) -> bool {
+        self.gaps > self.len + SLACK
+    }
+
+    /// Whether there are too many places for the items.
     #[inline]
     pub(super) fn is_wasteful(&self) -> bool {
-        self.chunks.is_wasteful(self.len) || self.gaps > self.len + SLACK
+        self.chunks.is_wasteful(self.len)
     }
 
     /// The number of places, those of no list included.
@@ -121,12 +123,12 @@ impl<T, M: Copy> Lists<T, M> {
         number: i64,
         entry: Entry<Stored<T, M>>,
     ) -> u32 {
-        list.last = if list.is_empty() || Places::<T, M>::ends_chunk(list.last) {
+        // No place ends a chunk, too.
+        list.last = if Places::<T, M>::ends_chunk(list.last) {
             self.append_chunk(list)
         } else {
             list.last + 1
         };
-        list.len += 1;
         self.put(list.last, number, entry);
         list.last
     }
@@ -143,7 +145,6 @@ impl<T, M: Copy> Lists<T, M> {
         } else {
             list.first - 1
         };
-        list.len += 1;
         self.put(list.first, number, entry);
         list.first
     }
@@ -176,7 +177,7 @@ impl<T, M: Copy> Lists<T, M> {
     fn put(&mut self, place: u32, number: i64, Entry { item, delivery }: Entry<Stored<T, M>>) {
         let DeliveryMeta { attempts, since } = delivery;
         let Stored { item, meta } = item;
-        self.chunks[place] = Slot::Item {
+        *self.chunks.at(place) = Slot::Item {
             item,
             meta,
             attempts,
@@ -209,16 +210,15 @@ impl<T, M: Copy> Lists<T, M> {
     /// Removes the first place, and returns its item; `None` if it is a gap, or the list is empty.
     #[inline]
     pub(super) fn pop_front(&mut self, list: &mut List) -> Option<Entry<Stored<T, M>>> {
-        if list.is_empty() {
-            return None;
-        }
         let place = list.first;
-        let slot = mem::take(&mut self.chunks[place]);
-        list.len -= 1;
+        let slot = mem::take(self.chunks.get_mut(place)?);
         if Places::<T, M>::begins_chunk(place) {
             self.chunks.prefetch(self.chunks.next(place));
         }
-        list.first = if list.is_empty() || Places::<T, M>::ends_chunk(place) {
+        list.first = if place == list.last || Places::<T, M>::ends_chunk(place) {
+            if place == list.last {
+                list.last = NO_PLACE;
+            }
             self.chunks.release(place)
         } else {
             place + 1
@@ -234,7 +234,7 @@ impl<T, M: Copy> Lists<T, M> {
     }
 
     pub(super) fn begins_with_gap(&self, list: &List) -> bool {
-        !list.is_empty() && matches!(self.chunks[list.first], Slot::Gap(_))
+        matches!(self.chunks.get(list.first), Some(Slot::Gap(_)))
     }
 
     /// Prepares the use of the first item of a list.
@@ -243,7 +243,7 @@ impl<T, M: Copy> Lists<T, M> {
         self.chunks.prefetch(list.first);
     }
 
-    /// The position of the first item of a list that is not empty, or its gap.
+    /// The position of the first item of a list, or its gap.
     #[inline]
     pub(super) fn first(&self, list: &List) -> Option<Position> {
         self.position_at(list.first)
@@ -295,7 +295,7 @@ impl<T, M: Copy> Lists<T, M> {
     /// Takes out the item at a position, which leaves a gap.
     pub(super) fn take(&mut self, at: Position) -> Option<Entry<Stored<T, M>>> {
         let _item = self.item_at(at.place).filter(|item| item.0 == at)?;
-        let slot = mem::replace(&mut self.chunks[at.place], Slot::Gap(at.number));
+        let slot = mem::replace(self.chunks.at(at.place), Slot::Gap(at.number));
         self.gaps += 1;
         self.entry_of(slot)
     }
@@ -318,8 +318,8 @@ impl<T, M: Copy> Lists<T, M> {
     pub(super) fn sweep<'l>(&mut self, lists: impl Iterator<Item = &'l mut List>) {
         let mut swept = Self::new();
         for list in lists {
-            let mut moved = List::default();
-            while let Some(first) = self.first(list).filter(|_| !list.is_empty()) {
+            let mut moved = List::EMPTY;
+            while let Some(first) = self.first(list) {
                 if let Some(entry) = self.pop_front(list) {
                     swept.push_back(&mut moved, first.number, entry);
                 }

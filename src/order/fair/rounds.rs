@@ -51,8 +51,8 @@ pub(crate) struct Rounds<T> {
 
 struct KeyState {
     items: List,
-    /// How many of its items are being shown.
-    shown: u32,
+    /// How many items it has, those being shown included.
+    len: u32,
     /// Its neighbours in the ring. The key is out of the ring while `after` is [`NO_KEY`].
     before: u32,
     after: u32,
@@ -71,8 +71,8 @@ struct KeyState {
 impl Default for KeyState {
     fn default() -> Self {
         Self {
-            items: List::default(),
-            shown: 0,
+            items: List::EMPTY,
+            len: 0,
             before: NO_KEY,
             after: NO_KEY,
             round: 0,
@@ -167,13 +167,13 @@ impl<T> Rounds<T> {
     pub(crate) fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
         let standing = |number, key: &KeyState| Standing {
             key: number,
-            items: key.items.len(),
+            items: key.len as usize,
             in_round: !key.is_out() && key.round == self.round,
         };
         let out = self
             .keys
             .iter()
-            .filter(|(_, key)| key.is_out() && !key.items.is_empty());
+            .filter(|(_, key)| key.is_out() && key.len > 0);
         let ring = self
             .ring()
             .map(move |number| standing(number, &self.keys[number]));
@@ -291,6 +291,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         let meta = entry.item.meta;
         let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
+        key.len += 1;
         self.last += 1;
         self.items
             .push_back(&mut key.items, self.last, with_meta(entry, ()));
@@ -304,6 +305,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         let meta = entry.item.meta;
         let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
+        key.len += 1;
         self.first -= 1;
         self.items
             .push_front(&mut key.items, self.first, with_meta(entry, ()));
@@ -330,6 +332,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         let key = &mut self.keys[number];
         let entry = self.items.pop_front(&mut key.items)?;
         let meta = KeyMeta::new(number, key.weight);
+        key.len -= 1;
         key.use_turn();
         self.round = key.round;
         let mut gone = 0;
@@ -342,7 +345,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
                 gone = std::mem::take(&mut key.gone);
             }
             if key.items.is_empty() {
-                let is_gone = key.shown == 0;
+                let is_gone = key.len == 0;
                 self.leave_ring(number);
                 if is_gone {
                     gone += self.forget(number);
@@ -371,7 +374,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             return 0;
         };
         key.held = false;
-        if key.items.is_empty() {
+        if key.len == 0 {
             self.forget(number);
             return 0;
         }
@@ -411,7 +414,6 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             let Some(entry) = self.items.take(at) else {
                 continue;
             };
-            key.shown += 1;
             let is_first = self.items.is_first(&key.items, at);
             self.blocked += usize::from(self.serial && is_first && !key.is_out());
             into.push(Shown {
@@ -431,7 +433,6 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.first -= 1;
             self.items.push_front(&mut key.items, self.first, entry);
         }
-        key.shown -= 1;
         if !key.is_out() {
             self.blocked -= usize::from(self.serial && is_first);
         } else if !self.serial || is_first && !key.held {

@@ -177,6 +177,9 @@ impl<T> PriorityHeap<T> {
         // Gaps at the front of a list are common if items are cancelled in the order in which they were pushed.
         let level = usize::from(entry.item.meta.priority());
         self.levels.trim_list(level);
+        if self.levels.items.has_many_gaps() {
+            self.sweep();
+        }
         Some((place, self.release(entry)))
     }
 
@@ -304,10 +307,17 @@ impl<T> PriorityHeap<T> {
         }
     }
 
-    /// Releases the memory of the lists if most of it is not needed.
     #[inline]
     fn tidy(&mut self) {
-        if self.levels.items.is_wasteful() && self.visits == 0 {
+        if self.levels.items.is_wasteful() {
+            self.sweep();
+        }
+    }
+
+    /// Releases the memory of places that are not needed, unless a visit needs them.
+    #[cold]
+    fn sweep(&mut self) {
+        if self.visits == 0 {
             self.levels.sweep();
             self.places = None;
         }

@@ -114,7 +114,7 @@ impl<T> Levels<T> {
     /// Marks a list as nonempty.
     #[inline(never)]
     fn fill(&mut self, level: usize) {
-        self.lists.resize(LEVELS, List::default());
+        self.lists.resize(LEVELS, List::EMPTY);
         self.filled[level / BITS] |= 1 << (level % BITS);
         self.used[level / BITS / BITS] |= 1 << (level / BITS % BITS);
     }

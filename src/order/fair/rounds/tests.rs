@@ -259,7 +259,8 @@ fn times_and_items_are_scanned_in_small_parts() {
 
 /// How many items are being shown.
 fn shown_by<T>(rounds: &Rounds<T>) -> usize {
-    rounds.keys.iter().map(|(_, key)| key.shown as usize).sum()
+    let all: u32 = rounds.keys.iter().map(|(_, key)| key.len).sum();
+    all as usize - rounds.items.len()
 }
 
 /// Shows one part of a new visit.
