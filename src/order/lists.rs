@@ -10,7 +10,7 @@ use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::{iter, mem};
 
 /// A list. It has no chunk while it is empty.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone)]
 pub(super) struct List {
     /// The places of its first and its last item or gap.
     first: u32,
