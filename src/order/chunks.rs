@@ -5,7 +5,6 @@
 
 use crate::raw::prefetch;
 use std::mem::{self, size_of};
-use std::ops::{Index, IndexMut};
 
 /// How many chunks are added at once.
 const ADDED: u32 = 16;
@@ -16,26 +15,20 @@ pub(super) const WASTE: usize = 4;
 /// The size of a cache line.
 const LINE: usize = 64;
 /// No place.
-const NO_PLACE: u32 = u32::MAX;
+pub(super) const NO_PLACE: u32 = u32::MAX;
 
-/// Places, all of which begin with the default value, and a head for each chunk of them.
-pub(super) struct Chunks<P, H> {
+/// Places, all of which begin with the default value.
+pub(super) struct Chunks<P> {
     places: Vec<P>,
-    linked: Vec<Chunk<H>>,
+    /// For each chunk the first place of the one that is linked to it: the next vacant one, if it is vacant.
+    next: Vec<u32>,
     /// The first vacant chunk.
     vacant: u32,
     /// Below this number of items the vector may shrink.
     least: usize,
 }
 
-/// The part of a chunk beside its places. A chunk is referred to by one of its places.
-pub(super) struct Chunk<H> {
-    /// The first place of the chunk that is linked to it: the next vacant one, if it is vacant.
-    pub(super) next: u32,
-    pub(super) head: H,
-}
-
-impl<P: Default, H: Default> Chunks<P, H> {
+impl<P: Default> Chunks<P> {
     /// The number of places of a chunk, a power of two.
     pub(super) const LEN: u32 = match size_of::<P>() {
         0..=64 => 4,
@@ -49,7 +42,7 @@ impl<P: Default, H: Default> Chunks<P, H> {
     pub(super) fn new() -> Self {
         Self {
             places: Vec::new(),
-            linked: Vec::new(),
+            next: Vec::new(),
             vacant: NO_PLACE,
             least: 0,
         }
@@ -77,16 +70,21 @@ impl<P: Default, H: Default> Chunks<P, H> {
         self.places.get_mut(place as usize)
     }
 
-    /// The chunk of a place, if there is one.
+    /// What is in a place that exists.
     #[inline]
-    pub(super) fn chunk(&self, place: u32) -> Option<&Chunk<H>> {
-        self.linked.get((place / Self::LEN) as usize)
+    pub(super) fn at(&mut self, place: u32) -> &mut P {
+        &mut self.places[place as usize]
     }
 
-    /// The chunk of a place that exists.
+    /// The first place of the chunk that is linked to that of a place that exists. A chunk is referred to by one of its places.
     #[inline]
-    pub(super) fn chunk_of(&mut self, place: u32) -> &mut Chunk<H> {
-        &mut self.linked[(place / Self::LEN) as usize]
+    pub(super) fn next(&self, place: u32) -> u32 {
+        self.next[(place / Self::LEN) as usize]
+    }
+
+    #[inline]
+    pub(super) fn next_mut(&mut self, place: u32) -> &mut u32 {
+        &mut self.next[(place / Self::LEN) as usize]
     }
 
     #[inline]
@@ -106,13 +104,13 @@ impl<P: Default, H: Default> Chunks<P, H> {
             self.add_some();
         }
         let place = self.vacant;
-        self.vacant = mem::replace(&mut self.chunk_of(place).next, NO_PLACE);
+        self.vacant = mem::replace(self.next_mut(place), NO_PLACE);
         place
     }
 
     #[cold]
     fn add_some(&mut self) {
-        let first = u32::try_from(self.linked.len()).unwrap_or(NO_PLACE);
+        let first = u32::try_from(self.next.len()).unwrap_or(NO_PLACE);
         let end = first.saturating_add(ADDED);
         assert!(end < NO_PLACE / Self::LEN, "no more than 2³² places");
         let places = (end * Self::LEN) as usize;
@@ -120,12 +118,10 @@ impl<P: Default, H: Default> Chunks<P, H> {
         self.least = places
             .saturating_sub(SLACK)
             .div_ceil(WASTE * Self::LEN as usize);
-        self.linked.extend((first..end).map(|number| Chunk {
-            next: (number + 1) * Self::LEN,
-            head: H::default(),
-        }));
+        self.next
+            .extend((first..end).map(|number| (number + 1) * Self::LEN));
         self.vacant = first * Self::LEN;
-        self.chunk_of((end - 1) * Self::LEN).next = NO_PLACE;
+        *self.next_mut((end - 1) * Self::LEN) = NO_PLACE;
     }
 
     /// Makes a chunk vacant. Returns the first place of the chunk that was linked to it.
@@ -133,7 +129,7 @@ impl<P: Default, H: Default> Chunks<P, H> {
     pub(super) fn release(&mut self, place: u32) -> u32 {
         let first = place - place % Self::LEN;
         let vacant = mem::replace(&mut self.vacant, first);
-        mem::replace(&mut self.chunk_of(place).next, vacant)
+        mem::replace(self.next_mut(place), vacant)
     }
 
     /// Prepares the use of a chunk that is probably not in a cache. The place need not exist. The queue is often longer than a
@@ -141,8 +137,8 @@ impl<P: Default, H: Default> Chunks<P, H> {
     #[inline]
     pub(super) fn prefetch(&self, place: u32) {
         let number = (place / Self::LEN) as usize;
-        if let Some(chunk) = self.linked.get(number) {
-            prefetch(chunk);
+        if let Some(next) = self.next.get(number) {
+            prefetch(next);
             let len = Self::LEN as usize;
             let places = &self.places[number * len..][..len];
             let step = (LINE / size_of::<P>().max(1)).max(1);
@@ -152,39 +148,23 @@ impl<P: Default, H: Default> Chunks<P, H> {
     }
 }
 
-impl<P, H> Index<u32> for Chunks<P, H> {
-    type Output = P;
-
-    #[inline]
-    fn index(&self, place: u32) -> &P {
-        &self.places[place as usize]
-    }
-}
-
-impl<P, H> IndexMut<u32> for Chunks<P, H> {
-    #[inline]
-    fn index_mut(&mut self, place: u32) -> &mut P {
-        &mut self.places[place as usize]
-    }
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
     #[test]
     fn large_places_have_small_chunks() {
-        assert_eq!(Chunks::<[u64; 2], ()>::LEN, 4);
-        assert_eq!(Chunks::<[u64; 10], ()>::LEN, 2);
-        assert_eq!(Chunks::<[[u64; 10]; 10], ()>::LEN, 1);
+        assert_eq!(Chunks::<[u64; 2]>::LEN, 4);
+        assert_eq!(Chunks::<[u64; 10]>::LEN, 2);
+        assert_eq!(Chunks::<[[u64; 10]; 10]>::LEN, 1);
     }
 
     #[test]
     fn vacant_chunks_are_used_first_and_the_latest_before_all() {
-        let mut chunks = Chunks::<u64, ()>::new();
+        let mut chunks = Chunks::<u64>::new();
         let taken: Vec<_> = (0..ADDED).map(|_| chunks.take()).collect();
         assert!(taken.iter().copied().eq((0..64).step_by(4)));
-        assert_eq!(chunks.places().len(), Chunks::<u64, ()>::STEP);
+        assert_eq!(chunks.places().len(), Chunks::<u64>::STEP);
         chunks.release(taken[3]);
         chunks.release(taken[7] + 2);
         assert_eq!((chunks.take(), chunks.take()), (taken[7], taken[3]));

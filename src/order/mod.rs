@@ -12,6 +12,7 @@ mod chunks;
 pub(crate) mod fair;
 mod leased;
 mod lifo;
+mod lists;
 #[cfg(all(loom, test))]
 mod models;
 mod partition;

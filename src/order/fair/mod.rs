@@ -2,12 +2,11 @@
 //!
 //! [`by_key`] is the order. Its sequence is [`rounds`]: the keys in a ring, each with its items. Its registry is
 //! [`keys`]: it numbers the keys, and counts the items of each; a [`table`] is a shard of it, which [`hints`] save a search.
-//! [`meta`] is the metadata of an item. Both store numbered values in [`pages`]; [`lists`] store the items of each key.
+//! [`meta`] is the metadata of an item. Both store numbered values in [`pages`]; the items of each key are in [lists](super::lists).
 
 mod by_key;
 mod hints;
 mod keys;
-mod lists;
 mod meta;
 mod pages;
 mod rounds;

@@ -13,13 +13,13 @@
 //! the ring until then. In a serial queue shown items are not skipped: while the first item of a key is shown, the
 //! key is *blocked*, and leaves the ring when its turn comes.
 
-use super::lists::{KeyItems, Lists, Mark};
 use super::meta::KeyMeta;
 use super::pages::Pages;
+use crate::order::lists::{List, Lists, Position};
 use crate::order::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// No key.
 const NO_KEY: u32 = u32::MAX;
@@ -29,7 +29,7 @@ const FIRST_ROUND: u32 = start(u32::BITS) as u32;
 
 /// The items of all keys.
 pub(crate) struct Rounds<T> {
-    items: Lists<T>,
+    items: Lists<T, ()>,
     /// The keys in the ring and those out of it, by their numbers.
     keys: Pages<KeyState>,
     /// The key at the front of the ring.
@@ -42,18 +42,17 @@ pub(crate) struct Rounds<T> {
     serial: bool,
     /// How many removed items of a key are unregistered at once.
     batch: u32,
-    /// The number of items being shown, the number ever shown, and the number of blocked keys in the ring.
-    shown: usize,
-    names: u64,
+    /// The number of blocked keys in the ring.
     blocked: usize,
+    /// The numbers of items: increasing for pushed ones, decreasing for those at the front.
+    last: i64,
+    first: i64,
 }
 
 struct KeyState {
-    items: KeyItems,
-    /// The position of the first place in its list. An item keeps its position while it is in the list.
-    base: i64,
-    /// How many of its items are being shown.
-    shown: u32,
+    items: List,
+    /// How many items it has, those being shown included.
+    len: u32,
     /// Its neighbours in the ring. The key is out of the ring while `after` is [`NO_KEY`].
     before: u32,
     after: u32,
@@ -72,9 +71,8 @@ struct KeyState {
 impl Default for KeyState {
     fn default() -> Self {
         Self {
-            items: KeyItems::default(),
-            base: 0,
-            shown: 0,
+            items: List::EMPTY,
+            len: 0,
             before: NO_KEY,
             after: NO_KEY,
             round: 0,
@@ -93,17 +91,6 @@ impl KeyState {
         self.after == NO_KEY
     }
 
-    /// Whether its first item is being shown.
-    fn is_blocked<T>(&self, items: &Lists<T>) -> bool {
-        items.is_first_shown(&self.items)
-    }
-
-    /// The positions of its first items, up to `most`.
-    fn span(&self, most: usize) -> Range<i64> {
-        let count = i64::try_from(self.items.len().min(most)).unwrap_or(i64::MAX);
-        self.base..self.base + count
-    }
-
     /// Uses one turn; a new service begins if none has.
     #[inline]
     fn use_turn(&mut self) {
@@ -114,37 +101,32 @@ impl KeyState {
     }
 }
 
-/// An item and the metadata that all items of its key have in common.
+/// An item with other metadata: in its list it has none, since all items of a key have the same.
 #[inline]
-fn without_key<T>(entry: Entry<Stored<T, KeyMeta>>) -> (KeyMeta, Entry<T>) {
-    let Entry { item, delivery } = entry;
-    let Stored { item, meta } = item;
-    (meta, Entry { item, delivery })
-}
-
-/// The reverse of [`without_key`].
-#[inline]
-fn with_key<T>(Entry { item, delivery }: Entry<T>, meta: KeyMeta) -> Entry<Stored<T, KeyMeta>> {
+fn with_meta<T, M, N>(
+    Entry { item, delivery }: Entry<Stored<T, M>>,
+    meta: N,
+) -> Entry<Stored<T, N>> {
+    let Stored { item, .. } = item;
     let item = Stored { item, meta };
     Entry { item, delivery }
 }
 
-/// The progress of a visit: the numbers of the keys that are left, the positions that are left in the list of the first
-/// of them, and the place that was visited last.
-#[derive(Clone, Debug, Default)]
+/// The progress of a visit: the numbers of the keys that are left, what was visited last of the first of them, and the numbers
+/// of the items that were there when it began. It shows `all` of these, or only the ready ones.
+#[derive(Clone, Debug)]
 pub(crate) struct Visit {
     keys: Range<u32>,
-    items: Range<i64>,
-    mark: Mark,
+    at: Position,
+    numbers: RangeInclusive<i64>,
+    all: bool,
 }
 
-/// The place of an item that is being shown, unless it was skipped: then the item of another name, or none, is there.
+/// The key of an item that is being shown, and its position in the list of the key.
 #[derive(Debug)]
-pub(crate) struct Position {
-    number: u32,
-    at: i64,
-    place: u32,
-    name: u64,
+pub(crate) struct KeyPosition {
+    key: u32,
+    at: Position,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -175,9 +157,9 @@ impl<T> Rounds<T> {
             round: FIRST_ROUND,
             serial,
             batch,
-            shown: 0,
-            names: 0,
             blocked: 0,
+            last: 0,
+            first: 0,
         }
     }
 
@@ -185,13 +167,13 @@ impl<T> Rounds<T> {
     pub(crate) fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
         let standing = |number, key: &KeyState| Standing {
             key: number,
-            items: key.items.len(),
+            items: key.len as usize,
             in_round: !key.is_out() && key.round == self.round,
         };
         let out = self
             .keys
             .iter()
-            .filter(|(_, key)| key.is_out() && !key.items.is_empty());
+            .filter(|(_, key)| key.is_out() && key.len > 0);
         let ring = self
             .ring()
             .map(move |number| standing(number, &self.keys[number]));
@@ -209,11 +191,10 @@ impl<T> Rounds<T> {
     fn skip_shown(&mut self) {
         while self.ring > 0 {
             let key = &mut self.keys[self.front];
-            while !self.serial && key.is_blocked(&self.items) {
-                self.items.skip_front(&mut key.items);
-                key.base += 1;
+            if !self.serial {
+                self.items.trim(&mut key.items);
             }
-            if !key.items.is_empty() && !key.is_blocked(&self.items) {
+            if !key.items.is_empty() && !self.items.begins_with_gap(&key.items) {
                 return;
             }
             self.blocked -= usize::from(self.serial);
@@ -221,38 +202,34 @@ impl<T> Rounds<T> {
         }
     }
 
-    /// The positions at which the ready items of a key are visited.
-    fn span(&self, number: u32) -> Range<i64> {
-        let key = self.keys.get(number).filter(|key| !key.is_out());
-        let most = if self.serial { 1 } else { usize::MAX };
-        key.map_or(0..0, |key| key.span(most))
+    fn visit(&self, keys: Range<u32>, all: bool) -> Visit {
+        let numbers = self.first..=self.last;
+        Visit {
+            keys,
+            at: Position::before(self.first),
+            numbers,
+            all,
+        }
     }
 
     /// Begins a visit to the items of one key, ready or not.
     pub(crate) fn begin_visit_of(&self, number: u32) -> Visit {
-        let key = self.keys.get(number);
-        Visit {
-            keys: number..number + 1,
-            items: key.map_or(0..0, |key| key.span(usize::MAX)),
-            mark: Mark::default(),
-        }
+        self.visit(number..number + 1, true)
     }
 
-    /// Advances a visit to the next place, [marked](Visit::mark) then, and returns its key. `None` if there is none, or
-    /// none within [`SCAN_STEP`].
+    /// Advances a visit to the next place, and returns its key. `None` if there is none, or none within [`SCAN_STEP`].
     fn next_place(&self, visit: &mut Visit) -> Option<u32> {
+        let before = Position::before(*visit.numbers.start());
+        let first_only = self.serial && !visit.all;
         for number in visit.keys.clone().take(SCAN_STEP) {
-            if let Some(key) = self.keys.get(number) {
-                let at = visit.items.start.max(key.base);
-                if at < visit.items.end.min(key.span(usize::MAX).end) {
-                    self.items
-                        .place_at(&key.items, key.base, at, &mut visit.mark);
-                    visit.items.start = at + 1;
-                    return Some(number);
-                }
+            let is_over = |key: &&KeyState| first_only && (key.is_out() || visit.at != before);
+            let key = self.keys.get(number).filter(|key| !is_over(key));
+            let next = key.and_then(|key| self.items.position_after(&key.items, visit.at));
+            if let Some(next) = next.filter(|next| visit.numbers.contains(&next.number)) {
+                visit.at = next;
+                return Some(number);
             }
-            visit.keys.start = number + 1;
-            (visit.items, visit.mark) = (self.span(number + 1), Mark::default());
+            (visit.keys.start, visit.at) = (number + 1, before);
         }
         None
     }
@@ -307,14 +284,17 @@ impl<T> Rounds<T> {
 
 impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     type Visit = Visit;
-    type Position = Position;
+    type Position = KeyPosition;
 
     #[inline(always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
-        let (meta, entry) = without_key(entry);
+        let meta = entry.item.meta;
         let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
-        self.items.push_back(&mut key.items, entry);
+        key.len += 1;
+        self.last += 1;
+        self.items
+            .push_back(&mut key.items, self.last, with_meta(entry, ()));
         if is_new || key.is_out() && !self.serial {
             self.join_ring(meta.key, RingEnd::Back);
         }
@@ -322,11 +302,13 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
 
     /// Gives the key a turn back, unless its service in this round has not begun.
     fn come_back(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
-        let (meta, entry) = without_key(entry);
+        let meta = entry.item.meta;
         let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
-        self.items.push_front(&mut key.items, entry);
-        key.base -= 1;
+        key.len += 1;
+        self.first -= 1;
+        self.items
+            .push_front(&mut key.items, self.first, with_meta(entry, ()));
         let in_ring = !is_new && !key.is_out();
         if key.turns > 0 || !in_ring || key.round != self.round {
             key.turns = key.weight.min(key.turns.saturating_add(1));
@@ -340,7 +322,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
 
     #[inline]
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
-        if self.shown > 0 {
+        if self.items.has_gaps() {
             self.skip_shown();
         }
         if self.ring == 0 {
@@ -350,7 +332,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         let key = &mut self.keys[number];
         let entry = self.items.pop_front(&mut key.items)?;
         let meta = KeyMeta::new(number, key.weight);
-        key.base += 1;
+        key.len -= 1;
         key.use_turn();
         self.round = key.round;
         let mut gone = 0;
@@ -363,7 +345,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
                 gone = std::mem::take(&mut key.gone);
             }
             if key.items.is_empty() {
-                let is_gone = key.shown == 0;
+                let is_gone = key.len == 0;
                 self.leave_ring(number);
                 if is_gone {
                     gone += self.forget(number);
@@ -374,10 +356,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
                 self.front = key.after;
             }
         }
-        if self.items.is_wasteful() && self.shown == 0 {
+        if self.items.is_wasteful() && !self.items.has_gaps() {
             self.sweep();
         }
-        let entry = with_key(entry, meta);
+        let entry = with_meta(entry, meta);
         Some(Dequeued { entry, gone })
     }
 
@@ -392,11 +374,11 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             return 0;
         };
         key.held = false;
-        if key.items.is_empty() {
+        if key.len == 0 {
             self.forget(number);
             return 0;
         }
-        let blocked = key.is_blocked(&self.items);
+        let blocked = self.items.begins_with_gap(&key.items);
         let end = if key.turns > 0 {
             RingEnd::Front
         } else {
@@ -420,65 +402,37 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     }
 
     fn begin_visit(&mut self) -> Visit {
-        Visit {
-            keys: 0..self.keys.end(),
-            items: self.span(0),
-            mark: Mark::default(),
-        }
+        self.visit(0..self.keys.end(), false)
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, Position>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, KeyPosition>>) -> bool {
         for _ in 0..PART {
             let Some(number) = self.next_place(visit) else {
                 break;
             };
-            let key = &mut self.keys[number];
-            let name = self.names + 1;
-            let Mark {
-                place, position, ..
-            } = visit.mark;
-            let Some(entry) = self.items.show(place, name) else {
+            let (at, key) = (visit.at, &mut self.keys[number]);
+            let Some(entry) = self.items.take(at) else {
                 continue;
             };
-            key.shown += 1;
-            self.names = name;
-            self.shown += 1;
-            let is_first = position == key.base;
+            let is_first = self.items.is_first(&key.items, at);
             self.blocked += usize::from(self.serial && is_first && !key.is_out());
             into.push(Shown {
-                entry: with_key(entry, KeyMeta::new(number, key.weight)),
-                position: Position {
-                    number,
-                    at: position,
-                    place,
-                    name,
-                },
+                entry: with_meta(entry, KeyMeta::new(number, key.weight)),
+                position: KeyPosition { key: number, at },
             });
         }
         !visit.keys.is_empty()
     }
 
-    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta, Position>) {
-        let Position {
-            number,
-            at,
-            place,
-            name,
-        } = shown.position;
-        let (_, entry) = without_key(shown.entry);
+    fn put_back(&mut self, _: &mut Visit, shown: Shown<T, KeyMeta, KeyPosition>) {
+        let KeyPosition { key: number, at } = shown.position;
         let key = &mut self.keys[number];
-        let is_first = at == key.base;
-        let put = self.items.put_back(place, name, entry);
+        let is_first = self.items.is_first(&key.items, at);
+        let put = self.items.put_back(at, with_meta(shown.entry, ()));
         if let Err(entry) = put {
-            if visit.keys.start == number {
-                // It has been visited; its new position must not be visited again.
-                visit.items.start = visit.items.start.max(key.base);
-            }
-            self.items.push_front(&mut key.items, entry);
-            key.base -= 1;
+            self.first -= 1;
+            self.items.push_front(&mut key.items, self.first, entry);
         }
-        key.shown -= 1;
-        self.shown -= 1;
         if !key.is_out() {
             self.blocked -= usize::from(self.serial && is_first);
         } else if !self.serial || is_first && !key.held {

@@ -2,7 +2,7 @@
 //!
 //! The next item is the ready one with the least priority number; among equals, the one that has been ready longest.
 //! An item is numbered when it becomes ready; a returned item is numbered before all others. Items that are
-//! not due yet wait in a separate heap.
+//! not due yet wait, ordered by their due times.
 //!
 //! # Ageing
 //!
@@ -10,58 +10,85 @@
 //! priority `p - (t - s) / d`. Of two items the one with the lesser `p·d + s` has the lesser effective
 //! priority, at any time: so only this sum, the rank, is needed, and it never changes.
 //!
-//! # Lists and heaps
+//! # Lists and ranks
 //!
-//! Items that become ready in their order need no heap; see [`Levels`]. All others have an entry in one; see
-//! [`RankHeap`]. With ageing the lists are not used, as the order is not by priority.
+//! Items that become ready in their order are in a list of their priority; see [`Levels`]. All others are in a map by their
+//! ranks. With ageing the lists are not used, as the order is not by priority.
 
 use super::levels::Levels;
 use super::meta::{Priority, PriorityMeta};
-use super::rank_heap::{RankEntry, RankHeap};
-use super::slab::{ItemSlab, ItemState, Link, SlabItem, NOWHERE};
 use super::ticket::Ticket;
 use super::times::DueTimes;
+use super::PriorityEntry;
+use crate::order::lists::Position;
 use crate::order::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
-use crate::raw::{Entry, Stored};
 use crate::time::NEVER;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of stale rank entries that is always tolerated.
-const SLACK: usize = 256;
+/// The capacity that is kept for pushed items.
+const KEPT_CAPACITY: usize = 256;
 
 /// The items of a priority queue.
 pub(crate) struct PriorityHeap<T> {
     times: Arc<DueTimes>,
     ageing: Option<AgeStep>,
-    slab: ItemSlab<T>,
-    /// Where the last item was put that did not arrive in a list.
-    unlisted: u32,
-    levels: Levels,
-    /// Ready items that are not in the lists.
-    ready: RankHeap,
-    waiting: RankHeap,
+    /// Ready items in the order of their numbers.
+    levels: Levels<T>,
+    /// The other ready items.
+    ranked: Ranks<T>,
+    /// Items that are not due, by their due times.
+    waiting: Ranks<T>,
     /// Pushed items that will become ready with the next [`Sequence::advance`].
-    fresh: Vec<Entry<Stored<T, PriorityMeta>>>,
+    fresh: Vec<PriorityEntry<T>>,
     /// The arrival numbers: increasing for items that become ready, decreasing for returned ones.
     last: i64,
     first: i64,
     /// The places of the items with tickets; built on the first lookup.
-    places: Option<HashMap<Ticket, u32>>,
-    /// The number of items being shown, and of visits in progress. During a visit items stay in their places.
-    shown: usize,
+    places: Option<HashMap<Ticket, Place>>,
+    /// The number of visits in progress. Meanwhile listed items stay in their places.
     visits: usize,
 }
 
-/// The progress of a visit: the next place and the end, and the arrival numbers of the items that were there when it began.
+/// A rank and an arrival number: the position of an item in the order.
+type Rank = (u64, i64);
+/// Items by rank, in boxes, as a map moves its values.
+type Ranks<T> = BTreeMap<Rank, Box<Ranked<T>>>;
+
+struct Ranked<T> {
+    entry: PriorityEntry<T>,
+    /// The number that was last when it got this rank.
+    placed: i64,
+}
+
+/// Where an item is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Listed(Position),
+    Ranked(Rank),
+    Waits(Rank),
+}
+
+impl Place {
+    fn number(self) -> i64 {
+        match self {
+            Self::Listed(Position { number, .. })
+            | Self::Ranked((_, number))
+            | Self::Waits((_, number)) => number,
+        }
+    }
+}
+
+/// The progress of a visit: the next rank, the places that are left of those that there were when it began, and the numbers of
+/// the items that were there. An item that moves meanwhile gets another number, so that it is not visited twice.
 #[derive(Debug)]
 pub(crate) struct Visit {
-    place: u32,
-    places: u32,
-    arrivals: RangeInclusive<i64>,
+    rank: Rank,
+    places: Range<u32>,
+    numbers: RangeInclusive<i64>,
 }
 
 /// The waiting time in nanoseconds after which the priority improves by one.
@@ -87,44 +114,32 @@ impl<T> PriorityHeap<T> {
         Self {
             times,
             ageing,
-            slab: ItemSlab::new(),
-            unlisted: NOWHERE,
             levels: Levels::new(),
-            ready: RankHeap::new(),
-            waiting: RankHeap::new(),
+            ranked: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             fresh: Vec::new(),
             last: 0,
             first: 0,
             places: None,
-            shown: 0,
             visits: 0,
         }
     }
 
     /// Removes an item that is not held.
-    pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<Entry<Stored<T, PriorityMeta>>> {
-        let place = self.place_of(ticket)?;
-        self.dequeue(place);
-        let item = self.slab.take(place)?;
-        Some(self.release(item))
+    pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<PriorityEntry<T>> {
+        let (_, entry) = self.remove(ticket)?;
+        Some(entry)
     }
 
     /// Changes the priority of an item that is not held; `false` if there is none with this ticket.
     pub(crate) fn reprioritize(&mut self, ticket: Ticket, priority: Priority) -> bool {
-        let Some(place) = self.place_of(ticket) else {
+        let Some((place, mut entry)) = self.remove(ticket) else {
             return false;
         };
-        let SlabItem { link, state, .. } = self.slab[place];
-        let meta = link.meta;
-        if state == ItemState::Waits {
-            self.slab[place].link.meta = meta.with(priority);
-        } else if meta.priority() != priority.get() {
-            self.dequeue(place);
-            let item = &mut self.slab[place];
-            item.link.meta = meta.with(priority);
-            item.state = ItemState::Listed;
-            self.make_ready_at(place);
-            self.tidy();
+        entry.item.meta = entry.item.meta.with(priority);
+        match place {
+            Place::Waits(_) => self.wait(place.number(), entry),
+            _ => self.rank(place.number(), entry),
         }
         true
     }
@@ -132,246 +147,208 @@ impl<T> PriorityHeap<T> {
     /// Changes the due time of an item that is not held; `false` if there is none with this ticket. The item
     /// waits, even if it is due, until the next [`Sequence::advance`].
     pub(crate) fn reschedule(&mut self, ticket: Ticket, due: u64) -> bool {
-        let Some(place) = self.place_of(ticket) else {
+        let Some((_, mut entry)) = self.remove(ticket) else {
             return false;
         };
-        self.dequeue(place);
         self.times.note(ticket, due);
-        self.last += 1;
-        let link = &mut self.slab[place].link;
-        link.meta = link.meta.with_time();
-        // This makes its old rank entry stale.
-        link.arrival = self.last;
-        self.wait(place);
-        self.tidy();
+        entry.item.meta = entry.item.meta.with_time();
+        let number = self.next_number();
+        self.wait(number, entry);
         true
     }
 
-    /// The rank of a ready item, the first criterion of the order.
-    fn rank_of(&self, SlabItem { link, since, .. }: &SlabItem<T>) -> u64 {
-        let meta = link.meta;
-        let priority = u64::from(meta.priority());
-        match self.ageing {
-            None => priority,
-            Some(step) => {
-                let ready_since = (*since).max(self.times.due(meta).saturating_add(1));
-                step.rank(priority, ready_since)
-            }
+    /// Takes out the item with a ticket, and returns also where it was.
+    fn remove(&mut self, ticket: Ticket) -> Option<(Place, PriorityEntry<T>)> {
+        let places = self.places.get_or_insert_with(|| {
+            let listed = self.levels.places().filter_map(|place| {
+                let (at, meta, _) = self.levels.items.item_at(place)?;
+                Some((meta, Place::Listed(at)))
+            });
+            let ranked = self.ranked.iter();
+            let ranked = ranked.map(|(rank, item)| (item.entry.item.meta, Place::Ranked(*rank)));
+            let waiting = self.waiting.iter();
+            let waiting = waiting.map(|(due, item)| (item.entry.item.meta, Place::Waits(*due)));
+            let all = listed.chain(ranked).chain(waiting);
+            all.filter_map(|(meta, place)| Some((meta.ticket()?, place)))
+                .collect()
+        });
+        let place = *places.get(&ticket)?;
+        let entry = self.take(place)?;
+        // Gaps at the front of a list are common if items are cancelled in the order in which they were pushed.
+        let level = usize::from(entry.item.meta.priority());
+        self.levels.trim_list(level);
+        if self.levels.items.has_many_gaps() {
+            self.sweep();
         }
-    }
-
-    /// Puts an item next to the last one that was put there.
-    #[inline(never)]
-    fn insert(&mut self, entry: Entry<Stored<T, PriorityMeta>>, arrival: i64) -> u32 {
-        if !self.slab.is_in_use(self.unlisted) {
-            self.unlisted = NOWHERE;
-        }
-        let item = SlabItem::new(entry, arrival);
-        self.unlisted = self.slab.put(item, self.unlisted);
-        self.note_place(self.unlisted);
-        self.unlisted
+        Some((place, self.release(entry)))
     }
 
     #[inline]
-    fn note_place(&mut self, place: u32) {
-        if self.places.is_some() {
-            self.record_place(place);
-        }
+    fn next_number(&mut self) -> i64 {
+        self.last += 1;
+        self.last
     }
 
-    /// Inserts a ready item at its position in the order.
-    fn make_ready_at(&mut self, place: u32) {
-        let link = *self.slab.link(place);
-        if self.ageing.is_some() || !self.levels.add(&mut self.slab, place, link) {
-            self.add_ranked(place);
+    /// Adds a ready item with this number, which is greater than all others, or less if it is returned.
+    #[inline(always)] // the arrival
+    fn add(&mut self, number: i64, entry: PriorityEntry<T>) {
+        if self.ageing.is_some() {
+            return self.rank(number, entry);
         }
+        let meta = entry.item.meta;
+        let place = if number > 0 {
+            self.levels.push_back(number, entry)
+        } else {
+            self.levels.push_front(number, entry)
+        };
+        self.note_place(meta, Place::Listed(Position { place, number }));
     }
 
+    /// Adds a ready item by its rank.
     #[inline(never)]
-    fn add_ranked(&mut self, place: u32) {
-        self.slab[place].state = ItemState::Ranked;
-        let item = &self.slab[place];
-        self.ready.add(RankEntry {
-            rank: self.rank_of(item),
-            arrival: item.link.arrival,
-            place,
-            priority: Some(item.link.meta.priority()),
+    fn rank(&mut self, number: i64, entry: PriorityEntry<T>) {
+        let meta = entry.item.meta;
+        let priority = u64::from(meta.priority());
+        let rank = self.ageing.map_or(priority, |step| {
+            let due = self.times.due(meta).saturating_add(1);
+            step.rank(priority, entry.delivery.since.max(due))
         });
+        let placed = self.next_number();
+        self.note_place(meta, Place::Ranked((rank, number)));
+        let item = Box::new(Ranked { entry, placed });
+        self.ranked.insert((rank, number), item);
     }
 
     /// Adds an item to those that are not due.
-    fn wait(&mut self, place: u32) {
-        let item = &mut self.slab[place];
-        item.state = ItemState::Waits;
-        self.waiting.add(RankEntry {
-            rank: self.times.due(item.link.meta),
-            arrival: item.link.arrival,
-            place,
-            priority: None,
-        });
+    #[inline(never)]
+    fn wait(&mut self, number: i64, entry: PriorityEntry<T>) {
+        let meta = entry.item.meta;
+        let due = (self.times.due(meta), number);
+        self.note_place(meta, Place::Waits(due));
+        let placed = number;
+        self.waiting.insert(due, Box::new(Ranked { entry, placed }));
     }
 
-    /// Removes an item from its position in the order. The caller then takes it out of the slab, or inserts it again.
-    fn dequeue(&mut self, place: u32) {
-        match self.slab[place].state {
-            ItemState::Listed => self.levels.remove(&mut self.slab, place),
-            ItemState::Ranked => self.ready.mark_stale(),
-            ItemState::Waits => self.waiting.mark_stale(),
-        }
-    }
-
-    /// Takes the next item out of the slab.
-    #[inline]
-    fn take_next(&mut self) -> Option<SlabItem<T>> {
-        if self.shown > 0 {
-            self.levels.skip_shown(&mut self.slab);
-        }
-        if self.ready.current() > 0 && self.is_ranked_next() {
-            let entry = self.ready.pop()?;
-            self.slab.take(entry.place)
-        } else {
-            self.levels.pop(&mut self.slab)
-        }
-    }
-
-    /// Whether the first ranked item comes before all listed ones.
-    fn is_ranked_next(&self) -> bool {
-        let (Some(entry), Some(place)) = (self.ready.first(), self.levels.first()) else {
-            return true;
+    /// Takes out an item that is not held.
+    fn take(&mut self, place: Place) -> Option<PriorityEntry<T>> {
+        let ranked = match place {
+            Place::Listed(position) => return self.levels.items.take(position),
+            Place::Ranked(rank) => self.ranked.remove(&rank),
+            Place::Waits(rank) => self.waiting.remove(&rank),
         };
-        let Link { meta, arrival, .. } = self.slab[place].link;
-        (entry.rank, entry.arrival) < (u64::from(meta.priority()), arrival)
+        ranked.map(|ranked| ranked.entry)
     }
 
-    /// The due time of the first waiting item.
-    fn first_due(&self) -> Option<u64> {
-        self.waiting.first().map(|first| first.rank)
+    /// Takes out the next item.
+    #[inline]
+    fn take_next(&mut self) -> Option<PriorityEntry<T>> {
+        if self.levels.items.has_gaps() {
+            self.levels.trim();
+        }
+        if !self.ranked.is_empty() {
+            let listed = self.levels.first();
+            let first = self.ranked.first_entry()?;
+            if listed.map_or(true, |listed| *first.key() < listed) {
+                return Some(first.remove().entry);
+            }
+        }
+        self.levels.pop()
     }
 
     /// Makes the items ready that are due at `until`.
     fn make_ready(&mut self, until: u64) {
-        while self.first_due().is_some_and(|due| due <= until) {
-            if let Some(RankEntry { place, .. }) = self.waiting.pop() {
-                self.last += 1;
-                let item = &mut self.slab[place];
-                item.link.arrival = self.last;
-                item.state = ItemState::Listed;
-                self.make_ready_at(place);
+        while let Some(first) = self.waiting.first_entry() {
+            if first.key().0 > until {
+                break;
             }
-            self.waiting.drop_stale(&self.slab);
+            let entry = first.remove().entry;
+            let number = self.next_number();
+            self.add(number, entry);
         }
     }
 
-    fn is_to_be_visited(&self, place: u32, visit: &Visit) -> bool {
-        self.slab.get(place).is_some_and(|item| {
-            visit.arrivals.contains(&item.link.arrival) && item.state != ItemState::Waits
-        })
-    }
-
-    /// Takes an item out of its place. In a list it leaves a gap; its entry in a heap becomes stale.
-    fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T, PriorityMeta, u32>> {
-        let item = self.slab.show(place)?;
-        if item.state == ItemState::Ranked {
-            self.ready.mark_stale();
-            self.ready.drop_stale(&self.slab);
+    /// Advances a visit to the next item; `None` if there is none, or none within [`SCAN_STEP`].
+    fn next_place(&self, visit: &mut Visit) -> Option<Place> {
+        for _ in 0..SCAN_STEP {
+            if let Some((&rank, ranked)) = self.ranked.range(visit.rank..).next() {
+                visit.rank = (rank.0, rank.1 + 1);
+                if visit.numbers.contains(&ranked.placed) {
+                    return Some(Place::Ranked(rank));
+                }
+            } else {
+                let item = self.levels.items.item_at(visit.places.next()?);
+                let item = item.filter(|(at, ..)| visit.numbers.contains(&at.number));
+                if let Some((at, ..)) = item {
+                    return Some(Place::Listed(at));
+                }
+            }
         }
-        self.shown += 1;
-        Some(Shown {
-            entry: item.into_entry(),
-            position: place,
-        })
+        None
     }
 
-    /// Releases an item that was taken out of the slab.
+    fn is_visit_over(&self, visit: &Visit) -> bool {
+        visit.places.is_empty() && self.ranked.range(visit.rank..).next().is_none()
+    }
+
+    /// Releases an item that was taken out.
     #[inline]
-    fn release(&mut self, item: SlabItem<T>) -> Entry<Stored<T, PriorityMeta>> {
-        if self.places.is_some() {
-            self.remove_place(item.link.meta);
+    fn release(&mut self, entry: PriorityEntry<T>) -> PriorityEntry<T> {
+        if let Some(places) = &mut self.places {
+            remove_place(places, entry.item.meta);
         }
         self.tidy();
-        item.into_entry()
+        entry
     }
 
-    #[inline(never)]
-    fn record_place(&mut self, place: u32) {
-        if let (Some(places), Some(ticket)) =
-            (&mut self.places, self.slab[place].link.meta.ticket())
-        {
+    #[inline]
+    fn note_place(&mut self, meta: PriorityMeta, place: Place) {
+        if let (Some(places), Some(ticket)) = (&mut self.places, meta.ticket()) {
             places.insert(ticket, place);
         }
     }
 
-    #[inline(never)]
-    fn remove_place(&mut self, meta: PriorityMeta) {
-        if let (Some(places), Some(ticket)) = (&mut self.places, meta.ticket()) {
-            places.remove(&ticket);
-        }
-    }
-
-    fn place_of(&mut self, ticket: Ticket) -> Option<u32> {
-        let slab = &self.slab;
-        let places = self.places.get_or_insert_with(|| {
-            let ticketed = slab
-                .iter()
-                .filter_map(|(place, item)| Some((item.link.meta.ticket()?, place)));
-            ticketed.collect()
-        });
-        let place = places.get(&ticket).copied();
-        place.filter(|&place| slab.get(place).is_some())
-    }
-
-    /// Drops the stale rank entries at the front; all of them if there are too many, or too many vacant places.
     #[inline]
     fn tidy(&mut self) {
-        let items = self.slab.len();
-        let stale = self.ready.stale() + self.waiting.stale();
-        let many = stale > items + SLACK || self.slab.is_wasteful();
-        if many && self.visits == 0 {
+        if self.levels.items.is_wasteful() {
             self.sweep();
-        } else if stale > 0 {
-            self.ready.drop_stale(&self.slab);
-            self.waiting.drop_stale(&self.slab);
         }
     }
 
-    /// Drops all stale rank entries and vacant places, and releases their memory.
+    /// Releases the memory of places that are not needed, unless a visit needs them.
     #[cold]
     fn sweep(&mut self) {
-        let mut slab = ItemSlab::new();
-        self.levels.move_items(&mut self.slab, &mut slab);
-        self.ready.move_items(&mut self.slab, &mut slab);
-        self.waiting.move_items(&mut self.slab, &mut slab);
-        self.slab = slab;
-        self.places = None;
+        if self.visits == 0 {
+            self.levels.sweep();
+            self.places = None;
+        }
+    }
+}
+
+#[inline(never)]
+fn remove_place(places: &mut HashMap<Ticket, Place>, meta: PriorityMeta) {
+    if let Some(ticket) = meta.ticket() {
+        places.remove(&ticket);
     }
 }
 
 impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     type Visit = Visit;
-    /// In the slab.
-    type Position = u32;
+    type Position = Place;
 
     /// A scheduled item waits even if it is due: only [`Sequence::advance`] knows the time.
     #[inline(always)] // by the intake, for each item
-    fn arrive(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
-        self.last += 1;
-        if self.ageing.is_none() && !entry.item.meta.is_scheduled() {
-            let item = SlabItem::new(entry, self.last);
-            let place = self.levels.append(&mut self.slab, item);
-            return self.note_place(place);
-        }
-        let scheduled = entry.item.meta.is_scheduled();
-        let place = self.insert(entry, self.last);
-        if scheduled {
-            self.wait(place);
+    fn arrive(&mut self, entry: PriorityEntry<T>) {
+        let number = self.next_number();
+        if entry.item.meta.is_scheduled() {
+            self.wait(number, entry);
         } else {
-            self.make_ready_at(place);
+            self.add(number, entry);
         }
     }
 
     /// Defers an unscheduled item, so that items due before its push, as far as that is known, go first: within a priority the
     /// order is that in which items become ready.
-    fn arrive_timed(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
+    fn arrive_timed(&mut self, entry: PriorityEntry<T>) {
         if entry.item.meta.is_scheduled() {
             self.arrive(entry);
         } else {
@@ -380,93 +357,92 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     }
 
     /// It was dequeued before, so it is due.
-    fn come_back(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
+    fn come_back(&mut self, entry: PriorityEntry<T>) {
         self.first -= 1;
-        let place = self.insert(entry, self.first);
-        self.make_ready_at(place);
+        self.add(self.first, entry);
     }
 
     #[inline]
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, PriorityMeta>> {
-        let item = self.take_next()?;
+        let entry = self.take_next()?;
         Some(Dequeued {
-            entry: self.release(item),
+            entry: self.release(entry),
             gone: u32::from(for_good),
         })
     }
 
     fn advance(&mut self, now: u64) -> usize {
-        let before = self.waiting.current();
+        let before = self.waiting.len();
         let mut fresh = mem::take(&mut self.fresh);
         for entry in fresh.drain(..) {
             let pushed = entry.delivery.since.checked_sub(1).unwrap_or(now);
             self.make_ready(pushed.min(now));
             self.arrive(entry);
         }
-        fresh.shrink_to(SLACK);
+        fresh.shrink_to(KEPT_CAPACITY);
         self.fresh = fresh;
         self.make_ready(now);
-        before - self.waiting.current()
+        before - self.waiting.len()
     }
 
     fn next_due(&self) -> u64 {
-        self.first_due().unwrap_or(NEVER)
+        let first = self.waiting.first_key_value();
+        first.map_or(NEVER, |(&(due, _), _)| due)
     }
 
     fn ready(&self) -> usize {
-        self.slab.len() - self.waiting.current()
+        self.levels.items.len() + self.ranked.len()
     }
 
     fn waiting(&self) -> usize {
-        self.waiting.current()
+        self.waiting.len()
     }
 
-    /// Visits by places, and only the items already there, so that no item is visited twice.
+    /// Visits only the items already there.
     fn begin_visit(&mut self) -> Visit {
         self.visits += 1;
         Visit {
-            place: 0,
-            places: u32::try_from(self.slab.places()).unwrap_or(u32::MAX),
-            arrivals: self.first..=self.last,
+            rank: (0, i64::MIN),
+            places: self.levels.places(),
+            numbers: self.first..=self.last,
         }
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, PriorityMeta, u32>>) -> bool {
-        for _ in 0..SCAN_STEP {
-            if visit.place == visit.places || into.len() == PART {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, PriorityMeta, Place>>) -> bool {
+        for _ in 0..PART {
+            let Some(position) = self.next_place(visit) else {
                 break;
-            }
-            let place = visit.place;
-            visit.place += 1;
-            if self.is_to_be_visited(place, visit) {
-                into.extend(self.take_out_to_show(place));
-            }
+            };
+            let entry = self.take(position);
+            into.extend(entry.map(|entry| Shown { entry, position }));
         }
-        visit.place < visit.places
+        !self.is_visit_over(visit)
     }
 
-    fn put_back(&mut self, _: &mut Visit, shown: Shown<T, PriorityMeta, u32>) {
-        self.shown -= 1;
-        let Shown {
-            entry,
-            position: place,
-        } = shown;
-        if !self.slab.put_back(place, entry) {
-            self.make_ready_at(place);
+    fn put_back(&mut self, _: &mut Visit, shown: Shown<T, PriorityMeta, Place>) {
+        let Shown { entry, position } = shown;
+        let meta = entry.item.meta;
+        let put = match position {
+            Place::Listed(at) => self.levels.items.put_back(at, entry),
+            _ => Err(entry),
+        };
+        match put {
+            Ok(()) => self.note_place(meta, position),
+            Err(entry) => self.rank(position.number(), entry),
         }
-        self.note_place(place);
     }
 
     /// Shows nothing, since the items that have ranks would be ranked again.
     fn scan_times(&mut self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
-        for place in (visit.place..visit.places).take(SCAN_STEP) {
-            if self.is_to_be_visited(place, visit) {
-                let since = self.slab[place].since;
-                *least = Some(least.map_or(since, |least| least.min(since)));
-            }
-            visit.place = place + 1;
+        for _ in 0..SCAN_STEP {
+            let since = match self.next_place(visit) {
+                Some(Place::Listed(at)) => self.levels.items.item_at(at.place).map(|item| item.2),
+                Some(Place::Ranked(rank)) => Some(self.ranked[&rank].entry.delivery.since),
+                Some(Place::Waits(_)) | None => break,
+            };
+            *least = least.iter().copied().chain(since).min();
         }
-        visit.place < visit.places
+        !self.is_visit_over(visit)
     }
 
     fn end_visit(&mut self) {

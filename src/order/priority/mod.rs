@@ -8,8 +8,6 @@ mod by_priority;
 mod heap;
 mod levels;
 mod meta;
-mod rank_heap;
-mod slab;
 mod ticket;
 mod times;
 
@@ -22,3 +20,6 @@ pub(crate) use meta::{Priority, PriorityMeta, PushOptions};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use times::tests::sizes;
 pub(crate) use times::DueTimes;
+
+/// An item outside of the shards.
+type PriorityEntry<T> = crate::raw::Entry<crate::raw::Stored<T, PriorityMeta>>;

@@ -1,8 +1,9 @@
 //! Tests of the heap against a simple model: after any operations both return the same items in the same order.
 
 use super::*;
+use crate::order::chunks::SLACK;
 use crate::order::tests::{oldest as oldest_of, show_all};
-use crate::raw::DeliveryMeta;
+use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::collections::HashSet;
 
 const STEP: u64 = 100;
@@ -357,7 +358,7 @@ fn a_heap_behaves_like_its_model() {
 }
 
 #[test]
-fn only_items_out_of_order_need_a_heap() {
+fn only_items_out_of_order_have_ranks() {
     let mut heap = heap();
     let metas: Vec<_> = (0..9).map(|item| ticketed(1 + item % 3)).collect();
     for (item, &meta) in metas.iter().enumerate() {
@@ -367,11 +368,11 @@ fn only_items_out_of_order_need_a_heap() {
     for entry in out.into_iter().rev() {
         heap.come_back(entry);
     }
-    assert_eq!((heap.ready(), heap.ready.current()), (9, 0));
+    assert_eq!((heap.ready(), heap.ranked.len()), (9, 0));
     let middle = metas[3].ticket().unwrap();
-    for (priority, ranked) in [(2, 0), (1, 1), (3, 0), (1, 1)] {
+    for priority in [2, 1, 3, 1] {
         assert!(heap.reprioritize(middle, Priority::new(priority).unwrap()));
-        assert_eq!((heap.ready(), heap.ready.current()), (9, ranked));
+        assert_eq!((heap.ready(), heap.ranked.len()), (9, 1));
     }
     assert!(heap.cancel(metas[4].ticket().unwrap()).is_some());
     assert_eq!(all(&mut heap), [0, 3, 6, 1, 7, 2, 5, 8]);
@@ -417,11 +418,11 @@ fn times_and_items_are_scanned_in_small_parts() {
     assert_eq!(oldest, Some(10));
     assert!(parts >= ITEMS / SCAN_STEP, "{parts}");
     let (mut items, parts) = show_all(&mut heap);
-    assert_eq!(heap.shown, 0);
+    assert!(!heap.levels.items.has_gaps());
     items.sort_unstable();
     assert!(items.into_iter().eq(0..ITEMS));
     assert!(parts >= ITEMS / PART, "{parts}");
-    assert_eq!(heap.ready.current(), 0, "all are listed again");
+    assert_eq!(heap.ranked.len(), 0, "all are listed again");
     let mut expected: Vec<_> = (0..ITEMS).collect();
     expected.sort_by_key(|item| (item % 7, *item));
     assert_eq!(all(&mut heap), expected);
@@ -448,7 +449,7 @@ fn due_items_go_before_items_pushed_later() {
             heap.arrive_timed(entry);
         }
         assert_eq!((heap.advance(30), heap.ready()), (2, 5));
-        assert_eq!(heap.ready.current(), 0);
+        assert_eq!(heap.ranked.len(), 0);
         assert_eq!(all(&mut heap), order, "{times:?}");
     }
 }
@@ -467,12 +468,28 @@ fn a_heap_releases_its_memory() {
     for _ in 0..9_999 {
         heap.next(false).unwrap();
     }
-    assert!(heap.slab.places() <= SLACK + 4);
+    assert!(heap.levels.items.places() <= SLACK + 4);
     assert_eq!(all(&mut heap), [9_999]);
 }
 
 #[test]
-fn stale_entries_are_swept() {
+fn cancelled_items_release_their_memory() {
+    let mut heap = heap();
+    let metas: Vec<_> = (0..10_000).map(|_| ticketed(5)).collect();
+    for (item, &meta) in metas.iter().enumerate() {
+        heap.arrive(plain(item, meta));
+    }
+    // Neither the first nor the last item, so that gaps are left.
+    for (item, meta) in metas.iter().enumerate().skip(1).take(9_998) {
+        let cancelled = heap.cancel(meta.ticket().unwrap()).unwrap();
+        assert_eq!(cancelled.item.item, item);
+    }
+    assert!(heap.levels.items.places() <= 3 * SLACK);
+    assert_eq!(all(&mut heap), [0, 9_999]);
+}
+
+#[test]
+fn an_item_that_is_ranked_again_and_again_is_ranked_once() {
     let step = AgeStep::of(Duration::from_secs(1));
     let mut heap = PriorityHeap::new(Arc::new(DueTimes::new()), Some(step));
     let metas: Vec<_> = (0..100).map(|_| ticketed(9999)).collect();
@@ -483,7 +500,7 @@ fn stale_entries_are_swept() {
         let ticket = metas[usize::from(round) % 100].ticket().unwrap();
         let priority = Priority::new(2000 - round).unwrap();
         assert!(heap.reprioritize(ticket, priority));
-        assert!(heap.ready.stale() <= 100 + SLACK);
+        assert_eq!(heap.ranked.len(), 100);
     }
     assert_eq!(all(&mut heap), (0..100).rev().collect::<Vec<_>>());
 }
