@@ -285,13 +285,14 @@ impl WaiterList {
     pub(super) fn give_way_in_vain(&mut self) -> usize {
         self.behind = 0;
         let given_way_twice = mem::replace(&mut self.given_way, self.services);
-        let mut ended = 0;
-        for entry in &mut self.entries {
-            if entry
-                .service
-                .is_some_and(|service| service <= given_way_twice)
-            {
-                entry.service = None;
+        // Those that are being served are among the first.
+        let (mut key, mut unseen, mut ended) = (HEAD, self.serving, 0);
+        while unseen > 0 {
+            key = self.after(key);
+            let service = &mut self.entries[key].service;
+            unseen -= usize::from(service.is_some());
+            if service.is_some_and(|service| service <= given_way_twice) {
+                *service = None;
                 ended += 1;
             }
         }
