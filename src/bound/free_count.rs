@@ -1,19 +1,18 @@
 //! A free count: free permits that any thread may take.
 
 use crate::sync::{planted, start, weak, AtomicUsize, Ordering};
-use crossbeam_utils::CachePadded;
 
 /// Where totals begin that wrap.
 #[allow(clippy::cast_possible_truncation)] // of so many bits
-const START: usize = start(usize::BITS) as usize;
+pub(super) const START: usize = start(usize::BITS) as usize;
 
 /// The total numbers of permits put in and taken out; the difference is free.
 ///
 /// Both totals only grow, and wrap, so a take computed from a snapshot is correct if its CAS finds the total of takes
-/// unchanged: the permits put in before the snapshot are still there. Takers and givers write different cache lines.
+/// unchanged: the permits put in before the snapshot are still there.
 pub(super) struct FreeCount {
-    put: CachePadded<AtomicUsize>,
-    taken: CachePadded<AtomicUsize>,
+    put: AtomicUsize,
+    taken: AtomicUsize,
 }
 
 /// A snapshot of a free count.
@@ -33,8 +32,8 @@ impl Default for FreeCount {
 impl FreeCount {
     pub(super) fn with(permits: usize) -> Self {
         Self {
-            put: CachePadded::new(AtomicUsize::new(START.wrapping_add(permits))),
-            taken: CachePadded::new(AtomicUsize::new(START)),
+            put: AtomicUsize::new(START.wrapping_add(permits)),
+            taken: AtomicUsize::new(START),
         }
     }
 
@@ -71,9 +70,8 @@ impl FreeCount {
         }
     }
 
-    /// Takes up to `most` of the permits in the snapshot, which it updates; 0 if another thread has taken some since.
-    #[inline]
-    pub(super) fn take(&self, seen: &mut Sight, most: usize) -> usize {
+    /// Takes up to `most` of the permits in the snapshot; 0 if another thread has taken some since.
+    pub(super) fn take(&self, seen: Sight, most: usize) -> usize {
         let got = seen.free.min(most);
         if got == 0 {
             return 0;
@@ -87,10 +85,6 @@ impl FreeCount {
         if took.is_err() && !planted!("free.takes-anyway") {
             return 0;
         }
-        *seen = Sight {
-            free: seen.free - got,
-            taken: to,
-        };
         got
     }
 }

@@ -22,6 +22,31 @@ struct Bounded {
     room: Arc<Room>,
 }
 
+impl Bounded {
+    /// Takes up to `want` permits, fewer only if none was free at some point during the call.
+    fn take(&mut self, want: usize) -> usize {
+        // Where others wait, what is taken ahead would only be revoked.
+        let ahead = self.room.wait_queue.word().waiting() == 0;
+        let got = self.owner.take(&self.room.capacity, want, ahead);
+        self.wake_unsaid();
+        got
+    }
+
+    /// Takes `want` permits or none.
+    fn take_all(&mut self, want: usize) -> bool {
+        let takes = self.owner.take_all(&self.room.capacity, want);
+        self.wake_unsaid();
+        takes
+    }
+
+    /// Wakes waiters for permits that they may have missed. Returns true.
+    #[inline(never)]
+    fn wake_unsaid(&mut self) -> bool {
+        self.room.freed(self.owner.unsaid());
+        true
+    }
+}
+
 impl Permits {
     pub(crate) fn new(room: Option<&Arc<Room>>) -> Self {
         let bounded = room.map(|room| Bounded {
@@ -56,14 +81,15 @@ impl Permits {
             return true;
         };
         owner.put_back(count);
-        room.wait_queue.needs_no_notify()
+        !owner.is_due() && room.wait_queue.needs_no_notify()
     }
 
     /// Wakes the waiters for permits that were put back.
     #[cold]
     #[inline(never)]
     pub(crate) fn notify_freed(&mut self, count: usize) {
-        if let Some(Bounded { room, .. }) = &self.bounded {
+        if let Some(Bounded { owner, room }) = &mut self.bounded {
+            let count = owner.tidy(&room.capacity, count);
             step!("permits.frees-unsaid", room.freed(count));
         }
     }
@@ -77,17 +103,15 @@ impl Permits {
     /// Takes one permit; returns whether there was one.
     #[inline]
     fn take_one(&mut self) -> bool {
-        let Some(Bounded { owner, room }) = &mut self.bounded else {
-            return true;
-        };
-        owner.take(&room.capacity, 1) == 1
+        let bounded = self.bounded.as_mut();
+        bounded.map_or(true, |bounded| bounded.take(1) == 1)
     }
 
     /// Takes a permit for a push without a transaction, without a search.
     #[inline]
-    pub(crate) fn take_seen(&mut self) -> bool {
+    pub(crate) fn take_ahead(&mut self) -> bool {
         let bounded = self.bounded.as_mut();
-        bounded.is_some_and(|bounded| bounded.owner.take_seen(1))
+        bounded.is_some_and(|bounded| bounded.owner.take_ahead(1) || !bounded.wake_unsaid())
     }
 
     /// Takes a permit for a push without a transaction; a gathered one, if there is one.
@@ -108,8 +132,8 @@ impl Permits {
     /// Makes sure that the transaction has a permit for one more staged item, without a search; returns whether it
     /// has.
     #[inline]
-    pub(crate) fn ensure_seen(&mut self, staged: usize, held: usize) -> bool {
-        self.ensure_by(staged, held, Self::take_seen)
+    pub(crate) fn ensure_ahead(&mut self, staged: usize, held: usize) -> bool {
+        self.ensure_by(staged, held, Self::take_ahead)
     }
 
     /// Makes sure that the transaction has a permit for one more staged item; returns whether it has.
@@ -141,17 +165,14 @@ impl Permits {
     /// Takes permits for a batch: all or none, or as many as are free if it `gathers` them. Returns true if it has all;
     /// they then belong to the transaction.
     pub(crate) fn take_for_batch(&mut self, len: usize, gathers: bool) -> bool {
-        let Some(Bounded { owner, room }) = &mut self.bounded else {
+        let Some(bounded) = &mut self.bounded else {
             return true;
         };
         let missing = len.saturating_sub(self.gathered);
         if gathers {
-            self.gathered += owner.take(&room.capacity, missing);
-        } else {
-            match owner.take_all(&room.capacity, missing) {
-                Ok(()) => self.gathered += missing,
-                Err(moved) => room.freed(moved),
-            }
+            self.gathered += bounded.take(missing);
+        } else if bounded.take_all(missing) {
+            self.gathered += missing;
         }
         if let Some(rest) = self.gathered.checked_sub(len) {
             self.gathered = rest;

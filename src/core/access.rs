@@ -113,7 +113,7 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(always)] // the push
     pub(super) fn takes_push(&mut self) -> bool {
         let word = self.word();
-        !word.has(SLOWS_PUSH) || word.is_only_bounded() && self.permits.take_seen()
+        !word.has(SLOWS_PUSH) || word.is_only_bounded() && self.permits.take_ahead()
     }
 
     /// Pushes an item that has a permit and needs no registration.
@@ -128,7 +128,7 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline]
     pub(super) fn takes_staged(&mut self) -> bool {
         let (staged, held) = (self.staged(), self.held());
-        self.plain || self.word().is_only_bounded() && self.permits.ensure_seen(staged, held)
+        self.plain || self.word().is_only_bounded() && self.permits.ensure_ahead(staged, held)
     }
 
     /// Stages an item, unless the queue is closed and the transaction holds nothing.

@@ -145,8 +145,13 @@ impl<T, O: Order<T>> Local<T, O> {
         let Some(room) = room.filter(|_| !wait.is_over(&self.shared.time)) else {
             return attempt(self);
         };
+        // While it spins it revokes no permits from other handles, only before it sleeps: then the attempt is strict.
         let may_try = |_: &Self| !room.wait_queue.word().is_serving();
-        let found = spin(self, may_try, &mut attempt);
+        let attempt_if_free = |local: &mut Self| {
+            let is_full = local.word().is_only_bounded() && room.capacity.looks_full();
+            (!is_full).then(|| attempt(local)).flatten()
+        };
+        let found = spin(self, may_try, attempt_if_free);
         found.or_else(|| {
             self.sleep(wait, attempt, |local, wake_target, attempt| {
                 local.poll_room(&room, gathers, wake_target, attempt)

@@ -74,7 +74,19 @@ pub(crate) fn compiler() {
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// A heavy barrier, which takes some microseconds. It pairs with [`compiler`] even after the kernel has started to refuse.
+/// A light barrier, which pairs with a heavy one.
+#[inline]
+pub(crate) fn light(name: &'static str) {
+    // Before the kind is read too: a compiler that reads it earlier than the caller's store would leave a moment in
+    // which the other side has begun to rely on full fences, and this one has none.
+    compiler();
+    if !is_asymmetric() {
+        full(name);
+    }
+    compiler();
+}
+
+/// A heavy barrier, which takes some microseconds. It pairs with [`light`] and [`compiler`] even after the kernel has started to refuse.
 ///
 /// The caller, or whoever created the structure that it works on, has called [`prepare`].
 pub(crate) fn heavy_against_compiler(name: &'static str) {

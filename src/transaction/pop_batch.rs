@@ -113,7 +113,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         /// let mut handle = queue.handle();
         /// handle.push_batch([1, 2, 3])?;
         /// let tx = handle.begin();
-        /// let rows = tx.pop_batch_timeout_async(5, 10, Duration::from_millis(1)).await;
+        /// let rows = tx.pop_batch_timeout_async(5, 10, std::time::Duration::from_millis(1)).await;
         /// assert_eq!(rows.len(), 3); // all that came in time
         /// tx.commit();
         /// # Ok::<(), Box<dyn std::error::Error>>(())

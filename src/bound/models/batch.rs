@@ -11,8 +11,8 @@ fn one_of_two_batches_gets_all() {
         assert_eq!(right.take(2), 2);
         left.give(1);
         right.give(1);
-        let other = spawn(move || left.take_all(2).unwrap_or(0));
-        let got = right.take_all(2).unwrap_or(0);
+        let other = spawn(move || left.take_all(2));
+        let got = right.take_all(2);
         assert_eq!(got + other.join().unwrap(), 2);
         bank.balance(2);
     });
@@ -24,9 +24,9 @@ fn a_batch_that_fails_is_in_the_way_of_nobody() {
         let bank = Bank::new(3);
         let mut long = Owner::new(&bank);
         let mut short = Owner::new(&bank);
-        let long = spawn(move || long.take_all(3).unwrap_or(0));
+        let long = spawn(move || long.take_all(3));
         let one = bank.take_shared();
-        let two = short.take_all(2).unwrap_or(0);
+        let two = short.take_all(2);
         let three = long.join().unwrap();
         assert_eq!(one + two + three, 3, "there were enough permits for these");
         bank.balance(3);

@@ -61,3 +61,20 @@ fn a_taker_leaves_a_source_that_others_have_emptied() {
         bank.balance(1 + mine + theirs);
     });
 }
+
+#[test]
+fn a_giver_moves_to_the_pool_what_another_takes() {
+    model(|| {
+        let bank = Bank::new(3);
+        let mut giver = Owner::new(&bank);
+        assert_eq!(giver.take(2), 2);
+        let taker = spawn({
+            let bank = Arc::clone(&bank);
+            move || bank.take_many(2)
+        });
+        giver.give_tidily(1);
+        giver.give_tidily(1);
+        let got = taker.join().unwrap();
+        bank.balance(got);
+    });
+}

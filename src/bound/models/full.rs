@@ -2,6 +2,30 @@
 
 use super::*;
 
+/// One permit is free, in the range of the second record; the rest are taken, some of them by the handle of
+/// the first record.
+fn one_left() -> (Arc<Bank>, Owner, Owner) {
+    let bank = Bank::new(8);
+    let mut giver = Owner::new(&bank);
+    let owner = Owner::with(&bank, 1);
+    assert_eq!(giver.take(6), 6);
+    (bank, giver, owner)
+}
+
+#[test]
+fn full_is_not_said_while_a_permit_moves_from_a_range() {
+    model(|| {
+        let (bank, mut giver, mut owner) = one_left();
+        let mover = spawn(move || {
+            giver.give(1);
+            owner.take(1)
+        });
+        assert_eq!(bank.take_shared(), 1, "one permit was free all the time");
+        let moved = mover.join().unwrap();
+        bank.balance(7 + moved);
+    });
+}
+
 #[test]
 fn full_is_not_said_while_a_permit_moves_between_free_counts() {
     model(|| {
@@ -17,6 +41,23 @@ fn full_is_not_said_while_a_permit_moves_between_free_counts() {
         assert_eq!(bank.take_shared(), 1, "one permit was free all the time");
         let moved = mover.join().unwrap();
         bank.balance(1 + moved);
+    });
+}
+
+#[test]
+fn full_is_not_said_while_a_thief_takes_the_other_permit() {
+    model(|| {
+        let (bank, mut giver, owner) = one_left();
+        let mover = spawn(move || {
+            giver.give(1);
+            giver
+                .bank
+                .took(giver.bank.capacity.revoke(usize::MAX, None))
+        });
+        assert_eq!(bank.take_shared(), 1, "one permit was free all the time");
+        let moved = mover.join().unwrap();
+        bank.balance(7 + moved);
+        drop(owner);
     });
 }
 

@@ -40,6 +40,26 @@ fn a_record_changes_hands_while_others_take_from_it() {
 }
 
 #[test]
+fn the_range_of_a_record_goes_on_while_it_is_robbed() {
+    model(|| {
+        let bank = Bank::new(4);
+        let owner = Owner::with(&bank, 1);
+        assert_eq!(bank.take_many(2), 2);
+        let thief = spawn({
+            let bank = Arc::clone(&bank);
+            move || bank.take_shared()
+        });
+        owner.leave();
+        let mut next = Owner::new(&bank);
+        let kept = next.take(1);
+        next.give(kept);
+        let again = next.take(1);
+        let stolen = thief.join().unwrap();
+        bank.balance(3 + again + stolen);
+    });
+}
+
+#[test]
 fn a_record_is_handed_on_to_another_thread() {
     model(|| {
         let bank = Bank::new(2);

@@ -4,6 +4,7 @@ mod batch;
 mod free_count;
 mod full;
 mod lease;
+mod range;
 mod report;
 
 use super::{Capacity, RecordOwner};
@@ -66,21 +67,41 @@ impl Owner {
         }
     }
 
-    /// Takes up to `want` permits.
-    fn take(&mut self, want: usize) -> usize {
-        self.bank.took(self.owner.take(&self.bank.capacity, want))
+    /// An owner with one permit taken and `ahead` in the range, when there is no other record.
+    fn with(bank: &Arc<Bank>, ahead: usize) -> Self {
+        let mut owner = Self::new(bank);
+        assert_eq!(owner.take(1), 1);
+        assert_eq!(owner.owner.left(), ahead);
+        owner
     }
 
-    /// Takes `want` permits or none. Returns how many, or how many are reported.
-    fn take_all(&mut self, want: usize) -> Result<usize, usize> {
-        let took = self.owner.take_all(&self.bank.capacity, want);
-        took.map(|()| self.bank.took(want))
+    /// Takes up to `want` permits.
+    fn take(&mut self, want: usize) -> usize {
+        let capacity = &self.bank.capacity;
+        self.bank.took(self.owner.take(capacity, want, true))
+    }
+
+    /// Takes `want` permits or none.
+    fn take_all(&mut self, want: usize) -> usize {
+        let takes = self.owner.take_all(&self.bank.capacity, want);
+        self.bank.took(want * usize::from(takes))
     }
 
     /// Gives permits back.
     fn give(&mut self, permits: usize) {
         self.bank.out.fetch_sub(permits, Ordering::SeqCst);
         self.owner.put_back(permits);
+    }
+
+    /// Gives permits back, moves them to the pool if that is due, and returns how many are reported.
+    fn give_tidily(&mut self, permits: usize) -> usize {
+        self.give(permits);
+        self.owner.tidy(&self.bank.capacity, permits)
+    }
+
+    /// The number of permits reported.
+    fn unsaid(&mut self) -> usize {
+        self.owner.unsaid()
     }
 
     fn leave(self) {

@@ -47,9 +47,9 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
         }
         let got = match role {
             Role::Shared => usize::from(capacity.take_shared()),
-            _ if choice % 8 < 2 => owner.take(capacity, batch),
-            _ if choice % 8 == 3 => owner.take_all(capacity, batch).map_or(0, |()| batch),
-            _ => owner.take(capacity, 1),
+            _ if choice % 8 < 2 => owner.take(capacity, batch, true),
+            _ if choice % 8 == 3 => batch * usize::from(owner.take_all(capacity, batch)),
+            _ => owner.take(capacity, 1, true),
         };
         took(got);
         mine += got;
@@ -97,7 +97,7 @@ fn a_moving_permit_is_found() {
                 let mut owner = RecordOwner::new(&capacity);
                 start.wait();
                 for _ in 0..rounds() {
-                    assert_eq!(owner.take(&capacity, 1), 1);
+                    assert_eq!(owner.take(&capacity, 1, true), 1);
                     owner.put_back(1);
                 }
             });
