@@ -134,6 +134,7 @@ fn learn(slept: Duration) {
 
 /// Spins on `attempt` for a moment while `may_try`, so that a short wait costs no sleep. Attempts at least once, or not
 /// at all if [`SMALL`].
+#[allow(clippy::absurd_extreme_comparisons)] // of `SMALL`
 pub(crate) fn spin<C: ?Sized, R>(
     user: &mut C,
     may_try: impl Fn(&C) -> bool,
