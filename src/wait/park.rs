@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 /// The rounds in which a thread attempts before it sleeps: it first spins in between, twice as long each time, then
 /// yields the processor. This takes some microseconds, about as long as to park a thread and to wake it.
-const SPINS: u32 = if SMALL { 0 } else { 7 };
-const ROUNDS: u32 = if SMALL { 0 } else { SPINS + 4 };
+const SPINS: u32 = 7;
+const ROUNDS: u32 = SPINS + 4;
 
 /// A shorter sleep shows that to spin for longer would have avoided it.
 const SHORT: Duration = Duration::from_micros(50);
@@ -134,7 +134,6 @@ fn learn(slept: Duration) {
 
 /// Spins on `attempt` for a moment while `may_try`, so that a short wait costs no sleep. Attempts at least once, or not
 /// at all if [`SMALL`].
-#[allow(clippy::absurd_extreme_comparisons)] // of `SMALL`
 pub(crate) fn spin<C: ?Sized, R>(
     user: &mut C,
     may_try: impl Fn(&C) -> bool,
