@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 /// Who makes a call.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Caller {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Caller {
     /// A thread, which the call blocks while it waits.
     Thread(Wait),
     /// A task, whose future waits.

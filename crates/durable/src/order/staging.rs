@@ -6,7 +6,7 @@ use std::future::Future;
 use std::slice;
 
 /// What one push has: [`One`] item, or [`Many`].
-pub(crate) trait Load: 'static {
+pub trait Load: 'static {
     type Of<E: Send + 'static>: Send + 'static;
 
     fn as_slice<E: Send + 'static>(load: &Self::Of<E>) -> &[E];
