@@ -30,6 +30,23 @@ fn places_are_reused() {
     assert_eq!((lists.places(), lists.len()), (ONE_STEP, 1));
 }
 
+/// Emptied in the middle of a chunk, a list begins anew: nothing of its old chunk is its end.
+#[test]
+fn a_list_that_was_emptied_is_filled_again() {
+    let mut lists = Lists::new();
+    let (mut list, mut number) = (List::EMPTY, 0);
+    for count in 1..40 {
+        for item in 0..count {
+            number += 1;
+            lists.push_back(&mut list, number, entry(item));
+        }
+        let popped = (0..count).map(|_| pop(&mut lists, &mut list));
+        assert!(popped.eq((0..count).map(Some)));
+        assert_eq!((pop(&mut lists, &mut list), lists.len()), (None, 0));
+        assert!(list.is_empty() && lists.first(&list).is_none());
+    }
+}
+
 #[test]
 fn lists_grow_and_move_in_their_order() {
     let mut lists = Lists::new();
