@@ -3,7 +3,7 @@
 import re
 
 TEST = r"#\[cfg\((?:all\()?(?:(?!not\(test)[^\]])*?(?<!\w)(?<!not\()test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*"
-TOOLS = r"(?:loom|shuttle|yields|tsan|near_wrap|fuzzing)"
+TOOLS = r"(?:loom|shuttle|yields|machine|tsan|near_wrap|fuzzing)"
 TOOL = rf"#\[cfg\((?:(?:any|all)\()?{TOOLS}(?:, {TOOLS})*\)?\)\]\s*(?:#\[[^\]]*\]\s*)*"
 
 

@@ -245,6 +245,9 @@ pub use queue::{Builder, DeadLetters, Queue};
 pub use rate::{Limiter, Pace, RateSlot, WeakPace};
 pub use select::*;
 pub use stats::{DeliveryId, Held, Imbalance, Stats};
+#[cfg(machine)]
+#[doc(hidden)]
+pub use sync::machine;
 #[doc(inline)]
 pub use time::{Backoff, Clock, ManualClock, SystemClock, Wait};
 pub use transaction::{

@@ -50,6 +50,11 @@ fn fence_all_threads() -> bool {
 
 /// Registers the process for the call, or makes it.
 fn membarrier(registers: bool) -> bool {
+    #[cfg(machine)]
+    if !registers {
+        super::machine::event(super::machine::Event::Membarrier);
+        return true;
+    }
     #[cfg(all(target_os = "linux", not(any(loom, shuttle, miri))))]
     {
         let command = if registers {

@@ -1,6 +1,7 @@
 //! Synchronization primitives: the standard ones and `parking_lot`'s locks, loom's under `--cfg loom`, or
 //! shuttle's under `--cfg shuttle`. These need the features of the same names, which change nothing by themselves.
-//! Under `--cfg yields` the atomics of std give way to other threads at random.
+//! Under `--cfg yields` the atomics of std give way to other threads at random; under `--cfg machine` all are those of a
+//! simulated machine.
 //!
 //! All have the API of loom's, so that the code above is written once.
 
@@ -10,10 +11,14 @@ compile_error!("`--cfg loom` needs the feature `loom`");
 compile_error!("`--cfg shuttle` needs the feature `shuttle`");
 #[cfg(all(yields, any(loom, shuttle)))]
 compile_error!("`--cfg yields` is for the atomics of std");
+#[cfg(all(machine, any(loom, shuttle, yields)))]
+compile_error!("`--cfg machine` has atomics of its own");
 
 #[allow(unsafe_code)] // one system call
 pub(crate) mod barrier;
 mod defer;
+#[cfg(machine)]
+pub mod machine;
 #[cfg(all(loom, test))]
 pub(crate) mod model;
 mod mutex;
@@ -25,9 +30,11 @@ mod weaken;
 mod yields;
 
 pub(crate) use defer::{defer, defer_with};
+#[cfg(machine)]
+pub(crate) use machine::{Condvar, UnsafeCell};
 pub(crate) use mutex::{lock, try_lock, Mutex, MutexGuard};
 pub(crate) use panic::swallow_panic;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, machine)))]
 pub(crate) use parking_lot::Condvar;
 pub(crate) use start::{start, start_before};
 pub(crate) use visits::count_visit;
@@ -44,9 +51,20 @@ use shuttle::sync as kind;
 #[cfg(not(any(loom, shuttle)))]
 use std::sync as kind;
 
+#[cfg(not(machine))]
+pub(crate) use crossbeam_utils::Backoff;
+#[cfg(machine)]
+pub(crate) use machine::{Backoff, RandomState};
+#[cfg(not(machine))]
+pub(crate) use std::collections::hash_map::RandomState;
+
 pub(crate) use kind::atomic::Ordering;
-#[cfg(not(yields))]
+#[cfg(not(any(yields, machine)))]
 pub(crate) use kind::atomic::{
+    fence, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize,
+};
+#[cfg(machine)]
+pub(crate) use machine::{
     fence, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize,
 };
 #[cfg(yields)]
@@ -54,7 +72,7 @@ pub(crate) use yields::{
     fence, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize,
 };
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, machine)))]
 pub(crate) use self::std_cell::UnsafeCell;
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;
@@ -66,13 +84,17 @@ macro_rules! thread_locals {
         loom::thread_local! { $(static $name: $type = $value;)+ }
         #[cfg(shuttle)]
         shuttle::thread_local! { $(static $name: $type = $value;)+ }
-        #[cfg(not(any(loom, shuttle)))]
+        #[cfg(machine)]
+        $crate::sync::machine::local! { $(static $name: $type = $value;)+ }
+        #[cfg(not(any(loom, shuttle, machine)))]
         std::thread_local! { $(static $name: $type = const { $value };)+ }
     };
 }
 pub(crate) use thread_locals;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(machine)]
+pub(crate) use machine as thread;
+#[cfg(not(any(loom, shuttle, machine)))]
 pub(crate) use std::thread;
 
 /// Whether tables and segments are small, so that models, and tests under Miri, fill them in a few steps.
@@ -95,16 +117,36 @@ pub(crate) mod thread {
 pub(crate) fn is_single_cpu() -> bool {
     static COUNT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     let count = || std::thread::available_parallelism().map_or(1, usize::from);
-    *COUNT.get_or_init(count) == 1
+    !cfg!(machine) && *COUNT.get_or_init(count) == 1
 }
 
 /// Signals the processor, or the scheduler of a model, that this thread is spinning.
 #[inline]
 pub(crate) fn spin_hint() {
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(any(loom, shuttle, machine)))]
     std::hint::spin_loop();
+    #[cfg(machine)]
+    machine::spin_hint();
     #[cfg(any(loom, shuttle))]
     thread::yield_now();
+}
+
+/// Accesses a cell to move its value out. That is exclusive, but writes nothing.
+#[inline]
+pub(crate) fn with_moved<T, R>(cell: &UnsafeCell<T>, read: impl FnOnce(*mut T) -> R) -> R {
+    #[cfg(machine)]
+    return cell.with_moved(read);
+    #[cfg(not(machine))]
+    cell.with_mut(read)
+}
+
+/// The time of the system, or of the simulated machine.
+#[inline]
+pub(crate) fn now() -> std::time::Instant {
+    #[cfg(machine)]
+    return machine::now();
+    #[cfg(not(machine))]
+    std::time::Instant::now()
 }
 
 /// The value of an atomic pointer, by exclusive access.
@@ -128,7 +170,7 @@ pub(crate) fn fetch_min(atomic: &AtomicU64, value: u64, ordering: Ordering) -> u
         .unwrap_or_else(|now| now)
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, machine)))]
 mod std_cell {
     /// The standard cell behind loom's closures.
     #[derive(Debug)]

@@ -2,7 +2,10 @@
 
 pub(crate) use kind::{lock, try_lock, Mutex, MutexGuard};
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(machine)]
+use crate::sync::machine as kind;
+
+#[cfg(not(any(loom, shuttle, machine)))]
 mod kind {
     use std::panic::{RefUnwindSafe, UnwindSafe};
 

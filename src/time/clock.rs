@@ -1,7 +1,7 @@
 //! The clock trait, and the system clock.
 
 use super::timer;
-use crate::sync::swallow_panic;
+use crate::sync::{self, swallow_panic};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -125,7 +125,7 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Instant {
-        Instant::now()
+        sync::now()
     }
 
     fn wake_at(&self, at: Instant, waker: &Waker) {

@@ -1,6 +1,6 @@
 //! Waiting threads: a waker that unparks its thread.
 
-use crate::sync::{is_single_cpu, spin_hint, thread, thread_locals, weak, AtomicBool, SMALL};
+use crate::sync::{is_single_cpu, now, spin_hint, thread, thread_locals, weak, AtomicBool, SMALL};
 use crate::time::{Time, Wait};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -69,8 +69,8 @@ impl Sleeper {
         return wait(&Self::new());
         #[cfg(not(any(loom, shuttle)))]
         {
-            std::thread_local! {
-                static CURRENT: Cell<Option<Arc<Sleeper>>> = const { Cell::new(None) };
+            thread_locals! {
+                static CURRENT: Cell<Option<Arc<Sleeper>>> = Cell::new(None);
             }
             let current = CURRENT.try_with(Cell::take).ok().flatten();
             let current = current.unwrap_or_else(Self::new);
@@ -82,10 +82,10 @@ impl Sleeper {
 
     /// Sleeps until it is woken, or until the time `park_until`.
     fn sleep(&self, park_until: Option<Instant>) {
-        let start = (!SMALL).then(Instant::now);
+        let start = (!SMALL).then(now);
         self.park(park_until);
         if let Some(start) = start {
-            learn(start.elapsed());
+            learn(now() - start);
         }
     }
 
@@ -96,7 +96,7 @@ impl Sleeper {
                 thread::park();
                 continue;
             };
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.saturating_duration_since(now());
             if left.is_zero() {
                 return;
             }

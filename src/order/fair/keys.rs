@@ -9,10 +9,10 @@ use super::hints::Hints;
 use super::meta::KeyMeta;
 use super::table::{Answer, KeyTable, StoredKey, SHARDS};
 use crate::order::Registry;
-use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard, Ordering};
+use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard, Ordering, RandomState};
 use crossbeam_utils::CachePadded;
 use std::array;
-use std::collections::hash_map::{HashMap, RandomState};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl<K, T> Keys<K, T> {
     pub(crate) fn new(rules: Rules<K, T>) -> Self {
         Self {
             rules,
-            hasher: RandomState::new(),
+            hasher: RandomState::default(),
             hints: Hints::new(),
             shards: Box::new(array::from_fn(|_| Mutex::new(KeyTable::new()).into())),
         }

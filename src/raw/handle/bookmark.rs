@@ -29,8 +29,8 @@ use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::{fitting, MOST_BYTES};
 use crate::raw::memory::{DeliveryMeta, Row};
 use crate::raw::shard::{Block, Cursor, Front, HeldSlot, Home, Run, Sink, Take};
+use crate::sync::Backoff;
 use crate::sync::SMALL;
-use crossbeam_utils::Backoff;
 
 /// The most items in a bookmark, fewer if they are large.
 fn part<T>() -> usize {

@@ -24,9 +24,11 @@ use crossbeam_epoch::{Collector, Guard, LocalHandle};
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
+#[cfg(machine)]
+use crate::sync::machine::{event, local as thread_local, Event};
 #[cfg(loom)]
 use loom::thread_local;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, machine)))]
 use std::thread_local;
 
 /// Bytes of garbage after which a thread hands its bag over to the collector.
@@ -92,6 +94,8 @@ pub(in crate::raw) struct Pin {
 /// Pins the current thread.
 #[inline]
 pub(in crate::raw) fn pin() -> Pin {
+    #[cfg(machine)]
+    event(Event::Pin);
     Pin {
         guard: ManuallyDrop::new(guard()),
         full: Cell::new(false),
@@ -107,6 +111,8 @@ pub(in crate::raw) fn register() {
 #[cold]
 pub(in crate::raw) fn collect() {
     for _ in 0..EPOCHS {
+        #[cfg(machine)]
+        event(Event::Advance);
         guard().flush();
     }
 }
@@ -132,6 +138,8 @@ impl Drop for Pin {
     fn drop(&mut self) {
         // SAFETY: dropped once, here.
         unsafe { ManuallyDrop::drop(&mut self.guard) };
+        #[cfg(machine)]
+        event(Event::Unpin);
         if self.full.get() {
             collect();
         }

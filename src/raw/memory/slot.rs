@@ -1,6 +1,6 @@
 //! Slots: memory for one item.
 
-use crate::sync::UnsafeCell;
+use crate::sync::{with_moved, UnsafeCell};
 use std::mem::MaybeUninit;
 
 /// Memory for one item. Whether it is filled is known from positions stored elsewhere, so an item
@@ -33,7 +33,7 @@ impl<T> Slot<T> {
     /// The slot is filled, the fill happens before this call, and nobody else accesses it meanwhile.
     #[inline]
     pub(in crate::raw) unsafe fn take(&self) -> T {
-        self.0.with_mut(|slot| {
+        with_moved(&self.0, |slot| {
             // SAFETY: the caller has exclusive access, and the slot is filled.
             unsafe { (*slot).assume_init_read() }
         })

@@ -7,7 +7,7 @@ use crate::raw::registry::detach::Visits;
 use crate::raw::registry::shards::Shards;
 use crate::raw::shard::{Cursor, Home, Sink, Take};
 use crate::sync::planted;
-use crossbeam_utils::Backoff;
+use crate::sync::Backoff;
 use std::sync::Arc;
 
 /// Drains the shards of a queue, and keeps them alive.

@@ -4,7 +4,7 @@ use crate::raw::memory::{number, reclaim, DeliveryMeta, Segment, Slot};
 use crate::raw::shard::front::{Front, Head};
 use crate::raw::shard::sink::Sink;
 use crate::raw::shard::Shard;
-use crossbeam_utils::Backoff;
+use crate::sync::Backoff;
 use std::ptr::NonNull;
 
 /// The result of one attempt to take items from a shard.
