@@ -2,7 +2,7 @@
 
 use crate::costs::CALL;
 use crate::ends::{End, Plan, Subject};
-use crate::threads::{compute, now, run};
+use crate::threads::{compute, now, run, Counts};
 use requeue::machine::yield_now;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,8 +13,7 @@ pub(crate) struct Outcome {
     pub(crate) items: u64,
     /// From the first start to the last end.
     pub(crate) ticks: u64,
-    pub(crate) transfers: u64,
-    pub(crate) events: u64,
+    pub(crate) counts: Counts,
     /// The longest time from when a thread began to try until it had pushed, or had an item.
     pub(crate) worst: u64,
 }
@@ -75,8 +74,7 @@ pub(crate) fn pass(subject: &Subject, plan: Plan, seed: u64) -> Outcome {
     Outcome {
         items,
         ticks: tally.end.get(),
-        transfers: counts.transfers,
-        events: counts.events,
+        counts,
         worst: tally.worst.get(),
     }
 }

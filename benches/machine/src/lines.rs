@@ -22,6 +22,8 @@ struct Line {
     /// When that core will give it to others, and when all readers that have asked for it have it.
     free: u64,
     read: u64,
+    /// How long all cores together have waited for it.
+    waited: u64,
     /// Transfers for stores in buffers, which begin later.
     deferred: Vec<Transfer>,
 }
@@ -69,6 +71,7 @@ impl Lines {
             None => line.cost(core, is_write),
         };
         let cost = cost + jitter % (cost / 8 + 1);
+        line.waited += start + cost - now;
         if is_write {
             line.free = start + cost + KEEP;
             line.last = Some(core);
@@ -83,6 +86,12 @@ impl Lines {
             cost,
             is_between_cores: others != 0 || start > now,
         })
+    }
+
+    /// How long cores have waited for the line for which they have waited longest, and for all.
+    pub(crate) fn waits(&self) -> (u64, u64) {
+        let waits = || self.0.values().map(|line| line.waited);
+        (waits().max().unwrap_or(0), waits().sum())
     }
 
     /// Makes a transfer, which begins now.

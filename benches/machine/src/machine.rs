@@ -43,7 +43,7 @@ struct Core {
 #[derive(Default)]
 pub(crate) struct Machine {
     cores: Vec<Core>,
-    lines: Lines,
+    pub(crate) lines: Lines,
     /// Times, entries and threads; only the last entry of a thread counts.
     agenda: BinaryHeap<Reverse<(u64, u64, usize)>>,
     entries: u64,

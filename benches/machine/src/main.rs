@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .collect();
         println!("{}", table::markdown(workload, &options.cores, &rows));
         let outcomes = rows.iter().flat_map(|row| &row.outcomes);
-        events += outcomes.map(|outcome| outcome.events).sum::<u64>();
+        events += outcomes.map(table::Runs::events).sum::<u64>();
         if let Some(path) = options.plot.as_ref().filter(|_| number == 0) {
             plot::plot(path, workload, &options.cores, &rows)?;
         }
@@ -63,14 +63,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(machine)]
 fn row(subject: &'static ends::Subject, options: &options::Options) -> table::Row {
-    let outcome = |&threads: &usize| {
+    let runs = |&threads: &usize| {
         let items = threads * options.items;
-        arena::begin(options.seed);
-        flow::pass(subject, ends::Plan { threads, items }, options.seed)
+        let run = |seed| {
+            arena::begin(seed);
+            flow::pass(subject, ends::Plan { threads, items }, seed)
+        };
+        table::Runs((1..=options.seeds).map(run).collect())
     };
     table::Row {
         subject: subject.name,
-        outcomes: options.cores.iter().map(outcome).collect(),
+        outcomes: options.cores.iter().map(runs).collect(),
     }
 }
 

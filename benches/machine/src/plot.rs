@@ -1,7 +1,6 @@
 //! The throughput of all subjects of a workload against the number of cores.
 
-use crate::flow::Outcome;
-use crate::table::Row;
+use crate::table::{Row, Runs};
 use plotters::prelude::*;
 use std::error::Error;
 use std::path::Path;
@@ -26,7 +25,7 @@ pub(crate) fn plot(
     let all = rows
         .iter()
         .flat_map(|row| &row.outcomes)
-        .map(Outcome::throughput);
+        .map(Runs::throughput);
     let (least, most) = all.fold((f64::MAX, 0.0), |(least, most), now| {
         (now.min(least), now.max(most))
     });
@@ -48,7 +47,7 @@ pub(crate) fn plot(
         let points = cores
             .iter()
             .copied()
-            .zip(row.outcomes.iter().map(Outcome::throughput));
+            .zip(row.outcomes.iter().map(Runs::throughput));
         let line = PathElement::new(points.collect::<Vec<_>>(), color.stroke_width(2));
         let legend = |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2));
         chart.draw_series([line])?.label(row.subject).legend(legend);

@@ -6,18 +6,42 @@ use crate::flow::Outcome;
 /// The outcomes of a subject, by the number of cores.
 pub(crate) struct Row {
     pub(crate) subject: &'static str,
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<Runs>,
+}
+
+/// The outcomes of all seeds.
+pub(crate) struct Runs(pub(crate) Vec<Outcome>);
+
+impl Runs {
+    /// The median of a value; of an even number of runs the higher one.
+    fn median(&self, value: Value) -> f64 {
+        let mut values: Vec<_> = self.0.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    }
+
+    pub(crate) fn throughput(&self) -> f64 {
+        self.median(Outcome::throughput)
+    }
+
+    pub(crate) fn events(&self) -> u64 {
+        self.0.iter().map(|outcome| outcome.counts.events).sum()
+    }
 }
 
 #[allow(clippy::cast_precision_loss)]
 impl Outcome {
     /// Items in a microsecond.
-    pub(crate) fn throughput(&self) -> f64 {
+    fn throughput(&self) -> f64 {
         self.items as f64 / micros(self.ticks)
     }
 
     fn transfers_per_item(&self) -> f64 {
-        self.transfers as f64 / self.items as f64
+        self.counts.transfers as f64 / self.items as f64
+    }
+
+    fn hottest_percent(&self) -> f64 {
+        100.0 * self.counts.hottest
     }
 
     fn worst_micros(&self) -> f64 {
@@ -33,9 +57,10 @@ fn micros(ticks: u64) -> f64 {
 type Value = fn(&Outcome) -> f64;
 
 /// The kinds of values, each with its unit.
-const VALUES: [(&str, Value); 3] = [
+const VALUES: [(&str, Value); 4] = [
     ("items per µs", Outcome::throughput),
     ("transfers per item", Outcome::transfers_per_item),
+    ("waits for one line, %", Outcome::hottest_percent),
     ("worst wait, µs", Outcome::worst_micros),
 ];
 
@@ -46,7 +71,7 @@ pub(crate) fn markdown(workload: &str, cores: &[usize], rows: &[Row]) -> String 
     for row in rows {
         for (at, (unit, value)) in VALUES.iter().enumerate() {
             let subject = if at == 0 { row.subject } else { "" };
-            let values = row.outcomes.iter().map(|outcome| rounded(value(outcome)));
+            let values = row.outcomes.iter().map(|runs| rounded(runs.median(*value)));
             lines.push(line(subject, unit, values));
         }
     }

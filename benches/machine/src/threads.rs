@@ -9,11 +9,13 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 /// What a simulation has counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Counts {
     pub(crate) events: u64,
     /// Lines that one core has got from others, or has taken away from them.
     pub(crate) transfers: u64,
+    /// The part of the waits for lines that one line has caused.
+    pub(crate) hottest: f64,
 }
 
 type Thread = Coroutine<(), (), ()>;
@@ -40,9 +42,12 @@ pub(crate) fn run(seed: u64, threads: Vec<Box<dyn FnOnce()>>) -> Counts {
     }
     simulate(None);
     let machine = MACHINE.take().expect("it was set");
+    let (hottest, all) = machine.lines.waits();
+    #[allow(clippy::cast_precision_loss)]
     Counts {
         events: machine.events,
         transfers: machine.transfers,
+        hottest: hottest as f64 / all.max(1) as f64,
     }
 }
 
