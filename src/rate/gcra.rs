@@ -39,7 +39,7 @@ impl Gcra {
                 interval: span(interval),
                 burst,
                 mark: 0,
-                last: Last::default(),
+                last: Last::NO_START,
                 changed: 0,
             }),
         }
@@ -53,9 +53,9 @@ impl Gcra {
         lock(&self.state).burst
     }
 
-    /// Changes the interval, which must not be zero; it applies from the last start on.
+    /// Changes the interval, of at least a nanosecond; it applies from the last start on.
     pub(super) fn set_interval(&self, interval: Duration) {
-        self.change(|state| state.set_interval(span(interval)));
+        self.change(|state| state.set_interval(span(interval).max(1)));
     }
 
     /// Takes a slot, or returns the earliest time at which one is available.
