@@ -33,7 +33,6 @@ use crate::order::Order;
 use crate::policy::dead::Overflow;
 use crate::raw::Shareable;
 use crate::{Fifo, Handle};
-use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
@@ -159,13 +158,5 @@ impl<T, O: Order<T>> Clone for Queue<T, O> {
 impl<T, O: Order<T>> UnwindSafe for Queue<T, O> {}
 impl<T, O: Order<T>> RefUnwindSafe for Queue<T, O> {}
 
-impl<T, O: Order<T>> fmt::Debug for Queue<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue")
-            .field("name", &self.shared.name)
-            .field("capacity", &self.capacity())
-            .field("closed", &self.is_closed())
-            .field("stats", &self.stats())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!([T, O: Order<T>] Queue<T, O>, |queue|
+    name: queue.shared.name, capacity: queue.capacity(), closed: queue.is_closed(), stats: queue.stats());

@@ -50,7 +50,7 @@ impl<T, O: Order<T>> Drop for Restore<'_, T, O> {
     }
 }
 
-debug_opaque!([T, O: Order<T>] Restore<'_, T, O>, "Restore");
+debug_struct!([T, O: Order<T>] Restore<'_, T, O>);
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {

@@ -2,7 +2,6 @@
 
 use crate::sync::start;
 use std::cell::Cell;
-use std::fmt;
 use std::num::NonZeroU64;
 // From std, since the counter outlives all queues, and so all executions of a model.
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +21,7 @@ const BLOCK: u64 = 1 << 10;
 /// assert_eq!(queue.cancel(ticket), Some("job"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ticket(NonZeroU64);
 
 impl Ticket {
@@ -103,12 +102,6 @@ fn new_blocks(count: u64) -> u64 {
         if first + taken <= END {
             return first;
         }
-    }
-}
-
-impl fmt::Debug for Ticket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ticket").field(&self.0).finish()
     }
 }
 
