@@ -155,6 +155,20 @@ macro_rules! debug_struct {
     };
 }
 
+/// Implements `Error` for a type, and `Display` by this text.
+macro_rules! error_text {
+    ([$($generics:tt)*] $type:ty, |$this:pat_param| $text:expr) => {
+        impl<$($generics)*> std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let $this = self;
+                std::fmt::Display::fmt(&$text, f)
+            }
+        }
+
+        impl<$($generics)*> std::error::Error for $type {}
+    };
+}
+
 // Before all modules that use its macro.
 #[macro_use]
 mod verbs;
