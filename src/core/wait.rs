@@ -111,7 +111,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Waits for an item. `None`: timed out. An item that has arrived wins over the deadline.
+    /// Waits for an item. `None`: timed out. An item that has arrived takes precedence over the deadline.
     pub(super) fn wait_for_item<R>(
         &mut self,
         wait: Wait,
@@ -286,8 +286,8 @@ impl<T, O: Order<T>> Local<T, O> {
         !word.slows_pop() && self.endpoint.looks_empty()
     }
 
-    /// Whether to take an item involves nothing but the shard that it is in: it was woken, if it waits, no order or clock has
-    /// a say, and no other waiter is being served.
+    /// Whether to take an item involves nothing but the shard that it is in: it was woken, if it waits, no order or clock is
+    /// involved, and no other waiter is being served.
     #[inline]
     pub(super) fn may_take_at_once(&self) -> bool {
         self.item_waiter.may_attempt_unless(self.is_leader) && !self.word().slows_pop()

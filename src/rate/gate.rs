@@ -97,7 +97,7 @@ impl Gate {
     /// the waiters.
     ///
     /// Before anything is started at the new pace it takes over the earlier starts, which also runs user code, and so without
-    /// the lock: if something was started meanwhile it begins again. So each pace knows of all starts.
+    /// the lock: if something was started meanwhile it begins again. So each pace counts all starts.
     pub(crate) fn set_pace(&self, mut pace: Pace) -> Pace {
         loop {
             let known = lock(&self.paced).clone();

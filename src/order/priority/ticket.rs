@@ -111,18 +111,18 @@ mod tests {
     use std::collections::HashSet;
     use std::thread;
 
-    const MANY: usize = 3000;
+    const TICKETS: usize = 3000;
 
     #[test]
     fn tickets_of_all_threads_differ() {
         let tickets: Vec<Ticket> = thread::scope(|scope| {
-            let take = || (0..MANY).map(|_| Ticket::new()).collect::<Vec<_>>();
+            let take = || (0..TICKETS).map(|_| Ticket::new()).collect::<Vec<_>>();
             let threads = [(); 4].map(|()| scope.spawn(take));
             let tickets = threads.into_iter().map(|thread| thread.join().unwrap());
             tickets.flatten().collect()
         });
         let different: HashSet<_> = tickets.iter().collect();
-        assert_eq!(different.len(), 4 * MANY);
+        assert_eq!(different.len(), 4 * TICKETS);
     }
 
     #[test]
