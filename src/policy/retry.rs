@@ -111,11 +111,11 @@ impl<T, M> Failures<T, M> {
     pub(crate) fn disposition(&self, delivery: DeliveryMeta, cause: &Cause) -> Disposition {
         let backoff = self.backoff.or(cause.backoff);
         let delay = backoff.map(|backoff| backoff.delay(delivery.attempts));
-        self.fate_after(delivery, delay.unwrap_or_default())
+        self.disposition_after(delivery, delay.unwrap_or_default())
     }
 
     /// As [`Failures::disposition`], with a given delay before a retry.
-    pub(crate) fn fate_after(&self, delivery: DeliveryMeta, delay: Duration) -> Disposition {
+    pub(crate) fn disposition_after(&self, delivery: DeliveryMeta, delay: Duration) -> Disposition {
         let is_last = |max: NonZeroU32| delivery.attempts >= max.get();
         if self.max_attempts.is_some_and(is_last) && self.letters.reserve() {
             Disposition::Death

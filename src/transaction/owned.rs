@@ -4,7 +4,7 @@ use super::commit_all::sealed::Member;
 use super::taken::OwnedTaken;
 use super::Transaction;
 use crate::core::end::Ended;
-use crate::core::failed::{Fate, NoRoom};
+use crate::core::failed::{NoRoom, Settlement};
 use crate::core::pool::{CheckedOut, Home};
 use crate::core::{CellOf, Local};
 use crate::item::Items;
@@ -180,7 +180,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// [`PushError::Full`] as for [`Transaction::retry_after`]: earlier items have been given back, that one and later ones are still held.
     #[doc(alias("nack", "delay"))]
     pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
-        let retried = self.cell().release_all(&Fate::Retry(Some(delay)));
+        let retried = self.cell().release_all(&Settlement::Retry(Some(delay)));
         retried.map_err(|NoRoom| PushError::Full(()))
     }
 
@@ -206,8 +206,8 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     ///
     /// If `error` panics when it is formatted. All items are still held then.
     pub fn fail_all(&mut self, error: impl fmt::Display) -> Result<(), PushError<()>> {
-        let fate = Fate::Fail(error.to_string().into());
-        let failed = self.cell().release_all(&fate);
+        let settlement = Settlement::Fail(error.to_string().into());
+        let failed = self.cell().release_all(&settlement);
         failed.map_err(|NoRoom| PushError::Full(()))
     }
 
