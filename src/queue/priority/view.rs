@@ -124,20 +124,22 @@ impl<P: PushTo> PushWith<P> {
     #[inline]
     #[track_caller]
     fn place(&mut self, count: usize) -> Option<(Ticket, PushOptions)> {
-        let priority = self.priority?;
-        let first = Ticket::first_of(count.max(1));
-        let due = match self.when {
-            None => None,
-            Some(when) => Some(self.target.with_shared(|shared| match when {
-                When::At(at) => shared.time.nanos(at),
-                When::After(delay) => shared.time.after(delay),
-            })),
+        let when = self.when;
+        let due = match (self.priority, when) {
+            (Some(_), None) => None,
+            // Also for a priority that is out of range: a refused push ends a forgotten transaction.
+            _ => self.target.with_shared(|shared| {
+                when.map(|when| match when {
+                    When::At(at) => shared.time.nanos(at),
+                    When::After(delay) => shared.time.after(delay),
+                })
+            }),
         };
-        let ticket = Some(first);
+        let first = Ticket::first_of(count.max(1));
         let place = PushOptions {
-            priority,
+            priority: self.priority?,
             due,
-            ticket,
+            ticket: Some(first),
         };
         Some((first, place))
     }
