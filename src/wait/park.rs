@@ -12,6 +12,11 @@ use std::time::{Duration, Instant};
 const SPINS: u32 = 7;
 const ROUNDS: u32 = SPINS + 4;
 
+/// The round from which on a spin is long enough to find more than one item where they come fast.
+const LONGER: u32 = 4;
+/// The number of waits after which a waiter that finds one item at a time tries a longer spin.
+const REST: u32 = 64;
+
 /// A shorter sleep shows that to spin for longer would have avoided it.
 const SHORT: Duration = Duration::from_micros(50);
 
@@ -132,19 +137,50 @@ fn learn(slept: Duration) {
     let _ = PATIENCE.try_with(adapt);
 }
 
+/// The round with which a waiter begins to spin, learned from its last waits.
+///
+/// Where items come as fast as they are taken, a waiter that looks as soon as it can finds one at a time, and each look takes a
+/// cache line from the publisher. A waiter that looks later finds many at once.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Backoff {
+    round: u32,
+    /// The number of waits in which it tries no longer spin, since one has found no more than a short one.
+    rest: u32,
+}
+
+impl Backoff {
+    /// Learns from a wait that did not find at once what it waited for. `more`: whether there was more than it needed;
+    /// `None`: it has found nothing.
+    pub(crate) fn learn(&mut self, more: Option<bool>) {
+        match more {
+            None => *self = Self::default(),
+            Some(true) => self.round = (self.round + 1).min(SPINS - 1),
+            Some(false) if self.rest > 0 => self.rest -= 1,
+            Some(false) if self.round < LONGER => self.round += 1,
+            Some(false) => (self.round, self.rest) = (0, REST),
+        }
+    }
+}
+
 /// Spins on `attempt` for a moment while `may_try`, so that a short wait costs no sleep. Attempts at least once, or not
-/// at all if [`SMALL`].
+/// at all if [`SMALL`]. Returns also whether the first attempt has found nothing.
 pub(crate) fn spin<C: ?Sized, R>(
     user: &mut C,
-    may_try: impl Fn(&C) -> bool,
+    backoff: Backoff,
+    may_try: impl Fn(&mut C) -> bool,
     mut attempt: impl FnMut(&mut C) -> Option<R>,
-) -> Option<R> {
-    let mut round = if is_single_cpu() { SPINS } else { 0 };
+) -> (Option<R>, bool) {
+    let first = if is_single_cpu() {
+        SPINS
+    } else {
+        backoff.round
+    };
+    let mut round = first;
     let patience = PATIENCE.try_with(Cell::get).unwrap_or(ROUNDS);
     while !SMALL && may_try(user) {
         let result = attempt(user);
         if result.is_some() || round >= patience {
-            return result;
+            return (result, round > first);
         }
         if round < SPINS {
             (0..1 << round).for_each(|_| spin_hint());
@@ -153,7 +189,7 @@ pub(crate) fn spin<C: ?Sized, R>(
         }
         round += 1;
     }
-    None
+    (None, false)
 }
 
 /// Polls until the result is ready, and sleeps in between; `None`: the time to wait is over, by this clock of a queue.
@@ -183,4 +219,38 @@ pub(crate) fn block<R>(
             sleeper.sleep(park_until.get());
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rounds with which the next waits begin, after one that has found this.
+    fn rounds(backoff: &mut Backoff, more: Option<bool>, waits: u32) -> Vec<u32> {
+        let mut learn = |_| {
+            backoff.learn(more);
+            backoff.round
+        };
+        (0..waits).map(&mut learn).collect()
+    }
+
+    #[test]
+    fn a_waiter_that_finds_many_begins_later() {
+        let mut backoff = Backoff::default();
+        assert_eq!(
+            rounds(&mut backoff, Some(true), 8),
+            [1, 2, 3, 4, 5, 6, 6, 6]
+        );
+        assert_eq!(rounds(&mut backoff, None, 1), [0]);
+    }
+
+    #[test]
+    fn a_waiter_that_finds_one_at_a_time_seldom_tries_to_begin_later() {
+        let mut backoff = Backoff::default();
+        let tried = rounds(&mut backoff, Some(false), LONGER + 1);
+        assert_eq!(tried, [1, 2, 3, 4, 0]);
+        let rests = rounds(&mut backoff, Some(false), REST);
+        assert_eq!(rests, vec![0; REST as usize]);
+        assert_eq!(rounds(&mut backoff, Some(false), 1), [1]);
+    }
 }
