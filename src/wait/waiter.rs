@@ -158,10 +158,10 @@ pub(crate) trait Waits {
         let backoff = self.waiter().0.backoff;
         let may_try = |wait: &mut Self| !wait.waiter().1.word().is_serving();
         let attempt_if_seen = |wait: &mut Self| wait.sees().then(|| wait.attempt()).flatten();
-        let (found, was_vain) = spin(self, backoff, may_try, attempt_if_seen);
-        if was_vain {
+        let (found, round) = spin(self, backoff, may_try, attempt_if_seen);
+        if let Some(round) = round {
             let more = found.is_some().then(|| self.sees());
-            self.waiter().0.backoff.learn(more);
+            self.waiter().0.backoff.learn(round, more);
         }
         found
     }
