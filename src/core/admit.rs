@@ -23,6 +23,16 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
 
     fn as_slice(&self) -> &[T];
 
+    /// Pushes the items if that depends on nobody else.
+    #[inline]
+    fn put_at_once(
+        self,
+        _local: &mut Local<T, O>,
+        _put: Put,
+    ) -> Result<Result<Self::Pushed, PushError<Self>>, Self> {
+        Err(self)
+    }
+
     /// Takes the permits for all items, or none.
     fn take_permits(&self, local: &mut Local<T, O>, put: Put) -> bool;
 

@@ -7,7 +7,7 @@ use crate::order::Order;
 use crate::policy::Policies;
 use crate::sync::{defer_with, planted, step, thread};
 use crate::time::{Wait, NEVER};
-use crate::wait::{block, spin, WaitQueue, WaitWord, Waiter, Waits, WakeTarget};
+use crate::wait::{block, WaitQueue, WaitWord, Waiter, Waits, WakeTarget};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -41,10 +41,15 @@ impl<T, O: Order<T>, R, A: FnMut(&mut Local<T, O>) -> Option<R>> Waits for ForIt
     }
 
     #[inline]
+    fn sees(&self) -> bool {
+        !self.local.looks_empty(self.local.word())
+    }
+
+    #[inline]
     fn is_vain(&self, word: Option<WaitWord>) -> bool {
         let local = &self.local;
         match word {
-            None => local.item_waiter.enters_at_once || local.looks_empty(local.word()),
+            None => local.item_waiter.enters_at_once || !self.sees(),
             Some(word) => local.looks_empty(word),
         }
     }
@@ -80,6 +85,11 @@ where
 
     fn gathers(&self) -> bool {
         self.gathers
+    }
+
+    /// While it spins it revokes no permits from other handles, only before it sleeps: then the attempt is strict.
+    fn sees(&self) -> bool {
+        !self.local.word().is_only_bounded() || !self.room.capacity.looks_full()
     }
 
     fn has_spare(&self, served: usize) -> bool {
@@ -120,13 +130,12 @@ impl<T, O: Order<T>> Local<T, O> {
         if wait.is_over(&self.shared.time) {
             return attempt(self);
         }
-        let may_try = |local: &Self| !local.word().is_serving();
-        let attempt_if_seen = |local: &mut Self| {
-            let is_vain = local.looks_empty(local.word());
-            (!is_vain).then(|| attempt(local)).flatten()
-        };
-        let found = spin(self, may_try, attempt_if_seen);
-        found.or_else(|| {
+        let spun = ForItem {
+            local: self,
+            attempt: &mut attempt,
+        }
+        .spin();
+        spun.or_else(|| {
             self.sleep(wait, attempt, |local, wake_target, attempt| {
                 local.poll_item(wake_target, attempt)
             })
@@ -145,14 +154,14 @@ impl<T, O: Order<T>> Local<T, O> {
         let Some(room) = room.filter(|_| !wait.is_over(&self.shared.time)) else {
             return attempt(self);
         };
-        // While it spins it revokes no permits from other handles, only before it sleeps: then the attempt is strict.
-        let may_try = |_: &Self| !room.wait_queue.word().is_serving();
-        let attempt_if_free = |local: &mut Self| {
-            let is_full = local.word().is_only_bounded() && room.capacity.looks_full();
-            (!is_full).then(|| attempt(local)).flatten()
-        };
-        let found = spin(self, may_try, attempt_if_free);
-        found.or_else(|| {
+        let spun = ForRoom {
+            local: self,
+            room: &room,
+            gathers,
+            attempt: &mut attempt,
+        }
+        .spin();
+        spun.or_else(|| {
             self.sleep(wait, attempt, |local, wake_target, attempt| {
                 local.poll_room(&room, gathers, wake_target, attempt)
             })
