@@ -18,7 +18,6 @@
 //! has failed, or others have given way to it in vain.
 
 mod due_timer;
-mod entries;
 mod park;
 mod record;
 mod wait_queue;

@@ -1,7 +1,6 @@
 //! The waiters of a wait queue in FIFO order.
 
-use super::entries::{Arrival, ListNode, Service, WaiterKey, HEAD};
-use super::record::{Record, State};
+use super::record::{Arrival, ListNode, Record, Service, State, WaiterKey, HEAD};
 use super::word::WaitWord;
 use crate::sync::{planted, step};
 use std::mem;
