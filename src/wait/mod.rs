@@ -30,7 +30,7 @@ mod word;
 mod models;
 
 pub(crate) use due_timer::{DueTimer, Room as WaitRoom};
-pub(crate) use park::{block, spin, WakeTarget};
+pub(crate) use park::{block, spin, Sleeper, WakeTarget};
 pub(crate) use wait_queue::WaitQueue;
 pub(crate) use waiter::{Waiter, Waits};
 pub(crate) use word::WaitWord;
