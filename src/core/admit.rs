@@ -70,7 +70,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return Some(Err(closed.unwrap_or(PushError::Full(()))));
         }
         if self.may_find_full {
-            // The second time, permits may have been freed by leases that were taken back.
+            // The second time, permits may have been freed by items that were reclaimed.
             let takes = load.take_permits(self, put)
                 || self.shared.reclaim() && load.take_permits(self, put);
             if !takes {

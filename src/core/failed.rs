@@ -6,7 +6,8 @@
 use super::access::Put;
 use super::local::{CellOf, Local};
 use crate::order::{EntryOf, Order, StoredOf};
-use crate::policy::retry::{Cause, Disposition, Failed};
+use crate::policy::failed::{Cause, Failed};
+use crate::policy::retry::Disposition;
 use crate::policy::Policies;
 use crate::raw::{DeliveryMeta, HeldItems, HeldPosition, ItemRef, Unborrowed};
 use crate::sync::{defer_with, swallow_panic};

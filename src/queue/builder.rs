@@ -1,8 +1,8 @@
 //! The builder of queues.
 
-use crate::core::settings::Settings;
 use crate::order::Order;
 use crate::policy::dead::Overflow;
+use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::time::{Backoff, Clock, SystemClock};
 use crate::{DeadLetter, Fifo, Leased, Lifo, Pace, Queue, Unleased};

@@ -2,7 +2,7 @@
 
 use crate::core::shared::Shared;
 use crate::order::{Order, StoredOf};
-use crate::policy::retry::Failed;
+use crate::policy::failed::Failed;
 use crate::raw::{Entry, Stored};
 use crate::sync::defer_with;
 use crate::{DeadLetter, Fifo};

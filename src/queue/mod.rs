@@ -14,6 +14,8 @@ mod inspect;
 mod pace;
 
 mod builder;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod costs;
 mod dead_letters;
 pub(crate) mod fair;
 mod leased;
@@ -26,11 +28,11 @@ pub use iter::{Drain, Iter};
 pub use restore::Restore;
 
 use crate::core::pool::{CheckedOut, Pool};
-use crate::core::settings::Settings;
 use crate::core::shared::Shared;
 use crate::core::CellOf;
 use crate::order::Order;
 use crate::policy::dead::Overflow;
+use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::{Fifo, Handle};
 use std::panic::{RefUnwindSafe, UnwindSafe};

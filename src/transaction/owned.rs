@@ -9,7 +9,7 @@ use crate::core::pool::{CheckedOut, Home};
 use crate::core::{CellOf, Local};
 use crate::item::Items;
 use crate::order::Order;
-use crate::policy::retry::Cause;
+use crate::policy::failed::Cause;
 use crate::raw::{Owner, Party};
 use crate::sync::defer_with;
 #[cfg(not(any(loom, shuttle)))]
@@ -103,14 +103,14 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         let cell = self.cell();
         let deliveries = cell.get_mut().deliveries();
         let given_up = deliveries.has_given_up();
-        let Ended { taken, copies } = if deliveries.are_guarded() {
+        let Ended { taken, remains } = if deliveries.are_guarded() {
             cell.commit()
         } else {
             Ended::of(cell.commit_unguarded())
         };
         swallow_panic(|| {
             let _taken = Taken::new(cell, taken);
-            drop(copies);
+            drop(remains);
         });
         Ok(given_up)
     }
@@ -256,7 +256,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// Commits, when nothing can be taken back any more.
     #[inline]
     fn conclude(self) -> OwnedTaken<T, O> {
-        let (taken, _copies) = self.end_by(CellOf::commit);
+        let (taken, _remains) = self.end_by(CellOf::commit);
         taken
     }
 
@@ -265,8 +265,8 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         end: impl FnOnce(&mut CellOf<T, O>) -> Ended<T, O>,
     ) -> (OwnedTaken<T, O>, impl Sized) {
         let mut cell = self.close();
-        let Ended { taken, copies } = end(&mut cell);
-        (OwnedTaken::new(cell, taken), copies)
+        let Ended { taken, remains } = end(&mut cell);
+        (OwnedTaken::new(cell, taken), remains)
     }
 
     /// Prepares the commit: from here on [`try_commit`](Self::try_commit) and [`try_commit_all()`](crate::try_commit_all()) cannot fail. What has to be

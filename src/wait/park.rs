@@ -53,13 +53,13 @@ impl<'w> WakeTarget<'w> {
 }
 
 /// The waker of a thread.
-struct Sleeper {
+pub(crate) struct Sleeper {
     thread: thread::Thread,
     woken: AtomicBool,
 }
 
 impl Sleeper {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             thread: thread::current(),
             woken: AtomicBool::new(false),
@@ -85,7 +85,7 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps until it is woken, or until the time `park_until`.
+    /// As [`Sleeper::park`]; the thread learns from how long that took.
     fn sleep(&self, park_until: Option<Instant>) {
         let start = (!SMALL).then(Instant::now);
         self.park(park_until);
@@ -94,7 +94,8 @@ impl Sleeper {
         }
     }
 
-    fn park(&self, park_until: Option<Instant>) {
+    /// Sleeps until it is woken, or until the time `park_until`. User code may park the thread too: the flag decides.
+    pub(crate) fn park(&self, park_until: Option<Instant>) {
         // ORDERING: Acquire; pairs with `sleeper.wake`.
         while !self.woken.swap(false, weak!("sleeper.sleep", Acquire)) {
             let Some(end) = park_until else {
@@ -116,7 +117,7 @@ impl Wake for Sleeper {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // ORDERING: Release; pairs with `sleeper.sleep`.
+        // ORDERING: Release; pairs with `sleeper.sleep`, so that the next poll sees what happened before.
         if !self.woken.swap(true, weak!("sleeper.wake", Release)) {
             self.thread.unpark();
         }
