@@ -6,7 +6,6 @@
 
 use super::directory::is_journal;
 use super::gaps::Readable;
-use super::listed::number;
 use super::source::Alone;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, StoreRow, STORE_ROW};
@@ -26,7 +25,7 @@ pub(super) const MOST_BATCHES: u64 = 1 << 62;
 pub(super) static ZEROS: [u8; 4096] = [0; 4096];
 
 /// A change of a row: the number of its table, its key, and its value unless it is removed.
-pub(crate) type RowChange = (u128, Vec<u8>, Option<Vec<u8>>);
+pub(crate) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
 
 /// A journal, up to the first batch that cannot be read.
 struct Journal {
@@ -257,9 +256,8 @@ impl Reader {
         Ok(())
     }
 
-    fn bytes(&mut self, count: u128) -> io::Result<Vec<u8>> {
-        let is_there = count <= self.left.into();
-        let len = usize::try_from(count).ok().filter(|_| is_there);
+    fn bytes(&mut self, count: u64) -> io::Result<Vec<u8>> {
+        let len = usize::try_from(count).ok().filter(|_| count <= self.left);
         let mut bytes = vec![0; len.ok_or(io::ErrorKind::UnexpectedEof)?];
         self.fill(&mut bytes)?;
         Ok(bytes)
@@ -283,4 +281,10 @@ impl Reader {
             self.file.consume(len);
         }
     }
+}
+
+/// A number of up to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    let fold = |number, byte: &u8| number << 8 | u64::from(*byte);
+    bytes.iter().rev().fold(0, fold)
 }

@@ -176,7 +176,7 @@ impl<'b> Parts<'b> {
 }
 
 /// A number of up to sixteen bytes.
-pub(super) fn number(bytes: &[u8]) -> u128 {
+fn number(bytes: &[u8]) -> u128 {
     let fold = |number, byte: &u8| number << 8 | u128::from(*byte);
     bytes.iter().rev().fold(0, fold)
 }
