@@ -78,6 +78,24 @@ fn a_line_that_is_only_read_is_transferred_once() {
 }
 
 #[test]
+fn a_write_takes_the_copies_of_readers() {
+    let word = Rc::new(AtomicU64::default());
+    let counts = all(3, move |thread| {
+        compute(thread as u64 * 1000 * NANO);
+        for _ in 0..10 {
+            if thread == 0 {
+                word.store(1, Release);
+            } else {
+                word.load(Acquire);
+            }
+            compute(3000 * NANO);
+        }
+    });
+    // Each write but the first takes it from two readers, and each reader gets it from another core.
+    assert_eq!(counts.transfers, 9 + 20);
+}
+
+#[test]
 fn a_seed_repeats_its_run() {
     let times = |seed| {
         let (word, ends) = (Rc::new(AtomicU64::default()), Rc::new(RefCell::default()));
