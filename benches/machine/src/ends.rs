@@ -1,6 +1,8 @@
 //! What a thread does with a queue.
 
-use crate::models::{ArrayQueue, Consumer, LockedDeque, PerProducer, Producer, SegmentQueue};
+use crate::models::{
+    ArrayQueue, Consumer, LockedDeque, Padded, PerProducer, Producer, SegmentQueue,
+};
 use requeue::{ByKey, ByPriority, FairQueue, Handle, Order, PriorityQueue, Queue};
 use std::rc::Rc;
 
@@ -24,6 +26,22 @@ pub(crate) trait End {
     fn close(&self) {}
 }
 
+/// Handles share no line with each other, as if each thread had made its own. Without this those of two neighbours do, depending
+/// on their size.
+impl<E: End> End for Padded<E> {
+    fn push(&mut self, item: u64) -> bool {
+        self.0.push(item)
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        self.0.pop()
+    }
+
+    fn close(&self) {
+        self.0.close();
+    }
+}
+
 /// The threads of a run, and the items that they pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
@@ -39,7 +57,7 @@ pub(crate) struct Subject {
 }
 
 fn ends<E: End + 'static>(plan: Plan, make: impl FnMut(usize) -> E) -> Vec<Box<dyn End>> {
-    let boxed = |end| Box::new(end) as Box<dyn End>;
+    let boxed = |end| Box::new(Padded(end)) as Box<dyn End>;
     (0..plan.threads).map(make).map(boxed).collect()
 }
 

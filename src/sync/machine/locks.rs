@@ -117,12 +117,6 @@ impl Condvar {
         self.0.notify_one();
     }
 
-    pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
-        if let Some(guard) = &mut guard.guard {
-            self.0.wait(guard);
-        }
-    }
-
     pub(crate) fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, span: Duration) {
         if let Some(guard) = &mut guard.guard {
             self.0.wait_for(guard, span);
