@@ -140,7 +140,8 @@ impl Gate {
             if self.record(&start) {
                 return Ok(Some(start));
             }
-            swallow_panic(|| start.pace.cancel(start.slot, at));
+            // Moved, since the pace may be the last one of its limiter, whose destructor is user code too.
+            swallow_panic(move || start.pace.cancel(start.slot, at));
         }
         Ok(None)
     }
