@@ -1,6 +1,6 @@
 //! A consumer's cursor on one shard: its cached view of the shard.
 
-use crate::raw::memory::{number, reclaim, DeliveryMeta, Segment, Slot};
+use crate::raw::memory::{reclaim, DeliveryMeta, Segment, Slot};
 use crate::raw::shard::front::{Front, Head};
 use crate::raw::shard::sink::Sink;
 use crate::raw::shard::Shard;
@@ -340,11 +340,10 @@ impl<T> Cursor<T> {
         if position >= self.shard().tail() {
             return;
         }
-        let number = number::<T>(position);
-        let found = self.shard().directory().find(number, &reclaim::pin());
-        if let Some(segment) = found {
+        let found = self.shard().directory().find(position, &reclaim::pin());
+        if let Some((segment, end)) = found {
             self.segment = Some(segment);
-            self.end = Head::first_at((number + 1) * Segment::<T>::LEN as u64);
+            self.end = Head::first_at(end);
         }
     }
 
