@@ -88,6 +88,26 @@ fn a_spare_is_freed_or_filled_again() {
 }
 
 #[test]
+fn a_spare_is_taken_once() {
+    model(|| {
+        let (shard, pusher) = filled([1].map(wide));
+        assert_eq!(numbers(Popper::new(&shard).drain()), [1]);
+        let take = |shard: &Shard<Wide>| {
+            let spare = shard.take_spare(0);
+            // SAFETY: it belongs to the thread that took it.
+            spare.map(|spare| unsafe { spare.free() }).is_some()
+        };
+        let other = thread::spawn({
+            let shard = Arc::clone(&shard);
+            move || take(&shard)
+        });
+        let mine = take(&shard);
+        assert_ne!(mine, other.join().unwrap());
+        drop(pusher);
+    });
+}
+
+#[test]
 fn the_age_of_the_head_is_that_of_its_part_of_a_segment() {
     model(|| {
         let (shard, pusher) = filled([1, 2, 3, 4].map(wide));

@@ -16,6 +16,7 @@ pub(in crate::raw) mod joint;
 pub(in crate::raw) mod producer;
 pub(in crate::raw) mod run;
 pub(in crate::raw) mod sink;
+mod supply;
 
 pub(in crate::raw) use cursor::{Cursor, Take};
 pub(in crate::raw) use front::Front;
@@ -261,86 +262,6 @@ impl<T> Shard<T> {
         self.published.joint.store(idle(), Ordering::Relaxed);
     }
 
-    /// Frees the memory of a shard in which nothing is left; false if it is not empty.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the owner, whose tail is at `tail`, the end of a segment. It uses neither that
-    /// segment nor its page any more.
-    pub(in crate::raw) unsafe fn retire(&self, tail: u64) -> bool {
-        if self.front.head().position() != tail {
-            return false;
-        }
-        // ORDERING: Acquire; pairs with `shard.recycle`, which keeps no spare from now on.
-        let acquire = weak!("shard.close-supply", Acquire);
-        let spare = self.supply.spare.swap(closed(), acquire);
-        if let Some(spare) = Segment::<T>::from_raw(spare, 0).filter(|_| spare != closed()) {
-            // SAFETY: a spare belongs to the thread that took it, and was emptied.
-            unsafe { spare.retire() };
-        }
-        // SAFETY: by contract, and nothing is in the shard.
-        unsafe { self.directory().vacate() };
-        true
-    }
-
-    /// Keeps spare segments again. The caller owns the shard.
-    pub(in crate::raw) fn reopen(&self) {
-        // ORDERING: Relaxed, both; nobody else writes this while the shard is retired.
-        if self.supply.spare.load(Ordering::Relaxed) == closed() {
-            self.supply.spare.store(ptr::null_mut(), Ordering::Relaxed);
-        }
-    }
-
-    /// The length of the next segment, by the number of items before `next`.
-    pub(in crate::raw) fn next_len(&self, next: u64) -> usize {
-        if Segment::<T>::SHORT == Segment::<T>::LONG {
-            return Segment::<T>::SHORT; // the consumers' cache line is not read
-        }
-        Segment::<T>::len_for(next.saturating_sub(self.front.head().position()))
-    }
-
-    /// Takes the spare, an emptied segment that was kept, for positions from `first` on. One that is shorter than `len` is freed.
-    pub(in crate::raw) fn spare(&self, len: usize, first: u64) -> Option<Segment<T>> {
-        let spare = self.take_spare(first)?;
-        // SAFETY: a spare belongs to the thread that took it, and was emptied.
-        unsafe {
-            if spare.len() >= len {
-                return Some(spare);
-            }
-            spare.retire();
-        }
-        None
-    }
-
-    /// Takes the spare. Consumers do so too, to free it: only one thread gets it.
-    fn take_spare(&self, first: u64) -> Option<Segment<T>> {
-        // ORDERING: Relaxed; a check, which the exchange below repeats.
-        let spare = self.supply.spare.load(Ordering::Relaxed);
-        if spare.is_null() || spare == closed() {
-            return None;
-        }
-        // ORDERING: Acquire; pairs with `shard.recycle`: the consumers have finished it, whichever time it was kept.
-        // Relaxed on failure: another thread has taken it.
-        let acquire = weak!("shard.spare", Acquire);
-        let none = ptr::null_mut();
-        let taken = self
-            .supply
-            .spare
-            .compare_exchange(spare, none, acquire, Ordering::Relaxed);
-        planted!("shard.takes-spare-anyway", {
-            return Segment::from_raw(spare, first);
-        });
-        Segment::from_raw(taken.ok()?, first)
-    }
-
-    /// Frees the spare.
-    fn free_spare(&self) {
-        if let Some(spare) = self.take_spare(0) {
-            // SAFETY: a spare belongs to the thread that took it, and was emptied.
-            unsafe { spare.retire() };
-        }
-    }
-
     /// Frees memory that an idle shard does not need: the spare, and the segment in use if the shard is
     /// empty. `limit` is the end of the opened segments. Returns the new tail.
     pub(in crate::raw) fn vacate(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> u64 {
@@ -469,43 +390,6 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Keeps the segment as the spare, or frees it. A longer one than a short one is kept only while there are enough items
-    /// for the producer to open such a one: the last segments that a drain finishes leave none.
-    ///
-    /// # Safety
-    ///
-    /// The caller has exclusive access to the segment, and its slots are vacant.
-    #[inline(never)]
-    unsafe fn recycle(&self, segment: Segment<T>) {
-        // SAFETY: by contract.
-        let len = unsafe { segment.len() };
-        if len > Segment::<T>::SHORT && self.backlog() < Segment::<T>::LONG as u64 {
-            self.free_spare();
-            // SAFETY: by contract; all its positions were claimed.
-            return unsafe { segment.retire() };
-        }
-        // SAFETY: by contract.
-        unsafe { segment.reset() };
-        // ORDERING: Release; pairs with `shard.spare` and `shard.close-supply`. Relaxed on failure: there is
-        // a spare, or the shard is retired.
-        let kept = self.supply.spare.compare_exchange(
-            ptr::null_mut(),
-            segment.into_raw(),
-            weak!("shard.recycle", Release),
-            Ordering::Relaxed,
-        );
-        if kept.is_err() {
-            // SAFETY: by contract; all its positions were claimed.
-            unsafe { segment.retire() };
-        }
-    }
-
-    /// Whether the memory of the shard is [freed](Shard::retire), as a hint.
-    pub(in crate::raw) fn is_retired(&self) -> bool {
-        // ORDERING: Relaxed; a hint.
-        self.supply.spare.load(Ordering::Relaxed) == closed()
-    }
-
     /// Whether [`Shard::vacate`] would free nothing of an idle shard, as a hint.
     pub(in crate::raw) fn is_vacant(&self) -> bool {
         // ORDERING: Relaxed, both; a hint.
@@ -613,20 +497,12 @@ impl<T> Drop for Shard<T> {
         let head = self.front.head().position();
         // SAFETY: segments before the head are finished and freed, those behind it are not.
         unsafe { self.directory().free::<T>(head, producer.limit) };
-        if let Some(spare) = self.take_spare(0) {
-            // SAFETY: a spare belongs to the thread that took it.
-            unsafe { spare.free() };
-        }
+        self.free_spare();
     }
 }
 
 /// The mark of an idle shard: less than the address of any joint.
 #[inline]
 fn idle() -> *mut Joint {
-    ptr::null_mut::<u8>().wrapping_add(1).cast()
-}
-
-/// The marker for the spare segment of a retired shard.
-fn closed() -> *mut () {
     ptr::null_mut::<u8>().wrapping_add(1).cast()
 }
