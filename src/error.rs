@@ -76,18 +76,10 @@ impl<T> fmt::Debug for PushError<T> {
     }
 }
 
-impl<T> fmt::Display for PushError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full(_) => {
-                "no room: the queue or the item's key is at its limit, or a batch exceeds it"
-            }
-            Self::Closed(_) => "the queue is closed",
-        })
-    }
-}
-
-impl<T> Error for PushError<T> {}
+error_text!([T] PushError<T>, |refused| match refused {
+    Self::Full(_) => "no room: the queue or the item's key is at its limit, or a batch exceeds it",
+    Self::Closed(_) => "the queue is closed",
+});
 
 /// A transaction cannot commit: an item that it held was taken back, because its [lease](crate::Builder::leased)
 /// expired or by [`Queue::recover`](crate::Queue::recover).
@@ -98,13 +90,7 @@ impl<T> Error for PushError<T> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired;
 
-impl fmt::Display for Expired {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an item was taken back")
-    }
-}
-
-impl Error for Expired {}
+error_text!([] Expired, |_| "an item was taken back");
 
 /// A pop found nothing.
 ///
@@ -144,16 +130,10 @@ impl PopError {
     }
 }
 
-impl fmt::Display for PopError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "nothing to pop: the queue is empty, paused or rate limited",
-            Self::Closed => "the queue is closed and drained",
-        })
-    }
-}
-
-impl Error for PopError {}
+error_text!([] PopError, |error| match error {
+    Self::Empty => "nothing to pop: the queue is empty, paused or rate limited",
+    Self::Closed => "the queue is closed and drained",
+});
 
 /// The error of a transaction of a queue in memory, as one of a [`Backend`](crate::backend::Backend).
 ///

@@ -40,11 +40,7 @@ macro_rules! future {
             }
         }
 
-        impl<$($lifetime,)? T, O: Order<T>> fmt::Debug for $future<$($lifetime,)? T, O> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($future)).finish_non_exhaustive()
-            }
-        }
+        debug_struct!([$($lifetime,)? T, O: Order<T>] $future<$($lifetime,)? T, O>);
     };
 }
 

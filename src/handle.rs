@@ -144,4 +144,4 @@ impl<T, O: Order<T>> Clone for Handle<T, O> {
 impl<T, O: Order<T>> UnwindSafe for Handle<T, O> {}
 impl<T, O: Order<T>> RefUnwindSafe for Handle<T, O> {}
 
-debug_opaque!([T, O: Order<T>] Handle<T, O>, "Handle");
+debug_struct!([T, O: Order<T>] Handle<T, O>);

@@ -131,8 +131,4 @@ impl<'t, T, O: Order<T>> Iterator for Items<'t, T, O> {
 impl<T, O: Order<T>> ExactSizeIterator for Items<'_, T, O> {}
 impl<T, O: Order<T>> FusedIterator for Items<'_, T, O> {}
 
-impl<T, O: Order<T>> fmt::Debug for Items<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Items").field("len", &self.len()).finish()
-    }
-}
+debug_struct!([T, O: Order<T>] Items<'_, T, O>, |items| len: items.len());

@@ -139,14 +139,33 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit words");
 
-/// Implements `Debug` for a type whose parameters may not have it.
-macro_rules! debug_opaque {
-    ([$($generics:tt)*] $type:ty, $name:literal) => {
-        impl<$($generics)*> std::fmt::Debug for $type {
+/// Implements `Debug` for a type whose parameters may not have it: its name, and some values.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_struct {
+    ([$($generics:tt)*] $type:ident $(<$($argument:tt),*>)? $(, |$this:ident| $($name:ident: $value:expr),+)?) => {
+        impl<$($generics)*> std::fmt::Debug for $type $(<$($argument),*>)? {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.debug_struct($name).finish_non_exhaustive()
+                $(let $this = self;)?
+                f.debug_struct(stringify!($type))
+                    $($(.field(stringify!($name), &$value))+)?
+                    .finish_non_exhaustive()
             }
         }
+    };
+}
+
+/// Implements `Error` for a type, and `Display` by this text.
+macro_rules! error_text {
+    ([$($generics:tt)*] $type:ty, |$this:pat_param| $text:expr) => {
+        impl<$($generics)*> std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let $this = self;
+                std::fmt::Display::fmt(&$text, f)
+            }
+        }
+
+        impl<$($generics)*> std::error::Error for $type {}
     };
 }
 

@@ -1,6 +1,5 @@
 //! Statistics of a queue: plain data.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -100,17 +99,9 @@ pub struct Imbalance {
     pub known: u128,
 }
 
-impl fmt::Display for Imbalance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pushed, known } = self;
-        write!(
-            f,
-            "{pushed} items were pushed, and {known} are accounted for"
-        )
-    }
-}
-
-impl Error for Imbalance {}
+error_text!([] Imbalance, |Self { pushed, known }| format_args!(
+    "{pushed} items were pushed, and {known} are accounted for"
+));
 
 /// An open transaction that holds items, from [`Queue::held`](crate::Queue::held).
 ///

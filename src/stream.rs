@@ -183,6 +183,6 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Drop for Waiting<T, O, H> {
     }
 }
 
-debug_opaque!([T, O: Order<T>, H: BorrowMut<Handle<T, O>>] PopStream<T, O, H>, "PopStream");
+debug_struct!([T, O: Order<T>, H: BorrowMut<Handle<T, O>>] PopStream<T, O, H>);
 
-debug_opaque!([T, O: Order<T>, H: BorrowMut<Handle<T, O>>] PushSink<T, O, H>, "PushSink");
+debug_struct!([T, O: Order<T>, H: BorrowMut<Handle<T, O>>] PushSink<T, O, H>);

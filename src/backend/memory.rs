@@ -3,7 +3,7 @@
 use super::{AbortCause, Backend, Committed, Holds, Settlement, Tx};
 use crate::error::TransactionError;
 use crate::order::Order;
-use crate::policy::retry;
+use crate::policy::failed;
 use crate::policy::telemetry::RunSpan;
 use crate::raw::Lend;
 use crate::wait::WakeTarget;
@@ -149,7 +149,7 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
             error,
             backoff,
         } = cause;
-        self.abort_in_place(&retry::Cause {
+        self.abort_in_place(&failed::Cause {
             reason,
             error: Some(error),
             backoff: Some(backoff),

@@ -11,9 +11,9 @@
 //! | `FreeCount::taken` | all threads | CAS from a snapshot |
 //! | `RevocableRange::used` | the owner | store, per permit |
 //! | `RevocableRange::end` | the owner: opens, withdraws | swap |
-//! | | a thief: marks, truncates | fetch-and-and, CAS |
+//! | | a revoker: marks, truncates | fetch-and-and, CAS |
 //! | `RevocableRange::filling` | the owner, around what it takes ahead or moves | store |
-//! | `revocations` | a thief, before each truncation | fetch-and-add |
+//! | `revocations` | a revoker, before each truncation | fetch-and-add |
 //! | the set of records in use | the owner that acquires a record; a thread that acquires it and finds it empty | fetch-and-add |
 //!
 //! A permit is *free* while it is in a free count (`put - taken`) or in a range (`end - used`), *in hand*
@@ -22,39 +22,39 @@
 //! # The range
 //!
 //! ```text
-//!            open: behind all earlier ends              mark (thief)
+//!            open: behind all earlier ends              mark (revoker)
 //! empty ───────────────────────────────▶ open (e) ───────────────────▶ marked (e)
 //!   ▲                                     │   ▲                           │    │
 //!   │ used up, or withdraw                │   └───────────────────────────┘    │
-//!   └─────────────────────────────────────┘     truncate (thief): open (u < e) │
+//!   └─────────────────────────────────────┘     truncate (revoker): open (u < e) │
 //!   ▲                                                                          │
 //!   └──────────────────────────────────────────────────────────────────────────┘
 //!                                    withdraw (owner)
 //! ```
 //!
 //! The owner takes position `u` by storing `used = u + 1`, a light barrier, and a check that the end
-//! is neither marked nor below. A thief marks the ends of several ranges, passes one heavy barrier,
+//! is neither marked nor below. A revoker marks the ends of several ranges, passes one heavy barrier,
 //! reads each `used` and truncates by a CAS from the marked end to the value it has read; it then has the
 //! difference in hand.
 //!
-//! - *Either the owner sees the mark or the thief sees the position used*, by the barriers. This also
-//!   holds for a thief that finds a range already marked by another thief, since it passes its own
+//! - *Either the owner sees the mark or the revoker sees the position used*, by the barriers. This also
+//!   holds for a revoker that finds a range already marked by another revoker, since it passes its own
 //!   barrier after it has seen the mark. So no permit is taken twice.
-//! - *An owner that sees a mark, or a lower end*, neither rolls back nor waits for the thief:
+//! - *An owner that sees a mark, or a lower end*, neither rolls back nor waits for the revoker:
 //!   it stores `used` beyond the range and swaps the end. The result of the swap is decisive: a truncation
-//!   either came before it, and the owner has the rest in hand, or will fail. A thief that
-//!   reads `used` from now on finds nothing. So a stalled thief delays nobody.
+//!   either came before it, and the owner has the rest in hand, or will fail. A revoker that
+//!   reads `used` from now on finds nothing. So a stalled revoker delays nobody.
 //! - *An owner that sees a mark may try the same position again* before it withdraws: it stores the same `used`, and an
-//!   unmarked end that it reads then was written by a thief that has finished, or by itself. It must withdraw before the
+//!   unmarked end that it reads then was written by a revoker that has finished, or by itself. It must withdraw before the
 //!   call ends: until then that position looks used.
 //! - *An owner that stalls between its store and its check* has that one position in hand, whether it
-//!   obtains it or not; the others can be revoked. `used` need not be accurate for that: a thief that
-//!   has seen it does not take the position, and the owner obtains it; a thief that has not seen it takes the
+//!   obtains it or not; the others can be revoked. `used` need not be accurate for that: a revoker that
+//!   has seen it does not take the position, and the owner obtains it; a revoker that has not seen it takes the
 //!   position, and the owner's swap shows that. So a stalled owner delays nobody.
-//! - *A late thief* fails. Each range begins behind all ends before it, and within a range the end only
+//! - *A late revoker* fails. Each range begins behind all ends before it, and within a range the end only
 //!   falls, to an unmarked value: so no value of `end`, marked or not, ever
 //!   recurs, and a CAS that succeeds was computed from this range, marked all the time since.
-//!   Concurrent thieves are arbitrated by the CAS alone. A thief that finds nothing leaves the mark,
+//!   Concurrent revokers are arbitrated by the CAS alone. A revoker that finds nothing leaves the mark,
 //!   which costs the owner one withdrawal.
 //! - *A new range* is opened only after the old one was withdrawn, or used up with
 //!   checks that saw it unmarked: nobody can truncate it then. A thread that sees the new end sees
@@ -71,7 +71,7 @@
 //! - In a free count, the second walk sees it put in, so it must see it taken; the first walk has not
 //!   seen that, so `taken` differs.
 //! - In a range, the second walk sees the range opened. If it sees the position used, `used` differs.
-//!   If it sees the end truncated, it sees the thief's increment of `revocations` too. If the first walk
+//!   If it sees the end truncated, it sees the revoker's increment of `revocations` too. If the first walk
 //!   has seen that increment before it began, it has seen the mark, hence the range with the free `p` in it:
 //!   it has found it. If not, `revocations` differs.
 //!

@@ -15,7 +15,7 @@ pub(crate) struct RecordOwner {
     number: usize,
     /// The first position of the range that is not used.
     used: usize,
-    /// The end of the range when it was opened; a thief may have lowered it since.
+    /// The end of the range when it was opened; a revoker may have lowered it since.
     end: usize,
     /// All permits ever put back, and how many of them there were at the last check.
     put: usize,
@@ -75,7 +75,7 @@ impl RecordOwner {
         moved.is_ok()
     }
 
-    /// Takes `want` permits out of the range: `false` if there are fewer, or if a thief has marked or truncated it; then
+    /// Takes `want` permits out of the range: `false` if there are fewer, or if a revoker has marked or truncated it; then
     /// waiters must be woken for those unsaid.
     #[inline]
     pub(crate) fn take_ahead(&mut self, want: usize) -> bool {

@@ -4,7 +4,7 @@ use super::free_count::FreeCount;
 use crate::sync::{barrier, planted, start_before, weak, AtomicBool, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
-/// A bit that is set in all positions; a thief marks an end by clearing it, so that the end is less than any position.
+/// A bit that is set in all positions; a revoker marks an end by clearing it, so that the end is less than any position.
 const OPEN: usize = 1 << (usize::BITS - 1);
 /// The first position.
 #[allow(clippy::cast_possible_truncation)] // of so many bits
@@ -51,7 +51,7 @@ impl RevocableRange {
         (used, end.max(used))
     }
 
-    /// Uses all positions below `next`. Returns `false` if a thief has marked or truncated the range; then the
+    /// Uses all positions below `next`. Returns `false` if a revoker has marked or truncated the range; then the
     /// next call must be [`withdraw`], which returns what is left.
     ///
     /// [`withdraw`]: Self::withdraw
@@ -60,7 +60,7 @@ impl RevocableRange {
         // ORDERING: Release; pairs with `range.look-used`: a thread that sees the permit gone sees what we gave
         // back before.
         self.used.store(next, weak!("range.use", Release));
-        // Pairs with `search.heavy` between a thief's `mark` and its `truncate`: we see the mark below, or
+        // Pairs with `search.heavy` between a revoker's `mark` and its `truncate`: we see the mark below, or
         // it sees the position used.
         barrier::light("range.light");
         // ORDERING: Relaxed; the barrier orders it, and nothing else is read by it.

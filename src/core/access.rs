@@ -101,7 +101,7 @@ impl<T, O: Order<T>> Access<T, O> {
         word.is_closed() && (put == Put::Publish || self.held() == 0 || word.has(DRAINED))
     }
 
-    /// Whether the keys of some items have room for them, possibly since expired leases were taken back.
+    /// Whether the keys of some items have room for them, possibly since items were reclaimed.
     pub(super) fn fits(&self, items: &[T]) -> bool {
         self.shared.fits(items) || self.shared.reclaim() && self.shared.fits(items)
     }

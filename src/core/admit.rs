@@ -23,6 +23,16 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
 
     fn as_slice(&self) -> &[T];
 
+    /// Pushes the items if that depends on nobody else.
+    #[inline]
+    fn put_at_once(
+        self,
+        _local: &mut Local<T, O>,
+        _put: Put,
+    ) -> Result<Result<Self::Pushed, PushError<Self>>, Self> {
+        Err(self)
+    }
+
     /// Takes the permits for all items, or none.
     fn take_permits(&self, local: &mut Local<T, O>, put: Put) -> bool;
 
@@ -60,7 +70,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return Some(Err(closed.unwrap_or(PushError::Full(()))));
         }
         if self.may_find_full {
-            // The second time, permits may have been freed by leases that were taken back.
+            // The second time, permits may have been freed by items that were reclaimed.
             let takes = load.take_permits(self, put)
                 || self.shared.reclaim() && load.take_permits(self, put);
             if !takes {

@@ -1,9 +1,9 @@
-//! The end of a transaction: staged and held items, permits and leases are settled; then waiters are notified.
+//! The end of a transaction: staged and held items, permits and what the options keep are settled; then waiters are notified.
 
 use super::local::{CellOf, Local};
-use crate::order::{Order, StoredOf};
-use crate::policy::lease::Copies;
-use crate::policy::retry::Cause;
+use crate::order::Order;
+use crate::policy::failed::Cause;
+use crate::policy::Remains;
 #[cfg(not(any(loom, shuttle)))]
 use crate::raw::HeldPosition;
 use crate::raw::{Stored, Unborrowed};
@@ -14,15 +14,15 @@ use std::mem;
 pub(crate) struct Ended<T, O: Order<T>> {
     /// How many held items are the caller's now.
     pub(crate) taken: usize,
-    /// The copies of the leased items, for the caller to drop: their destructors are user code.
-    pub(crate) copies: Option<Copies<StoredOf<T, O>>>,
+    /// For the caller to drop, once it cannot be interrupted any more.
+    pub(crate) remains: Remains<T, O>,
 }
 
 impl<T, O: Order<T>> Ended<T, O> {
     /// That of a commit that is not guarded.
     pub(crate) fn of(taken: usize) -> Self {
-        let copies = None;
-        Self { taken, copies }
+        let remains = None;
+        Self { taken, remains }
     }
 }
 
@@ -30,8 +30,8 @@ impl<T, O: Order<T>> Ended<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
         let held_any = self.held() > 0;
-        // Before the items go back: once they are visible, another transaction can lease them, and no copy of this one may
-        // become ready beside them.
+        // Before the items go back: once they are visible, others can take them, and none may be reclaimed from this transaction
+        // any more.
         let removed = self
             .deliveries
             .aborting(&mut self.access.endpoint, unborrowed);
@@ -95,11 +95,11 @@ impl<T, O: Order<T>> CellOf<T, O> {
             return Ended::of(taken);
         }
         local.retire_held(&unborrowed);
-        let copies = local.deliveries.committed(&local.access.shared);
+        let remains = local.deliveries.committed(&local.access.shared);
         if taken > 0 {
             local.deliveries.ended(&local.shared);
         }
-        Ended { taken, copies }
+        Ended { taken, remains }
     }
 
     /// Aborts for a reason other than that the transaction is dropped.

@@ -6,7 +6,8 @@
 use super::access::Put;
 use super::local::{CellOf, Local};
 use crate::order::{EntryOf, Order, StoredOf};
-use crate::policy::retry::{Cause, Disposition, Failed};
+use crate::policy::failed::{Cause, Failed};
+use crate::policy::retry::Disposition;
 use crate::policy::Policies;
 use crate::raw::{DeliveryMeta, HeldItems, HeldPosition, ItemRef, Unborrowed};
 use crate::sync::{defer_with, swallow_panic};
@@ -21,7 +22,7 @@ const FOREIGN: &str = "item does not belong to this transaction";
 pub(crate) struct NoRoom;
 
 /// What is to happen to a held item that leaves its transaction.
-pub(crate) enum Fate {
+pub(crate) enum Settlement {
     /// It is delivered again after this time, or without one by the rules of the queue.
     Retry(Option<Duration>),
     /// It becomes a dead letter with this error. If there is no place for it, it is delivered again by the rules.
@@ -30,7 +31,7 @@ pub(crate) enum Fate {
     PutBack,
 }
 
-impl Fate {
+impl Settlement {
     fn cause(&self) -> Cause {
         match self {
             Self::Retry(_) | Self::PutBack => Reason::Retried.into(),
@@ -124,14 +125,14 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn release_item(
         &mut self,
         item: ItemRef<'_, T>,
-        fate: &Fate,
+        settlement: &Settlement,
         at_head: Option<&mut AtHead<T, O>>,
     ) -> Result<Removed<T>, NoRoom> {
         let position = self.endpoint.position_of(&item).expect(FOREIGN);
-        let cause = fate.cause();
+        let cause = settlement.cause();
         let now = self.shared.time.now();
         let delivery = self.endpoint.delivery_before(position);
-        let disposition = self.disposition(fate, delivery, &cause)?;
+        let disposition = self.disposition(settlement, delivery, &cause)?;
         let is_dead = disposition == Disposition::Death;
         let Ok(copy) = self.deliveries.leaving(position) else {
             // It was reclaimed, and its delivery is counted; it is removed when its transaction ends.
@@ -141,7 +142,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return Ok(None);
         };
         let mut entry = self.endpoint.remove(item, position);
-        if let Fate::PutBack = fate {
+        if let Settlement::PutBack = settlement {
             entry.delivery = entry.delivery.before();
         }
         self.route(disposition, now, Failed::new(entry, &cause), at_head);
@@ -159,22 +160,22 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Where a held item goes, if there is room for it there.
     fn disposition(
         &mut self,
-        fate: &Fate,
+        settlement: &Settlement,
         delivery: DeliveryMeta,
         cause: &Cause,
     ) -> Result<Disposition, NoRoom> {
-        let is_failed = matches!(fate, Fate::Fail(_));
+        let is_failed = matches!(settlement, Settlement::Fail(_));
         let dies = is_failed && self.shared.failures.letters.reserve();
         // Otherwise the item keeps its permit, which a staged item may be using.
         if !dies && !self.take_permit(Put::Stage) {
             return Err(NoRoom);
         }
         let failures = &self.shared.failures;
-        let disposition = match *fate {
+        let disposition = match *settlement {
             _ if dies => Disposition::Death,
-            Fate::PutBack => return Ok(Disposition::Head),
-            Fate::Retry(Some(delay)) => failures.fate_after(delivery, delay),
-            Fate::Retry(None) | Fate::Fail(_) => failures.disposition(delivery, cause),
+            Settlement::PutBack => return Ok(Disposition::Head),
+            Settlement::Retry(Some(delay)) => failures.disposition_after(delivery, delay),
+            Settlement::Retry(None) | Settlement::Fail(_) => failures.disposition(delivery, cause),
         };
         self.deliveries.give_up();
         Ok(disposition)
@@ -189,7 +190,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
     /// As [`Local::release_item`], for all held items; if there is no room for one, it and the rest are still held. Those that
     /// are ready at once are put at the head together, in their order.
-    pub(crate) fn release_all(&mut self, fate: &Fate) -> Result<(), NoRoom> {
+    pub(crate) fn release_all(&mut self, settlement: &Settlement) -> Result<(), NoRoom> {
         let (local, mut items) = self.with_held();
         // Also if a destructor panics.
         let mut removal = defer_with((local, Vec::new()), |(local, at_head)| {
@@ -200,7 +201,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         });
         let (local, at_head) = &mut *removal;
         while let Some(item) = items.next() {
-            let removed = local.release_item(item.project(), fate, Some(at_head))?;
+            let removed = local.release_item(item.project(), settlement, Some(at_head))?;
             drop(removed); // user code
         }
         Ok(())

@@ -1,13 +1,12 @@
 //! The core of every queue, independent of its order and its options.
 //!
 //! A handle is a [`Local`] in a cell. Three files hold the path of an item: [`put`], [`take`] and [`end`]; [`wait`] is
-//! the one loop around an attempt. [`shared`] is the state common to all handles of a queue, created from [`settings`].
+//! the one loop around an attempt. [`shared`] is the state common to all handles of a queue, created from its
+//! [`Settings`](crate::policy::settings::Settings).
 
 pub(crate) mod access;
 mod admit;
 mod batch;
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod costs;
 pub(crate) mod end;
 pub(crate) mod failed;
 pub(crate) mod local;
@@ -17,7 +16,6 @@ mod pop;
 pub(crate) mod pop_batch;
 pub(crate) mod put;
 mod session;
-pub(crate) mod settings;
 pub(crate) mod shared;
 mod take;
 mod visit;

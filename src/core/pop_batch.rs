@@ -95,7 +95,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return Poll::Ready(());
         }
         match self.poll_item(wake_target, |local| local.take_for(batch, target)) {
-            // After the attempt: an item that has arrived wins over the deadline.
+            // After the attempt: an item that has arrived takes precedence over the deadline.
             Poll::Pending if batch.is_over(&self.shared.time, wake_target) => Poll::Ready(()),
             poll => poll,
         }

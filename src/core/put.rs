@@ -76,6 +76,10 @@ impl<T, O: Order<T>> Local<T, O> {
         wait: Wait,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
+        let load = match load.put_at_once(self, put) {
+            Ok(pushed) => return pushed,
+            Err(load) => load,
+        };
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
@@ -163,6 +167,19 @@ impl<T, O: Order<T>> Load<T, O> for T {
 
     fn as_slice(&self) -> &[T] {
         slice::from_ref(self)
+    }
+
+    #[inline]
+    fn put_at_once(self, local: &mut Local<T, O>, put: Put) -> Result<Result<(), PushError<T>>, T> {
+        match put {
+            _ if Shared::<T, O>::SORTS => Err(self),
+            Put::Publish if local.takes_push() => Ok(local.publish(self)),
+            Put::Stage if local.takes_staged() => {
+                let meta = O::Meta::default();
+                Ok(local.store_staged(Stored { item: self, meta }))
+            }
+            _ => Err(self),
+        }
     }
 
     #[inline]

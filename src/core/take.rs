@@ -1,5 +1,5 @@
-//! Dequeuing: the gate admits, the source supplies items, the target receives them, and the consequences (tokens,
-//! leases, watches) are recorded.
+//! Dequeuing: the gate admits, the source supplies items, the target receives them, and the options record the
+//! consequences.
 
 use super::access::Access;
 use super::local::Local;

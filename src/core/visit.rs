@@ -40,7 +40,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Visits the items of a source in parts, as long as the visit `applies`, which is asked under its lock. Each part is
+    /// Visits the items of a source in parts, as long as the visit `applies`, which is evaluated under its lock. Each part is
     /// taken out of it and visited without the lock.
     pub(crate) fn visit_source(
         &mut self,

@@ -7,7 +7,7 @@ use crate::order::Order;
 use crate::policy::Policies;
 use crate::sync::{defer_with, planted, step, thread};
 use crate::time::{Wait, NEVER};
-use crate::wait::{block, spin, WaitQueue, WaitWord, Waiter, Waits, WakeTarget};
+use crate::wait::{block, WaitQueue, WaitWord, Waiter, Waits, WakeTarget};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -41,10 +41,15 @@ impl<T, O: Order<T>, R, A: FnMut(&mut Local<T, O>) -> Option<R>> Waits for ForIt
     }
 
     #[inline]
+    fn sees(&self) -> bool {
+        !self.local.looks_empty(self.local.word())
+    }
+
+    #[inline]
     fn is_vain(&self, word: Option<WaitWord>) -> bool {
         let local = &self.local;
         match word {
-            None => local.item_waiter.enters_at_once || local.looks_empty(local.word()),
+            None => local.item_waiter.enters_at_once || !self.sees(),
             Some(word) => local.looks_empty(word),
         }
     }
@@ -82,6 +87,11 @@ where
         self.gathers
     }
 
+    /// While it spins it revokes no permits from other handles, only before it sleeps: then the attempt is strict.
+    fn sees(&self) -> bool {
+        !self.local.word().is_only_bounded() || !self.room.capacity.looks_full()
+    }
+
     fn has_spare(&self, served: usize) -> bool {
         self.local.word().is_closed() || self.room.capacity.free() > served
     }
@@ -111,7 +121,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Waits for an item. `None`: timed out. An item that has arrived wins over the deadline.
+    /// Waits for an item. `None`: timed out. An item that has arrived takes precedence over the deadline.
     pub(super) fn wait_for_item<R>(
         &mut self,
         wait: Wait,
@@ -120,13 +130,12 @@ impl<T, O: Order<T>> Local<T, O> {
         if wait.is_over(&self.shared.time) {
             return attempt(self);
         }
-        let may_try = |local: &Self| !local.word().is_serving();
-        let attempt_if_seen = |local: &mut Self| {
-            let is_vain = local.looks_empty(local.word());
-            (!is_vain).then(|| attempt(local)).flatten()
-        };
-        let found = spin(self, may_try, attempt_if_seen);
-        found.or_else(|| {
+        let spun = ForItem {
+            local: self,
+            attempt: &mut attempt,
+        }
+        .spin();
+        spun.or_else(|| {
             self.sleep(wait, attempt, |local, wake_target, attempt| {
                 local.poll_item(wake_target, attempt)
             })
@@ -145,14 +154,14 @@ impl<T, O: Order<T>> Local<T, O> {
         let Some(room) = room.filter(|_| !wait.is_over(&self.shared.time)) else {
             return attempt(self);
         };
-        // While it spins it revokes no permits from other handles, only before it sleeps: then the attempt is strict.
-        let may_try = |_: &Self| !room.wait_queue.word().is_serving();
-        let attempt_if_free = |local: &mut Self| {
-            let is_full = local.word().is_only_bounded() && room.capacity.looks_full();
-            (!is_full).then(|| attempt(local)).flatten()
-        };
-        let found = spin(self, may_try, attempt_if_free);
-        found.or_else(|| {
+        let spun = ForRoom {
+            local: self,
+            room: &room,
+            gathers,
+            attempt: &mut attempt,
+        }
+        .spin();
+        spun.or_else(|| {
             self.sleep(wait, attempt, |local, wake_target, attempt| {
                 local.poll_room(&room, gathers, wake_target, attempt)
             })
@@ -219,7 +228,7 @@ impl<T, O: Order<T>> Local<T, O> {
         wake_target: &WakeTarget<'_>,
         attempt: impl FnMut(&mut Self) -> Option<Result<R, E>>,
     ) -> Poll<Result<R, E>> {
-        let awaited = Policies::<T, O>::LEASES && !planted!("waits.leads-for-room");
+        let awaited = Policies::<T, O>::RECLAIMS && !planted!("waits.leads-for-room");
         self.wait_for_due(wake_target, awaited, |local| {
             let mut wait = ForRoom {
                 local,
@@ -286,8 +295,8 @@ impl<T, O: Order<T>> Local<T, O> {
         !word.slows_pop() && self.endpoint.looks_empty()
     }
 
-    /// Whether to take an item involves nothing but the shard that it is in: it was woken, if it waits, no order or clock has
-    /// a say, and no other waiter is being served.
+    /// Whether to take an item involves nothing but the shard that it is in: it was woken, if it waits, no order or clock is
+    /// involved, and no other waiter is being served.
     #[inline]
     pub(super) fn may_take_at_once(&self) -> bool {
         self.item_waiter.may_attempt_unless(self.is_leader) && !self.word().slows_pop()

@@ -11,7 +11,6 @@ use crate::order::Order;
 use crate::raw::{Borrow, Gathering};
 use crate::wait::{Waiter, WakeTarget};
 use crate::{Fifo, Item, PopError};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -71,7 +70,7 @@ impl<T, O: Order<T>> Drop for TakeAsync<'_, T, O> {
     }
 }
 
-debug_opaque!([T, O: Order<T>] TakeAsync<'_, T, O>, "TakeAsync");
+debug_struct!([T, O: Order<T>] TakeAsync<'_, T, O>);
 
 future! {
     /// The future of `pop_batch_async` and `pop_batch_timeout_async` of [`Handle`](crate::Handle::pop_batch_async) and

@@ -10,7 +10,6 @@ use crate::core::wait::DONE;
 use crate::order::{Order, PlaceOf};
 use crate::wait::WakeTarget;
 use crate::{Fifo, PushError};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 
 use super::{Engine, ShardsOf};
 use crate::wait::DueTimer;
-use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -96,8 +95,4 @@ impl<O> Clone for Leased<O> {
 
 impl<O> Copy for Leased<O> {}
 
-impl<O> fmt::Debug for Leased<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leased").finish_non_exhaustive()
-    }
-}
+debug_struct!([O] Leased<O>);

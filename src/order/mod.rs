@@ -108,7 +108,7 @@ pub(crate) struct PushMeta<M> {
 /// The metadata of an item that is being pushed to a queue of this order.
 pub(crate) type PushMetaOf<T, O> = PushMeta<<O as Engine<T>>::Meta>;
 
-/// What a push to a queue of this order says beside the item.
+/// The options of a push to a queue of this order.
 pub(crate) type PlaceOf<T, O> = <RegistryOf<T, O> as Registry<T, <O as Engine<T>>::Meta>>::Place;
 /// The registry of a queue of this order.
 pub(crate) type RegistryOf<T, O> =

@@ -1,13 +1,13 @@
-//! The registry of an order: its knowledge of items that are not in its sequence.
+//! The registry of an order: what it records of items outside its sequence.
 
 use crate::time::Time;
 use std::fmt::Debug;
 use std::time::Instant;
 
-/// The knowledge of an order about all its items, from before they are pushed until they are removed. Used
+/// What an order records of all its items, from before they are pushed until they are removed. Used
 /// concurrently by many threads.
 pub(crate) trait Registry<T, M> {
-    /// What pushes say beside the item.
+    /// The options of a push.
     type Place: Place;
 
     /// Returns the metadata of an item that is about to be pushed to this place; `None` if a limit of the order is
@@ -46,7 +46,7 @@ pub(crate) trait Registry<T, M> {
     }
 }
 
-/// What a push says beside the item, such as a priority: where the order puts the item.
+/// The options of a push, such as a priority: where the order puts the item.
 pub(crate) trait Place: Copy + Debug + Default + Send + Sync {
     /// The place of the nth item of a batch that is pushed to this one.
     fn nth(self, _nth: usize) -> Self {
@@ -61,7 +61,7 @@ pub(crate) trait Place: Copy + Debug + Default + Send + Sync {
 
 impl Place for () {}
 
-/// Where an item goes, or the first of a batch, in an order that asks: for crates that keep queues elsewhere too.
+/// Where an item goes, or the first of a batch, in an order with options of a push: for crates that keep queues elsewhere too.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StorePlace {

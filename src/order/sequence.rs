@@ -25,8 +25,8 @@ pub(crate) trait Sequence<T, M> {
     /// they were dequeued.
     fn come_back(&mut self, entry: Entry<Stored<T, M>>);
 
-    /// Dequeues the next item: `for_good` if it will not come back. A sequence that tracks removals learns the end of
-    /// each item from [`Sequence::leave`].
+    /// Dequeues the next item: `for_good` if it will not come back. A sequence that tracks removals is told of the
+    /// end of each item by [`Sequence::leave`].
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, M>>;
 
     /// Whether [`Sequence::leave`] must be called.

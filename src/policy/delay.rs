@@ -1,6 +1,6 @@
 //! Delayed items, until they are due.
 
-use super::retry::Failed;
+use super::failed::Failed;
 use crate::raw::{Entry, Inbox, Vacant};
 use crate::sync::{try_lock, weak, AtomicUsize, Mutex, Ordering};
 use crate::time::NEVER;

@@ -1,13 +1,16 @@
 //! The policies of one handle's transaction: what they keep of its deliveries, and their part in each step of these.
 
-use super::lease::Copies;
+use super::failed::Failed;
+use super::lease::{LeaseTable, WatchOf};
 use super::limit::{HeldTokens, Token};
-use super::retry::Failed;
 use super::telemetry::Event;
-use super::watch::Watch;
 use super::Policies;
 use crate::order::{EntryOf, Order, Source, StoredOf};
-use crate::raw::{Endpoint, Fresh, HeldPosition, ItemRef, Unborrowed, Vacant, VacantList};
+use crate::raw::{
+    DeliveryMeta, Endpoint, Fresh, HeldPosition, ItemRef, Unborrowed, Vacant, VacantList,
+};
+use crate::sync::{lock, MutexGuard};
+use crate::Expired;
 use std::mem;
 use std::sync::Arc;
 
@@ -23,8 +26,8 @@ const HAS_MANY_ENVELOPES: u8 = 1 << 2;
 /// Flag: the transaction has retried or failed an item itself.
 const HAS_GIVEN_UP: u8 = 1 << 3;
 
-/// The copies of a transaction's leases, and the items that were reclaimed from it.
-type Lent<T, O> = (Copies<StoredOf<T, O>>, Vec<EntryOf<T, O>>);
+/// What the options leave of a transaction that has ended, for the caller to drop, if anything: its destructors are user code.
+pub(crate) type Remains<T, O> = Option<LeaseTable<StoredOf<T, O>>>;
 
 /// What the policies keep of the deliveries of one handle's transaction.
 pub(crate) struct Deliveries<T, O: Order<T>> {
@@ -34,13 +37,13 @@ pub(crate) struct Deliveries<T, O: Order<T>> {
     envelopes: VacantList<Failed<StoredOf<T, O>>>,
     tokens: HeldTokens,
     /// `None` if the handle is not watched.
-    pub(super) watch: Option<Arc<Watch<StoredOf<T, O>>>>,
+    watch: Option<Arc<WatchOf<T, O>>>,
 }
 
 impl<T, O: Order<T>> Deliveries<T, O> {
     /// Those of a new handle with this name, if any, and with these counters.
     pub(crate) fn new(policies: &Policies<T, O>, name: Option<Arc<str>>, counters: usize) -> Self {
-        let listens = Policies::<T, O>::LEASES || policies.is_observed();
+        let listens = Policies::<T, O>::RECLAIMS || policies.is_observed();
         let sorts = <O::Source as Source<T, O::Meta>>::SORTS;
         let is_watched = name.is_some() || policies.timed || listens;
         Self {
@@ -139,13 +142,32 @@ impl<T, O: Order<T>> Deliveries<T, O> {
             if endpoint.held() == count {
                 self.begin(policies);
             }
-            if Policies::<T, O>::LEASES || policies.is_observed() {
+            if Policies::<T, O>::RECLAIMS || policies.is_observed() {
                 while let Some((stored, delivery)) = endpoint.next_fresh(fresh) {
                     earlier |= self.record(policies, source, stored, delivery, fresh.position());
                 }
             }
         }
         earlier
+    }
+
+    /// Records an item that the transaction has taken, and holds before `position`. Returns whether something is due
+    /// earlier than before.
+    fn record(
+        &self,
+        policies: &Policies<T, O>,
+        source: &O::Source,
+        stored: &StoredOf<T, O>,
+        delivery: DeliveryMeta,
+        position: HeldPosition,
+    ) -> bool {
+        let Some(watch) = &self.watch else {
+            return false;
+        };
+        if policies.is_observed() {
+            policies.emit_delivered(source, stored, delivery);
+        }
+        policies.lease(watch, stored, delivery, position)
     }
 
     /// An item was taken for a peek.
@@ -186,33 +208,29 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         }
     }
 
-    /// The transaction aborts. Returns what the caller is to drop: the copies of leased items, and the items that were
-    /// reclaimed, which leave the hold.
+    /// The transaction aborts. Items that were reclaimed leave the hold. Returns what is left, like [`Remains`].
     pub(crate) fn aborting(
         &mut self,
         endpoint: &mut Endpoint<StoredOf<T, O>>,
         unborrowed: &Unborrowed<'_>,
-    ) -> Option<Lent<T, O>> {
+    ) -> Option<impl Sized> {
         self.flags &= !HAS_GIVEN_UP;
-        let copies = self.end_leases()?;
-        let lost = copies.lost();
+        let leases = mem::take(&mut *self.leases()?);
+        let lost = leases.lost();
         let lost: Vec<_> = lost
             .map(|position| endpoint.remove_before(position, unborrowed))
             .collect();
         // The gate has counted them out when they were reclaimed.
         self.tokens.forget_counted(lost.len());
-        Some((copies, lost))
+        Some((leases, lost))
     }
 
-    /// The transaction has committed. Returns the copies of leased items, whose destructors are user code.
-    pub(crate) fn committed(
-        &mut self,
-        policies: &Policies<T, O>,
-    ) -> Option<Copies<StoredOf<T, O>>> {
+    /// The transaction has committed.
+    pub(crate) fn committed(&mut self, policies: &Policies<T, O>) -> Remains<T, O> {
         self.end_tokens(policies, true);
         self.free_envelopes();
         self.flags &= !HAS_GIVEN_UP;
-        self.end_leases()
+        self.leases().map(|mut leases| mem::take(&mut *leases))
     }
 
     /// The items of the transaction are committed, or were given back.
@@ -237,5 +255,33 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         if let Some(watch) = &self.watch {
             policies.watches.remove(watch.counters);
         }
+    }
+}
+
+/// The leases of the transaction.
+impl<T, O: Order<T>> Deliveries<T, O> {
+    fn leases(&self) -> Option<MutexGuard<'_, LeaseTable<StoredOf<T, O>>>> {
+        let watch = self.watch.as_deref();
+        let watch = watch.filter(|_| Policies::<T, O>::RECLAIMS);
+        watch.map(|watch| lock(&watch.reclaimable))
+    }
+
+    /// Extends all leases by a full term from now on.
+    pub(crate) fn renew(&self, policies: &Policies<T, O>) -> Result<(), Expired> {
+        let until = policies.lease.map(|term| policies.time.after(term));
+        let leases = self.leases().zip(until);
+        leases.map_or(Ok(()), |(mut leases, until)| leases.renew(until))
+    }
+
+    /// Prevents items of the transaction from being reclaimed from now on; an error if any was.
+    pub(crate) fn close_leases(&self) -> Result<(), Expired> {
+        self.leases().map_or(Ok(()), |mut leases| leases.close())
+    }
+
+    /// The item before `position` leaves the transaction; returns the copy of its lease. [`Expired`] if it was
+    /// reclaimed before: then it stays.
+    pub(crate) fn leaving(&self, position: HeldPosition) -> Result<Option<EntryOf<T, O>>, Expired> {
+        self.leases()
+            .map_or(Ok(None), |mut leases| leases.remove(position))
     }
 }

@@ -1,31 +1,36 @@
 //! The options of a queue, each in a module of its own.
 //!
-//! A queue has its [`Policies`]; a handle has its [`Deliveries`], what these keep of the items of its transaction. The
-//! core tells them each step of a delivery.
+//! A queue has its [`Policies`], made from its [`Settings`](settings::Settings); a handle has its [`Deliveries`], what these
+//! keep of the items of its transaction. The core tells them each step of a delivery.
 //!
-//! Failed deliveries: [`retry`] has the rules, [`delay`] the delayed items, [`dead`] the dead letters. The state of a
+//! Failed deliveries, [`failed`]: [`retry`] has the rules, [`delay`] the delayed items, [`dead`] the dead letters. The state of a
 //! transaction that is visible to others, and the items that can be taken away from it: [`mod@watch`] and [`lease`].
 //! When an item may be started: [`limit`]. What is kept of each held item is in a map by its position. Events: [`telemetry`].
 
 pub(crate) mod dead;
 pub(crate) mod delay;
 mod deliveries;
+pub(crate) mod failed;
 pub(crate) mod lease;
 pub(crate) mod limit;
 pub(crate) mod retry;
+pub(crate) mod settings;
 pub(crate) mod telemetry;
 pub(crate) mod watch;
 
-use self::retry::{Failed, Failures};
+use self::failed::Failed;
+use self::lease::LeaseTable;
+use self::retry::Failures;
 use self::telemetry::{Event, Telemetry};
 use self::watch::WatchTable;
 use crate::order::{Order, Registry, Source, StoredOf};
 use crate::rate::Gate;
 use crate::raw::DeliveryMeta;
-use crate::sync::{step, swallow_panic};
+use crate::sync::{step, swallow_panic, Mutex};
 use crate::time::{later, Time};
 use crate::wait::{DueTimer, WaitQueue};
-pub(crate) use deliveries::{Deliveries, Envelope};
+pub(crate) use deliveries::{Deliveries, Envelope, Remains};
+pub(crate) use lease::WatchOf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +43,7 @@ pub(crate) struct Policies<T, O: Order<T>> {
     /// Checked before items are dequeued.
     pub(crate) gate: Gate,
     pub(crate) failures: Failures<T, O::Meta>,
-    pub(crate) watches: WatchTable<StoredOf<T, O>>,
+    pub(crate) watches: WatchTable<Mutex<LeaseTable<StoredOf<T, O>>>>,
     /// The term of leases, if items are leased.
     pub(crate) lease: Option<Duration>,
     /// Whether the time of each push is kept.

@@ -6,56 +6,11 @@
 
 use super::dead::Letters;
 use super::delay::Delayed;
-use crate::raw::{DeliveryMeta, Entry, Stored};
-use crate::time::{Backoff, NEVER};
-use crate::Reason;
+use super::failed::Cause;
+use crate::raw::{DeliveryMeta, Stored};
+use crate::time::Backoff;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::time::Duration;
-
-/// The cause of failed deliveries.
-#[derive(Clone)]
-pub(crate) struct Cause {
-    pub(crate) reason: Reason,
-    /// The error that the worker reported, if any.
-    pub(crate) error: Option<Arc<str>>,
-    /// The backoff of the items if the queue has none.
-    pub(crate) backoff: Option<Backoff>,
-}
-
-impl From<Reason> for Cause {
-    #[inline]
-    fn from(reason: Reason) -> Self {
-        Self {
-            reason,
-            error: None,
-            backoff: None,
-        }
-    }
-}
-
-/// An item whose delivery failed.
-pub(crate) struct Failed<T> {
-    pub(crate) entry: Entry<T>,
-    pub(crate) reason: Reason,
-    pub(crate) error: Option<Arc<str>>,
-    /// When it is due, if it is delayed; when it became a dead letter, if it is one.
-    pub(crate) due: u64,
-    /// The number of the dead letter, if it is one.
-    pub(crate) letter: u64,
-}
-
-impl<T> Failed<T> {
-    pub(crate) fn new(entry: Entry<T>, cause: &Cause) -> Self {
-        Self {
-            entry,
-            reason: cause.reason,
-            error: cause.error.clone(),
-            due: NEVER,
-            letter: 0,
-        }
-    }
-}
 
 /// The destination of an item whose delivery failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,11 +66,11 @@ impl<T, M> Failures<T, M> {
     pub(crate) fn disposition(&self, delivery: DeliveryMeta, cause: &Cause) -> Disposition {
         let backoff = self.backoff.or(cause.backoff);
         let delay = backoff.map(|backoff| backoff.delay(delivery.attempts));
-        self.fate_after(delivery, delay.unwrap_or_default())
+        self.disposition_after(delivery, delay.unwrap_or_default())
     }
 
     /// As [`Failures::disposition`], with a given delay before a retry.
-    pub(crate) fn fate_after(&self, delivery: DeliveryMeta, delay: Duration) -> Disposition {
+    pub(crate) fn disposition_after(&self, delivery: DeliveryMeta, delay: Duration) -> Disposition {
         let is_last = |max: NonZeroU32| delivery.attempts >= max.get();
         if self.max_attempts.is_some_and(is_last) && self.letters.reserve() {
             Disposition::Death

@@ -2,7 +2,6 @@
 //!
 //! Handles are watched if they have a name, or if their queue keeps times, leases its items, or emits events.
 
-use super::lease::LeaseTable;
 use crate::sync::{lock, AtomicU64, Mutex, Ordering};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -10,10 +9,10 @@ use std::sync::{atomic, Arc};
 use std::thread::{self, ThreadId};
 
 /// The watches of a queue, by the number of the handle's counters.
-pub(crate) struct WatchTable<T>(Mutex<BTreeMap<usize, Arc<Watch<T>>>>);
+pub(crate) struct WatchTable<R>(Mutex<BTreeMap<usize, Arc<Watch<R>>>>);
 
 /// The state of one handle that is visible to others.
-pub(crate) struct Watch<T> {
+pub(crate) struct Watch<R> {
     /// The number of the handle's counters.
     pub(crate) counters: usize,
     name: Option<Arc<str>>,
@@ -23,23 +22,24 @@ pub(crate) struct Watch<T> {
     thread: Mutex<Option<ThreadId>>,
     /// The number of that thread, for the user of the handle alone.
     thread_number: AtomicU64,
-    pub(crate) leases: Mutex<LeaseTable<T>>,
+    /// What others can reclaim from the transaction.
+    pub(super) reclaimable: R,
 }
 
-impl<T> WatchTable<T> {
+impl<R: Default> WatchTable<R> {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
     /// Adds a watch for a handle.
-    pub(crate) fn add(&self, counters: usize, name: Option<Arc<str>>) -> Arc<Watch<T>> {
+    pub(crate) fn add(&self, counters: usize, name: Option<Arc<str>>) -> Arc<Watch<R>> {
         let watch = Arc::new(Watch {
             counters,
             name,
             since: AtomicU64::new(0),
             thread: Mutex::new(None),
             thread_number: AtomicU64::new(0),
-            leases: Mutex::new(LeaseTable::new()),
+            reclaimable: R::default(),
         });
         lock(&self.0).insert(counters, Arc::clone(&watch));
         watch
@@ -49,17 +49,17 @@ impl<T> WatchTable<T> {
         lock(&self.0).remove(&counters);
     }
 
-    pub(crate) fn get(&self, counters: usize) -> Option<Arc<Watch<T>>> {
+    pub(crate) fn get(&self, counters: usize) -> Option<Arc<Watch<R>>> {
         lock(&self.0).get(&counters).cloned()
     }
 
     /// All current watches.
-    pub(crate) fn all(&self) -> Vec<Arc<Watch<T>>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Watch<R>>> {
         lock(&self.0).values().cloned().collect()
     }
 }
 
-impl<T> Watch<T> {
+impl<R> Watch<R> {
     pub(crate) fn name(&self) -> Option<&Arc<str>> {
         self.name.as_ref()
     }

@@ -1,12 +1,11 @@
 //! The builder of queues.
 
-use crate::core::settings::Settings;
 use crate::order::Order;
 use crate::policy::dead::Overflow;
+use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::time::{Backoff, Clock, SystemClock};
 use crate::{DeadLetter, Fifo, Leased, Lifo, Pace, Queue, Unleased};
-use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -390,22 +389,10 @@ impl<T, O: Order<T>> Clone for Builder<T, O> {
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for Builder<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("name", &self.settings.name)
-            .field("capacity", &self.settings.capacity)
-            .field("max_attempts", &self.settings.max_attempts)
-            .field("max_dead_letters", &self.settings.max_dead_letters)
-            .field("backoff", &self.settings.backoff)
-            .field("timestamps", &self.settings.timestamps)
-            .field("lease", &self.settings.lease)
-            .field("pace", &self.settings.pace)
-            .field("max_held", &self.settings.max_held)
-            .field("stickiness", &self.settings.stickiness)
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!([T, O: Order<T>] Builder<T, O>, |it|
+    name: it.settings.name, capacity: it.settings.capacity, max_attempts: it.settings.max_attempts,
+    max_dead_letters: it.settings.max_dead_letters, backoff: it.settings.backoff, timestamps: it.settings.timestamps,
+    lease: it.settings.lease, pace: it.settings.pace, max_held: it.settings.max_held, stickiness: it.settings.stickiness);
 
 impl<T> Builder<T> {
     /// Sets how many items of one handle a consumer takes before it compares handles again. The default is 64.
@@ -424,7 +411,7 @@ impl<T> Builder<T> {
     ///
     /// A batch compares handles as often as single pops do. Where no other handle has items, a consumer takes four
     /// times as many before it looks again. The order of the items of one handle is always kept. Queues in another
-    /// order have no such setting: they know all items.
+    /// order have no such setting: they compare all items.
     ///
     /// The term is that of the `MultiQueue`: Williams, Sanders and Dementiev, "Engineering `MultiQueues`: Fast Relaxed
     /// Concurrent Priority Queues" (2021).

@@ -2,12 +2,11 @@
 
 use crate::core::shared::Shared;
 use crate::order::{Order, StoredOf};
-use crate::policy::retry::Failed;
+use crate::policy::failed::Failed;
 use crate::raw::{Entry, Stored};
 use crate::sync::defer_with;
 use crate::{DeadLetter, Fifo};
 use std::collections::VecDeque;
-use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
@@ -252,10 +251,4 @@ impl<T, O: Order<T>> Iterator for DeadLetters<T, O> {
 impl<T, O: Order<T>> UnwindSafe for DeadLetters<T, O> {}
 impl<T, O: Order<T>> RefUnwindSafe for DeadLetters<T, O> {}
 
-impl<T, O: Order<T>> fmt::Debug for DeadLetters<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeadLetters")
-            .field("len", &self.len())
-            .finish()
-    }
-}
+debug_struct!([T, O: Order<T>] DeadLetters<T, O>, |letters| len: letters.len());

@@ -20,7 +20,8 @@ impl<T, O: Order<T>> Queue<T, O> {
 
     /// Returns `true` if there is no room for another item. Approximate under concurrency, exact at rest; always
     /// `false` for an unbounded queue. A key of a [`FairQueue`](crate::FairQueue) may be at its limit before the
-    /// queue is full. If the queue is full, expired leases are taken back first, which makes room if an item dies.
+    /// queue is full. If the queue is full, expired leases are taken back first, which makes room if an item becomes a dead
+    /// letter.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(1);

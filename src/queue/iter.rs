@@ -32,7 +32,7 @@ impl<T, O: Order<T>> Iterator for Iter<T, O> {
 /// A closed and drained queue stays so.
 impl<T, O: Order<T>> FusedIterator for Iter<T, O> {}
 
-debug_opaque!([T, O: Order<T>] Iter<T, O>, "Iter");
+debug_struct!([T, O: Order<T>] Iter<T, O>);
 
 /// The ready items of a queue: an iterator from [`Queue::drain`].
 ///
@@ -56,7 +56,7 @@ impl<T, O: Order<T>> Iterator for Drain<T, O> {
     }
 }
 
-debug_opaque!([T, O: Order<T>] Drain<T, O>, "Drain");
+debug_struct!([T, O: Order<T>] Drain<T, O>);
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// The items of the queue, popped one by one: waits while nothing is ready, and ends when the queue is closed

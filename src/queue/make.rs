@@ -65,7 +65,7 @@ impl<T> Default for Queue<T> {
     }
 }
 
-/// So that `Queue::default()` need not say which of the queues with a default is meant.
+/// So that `Queue::default()` is not ambiguous: queues of several orders have a default.
 impl<T> Queue<T> {
     /// As [`Queue::unbounded`]; see also the trait [`Default`].
     ///

@@ -14,6 +14,8 @@ mod inspect;
 mod pace;
 
 mod builder;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod costs;
 mod dead_letters;
 pub(crate) mod fair;
 mod leased;
@@ -26,14 +28,13 @@ pub use iter::{Drain, Iter};
 pub use restore::Restore;
 
 use crate::core::pool::{CheckedOut, Pool};
-use crate::core::settings::Settings;
 use crate::core::shared::Shared;
 use crate::core::CellOf;
 use crate::order::Order;
 use crate::policy::dead::Overflow;
+use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::{Fifo, Handle};
-use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
@@ -159,13 +160,5 @@ impl<T, O: Order<T>> Clone for Queue<T, O> {
 impl<T, O: Order<T>> UnwindSafe for Queue<T, O> {}
 impl<T, O: Order<T>> RefUnwindSafe for Queue<T, O> {}
 
-impl<T, O: Order<T>> fmt::Debug for Queue<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue")
-            .field("name", &self.shared.name)
-            .field("capacity", &self.capacity())
-            .field("closed", &self.is_closed())
-            .field("stats", &self.stats())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!([T, O: Order<T>] Queue<T, O>, |queue|
+    name: queue.shared.name, capacity: queue.capacity(), closed: queue.is_closed(), stats: queue.stats());

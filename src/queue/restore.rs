@@ -50,7 +50,7 @@ impl<T, O: Order<T>> Drop for Restore<'_, T, O> {
     }
 }
 
-debug_opaque!([T, O: Order<T>] Restore<'_, T, O>, "Restore");
+debug_struct!([T, O: Order<T>] Restore<'_, T, O>);
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
@@ -109,12 +109,14 @@ mod tests {
             priority,
             due,
         };
-        let fresh = crate::Ticket::of_store(1);
-        restore.add("fresh", place(1, 2, None), 0, Duration::ZERO);
-        restore.add("again", place(2, 2, None), 1, Duration::ZERO);
+        // No ticket of this process, which has one below, has this number.
+        let first = 1 << 40;
+        let fresh = crate::Ticket::of_store(first);
+        restore.add("fresh", place(first, 2, None), 0, Duration::ZERO);
+        restore.add("again", place(first + 1, 2, None), 1, Duration::ZERO);
         let hour = Duration::from_secs(3600);
         let due = Some(queue.now() + hour);
-        restore.add("later", place(3, 1, due), 1, Duration::ZERO);
+        restore.add("later", place(first + 2, 1, due), 1, Duration::ZERO);
         drop(restore);
         queue.priority(2).push("new").unwrap();
         assert_eq!(queue.stats().delayed, 1);

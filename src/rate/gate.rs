@@ -49,7 +49,7 @@ impl Gate {
             flags: AtomicUsize::new(paced | limited),
             paced: Mutex::new(Paced {
                 pace,
-                last: Last::default(),
+                last: Last::NO_START,
                 starts: 0,
             }),
             most: max_held.unwrap_or(usize::MAX),
@@ -97,7 +97,7 @@ impl Gate {
     /// the waiters.
     ///
     /// Before anything is started at the new pace it takes over the earlier starts, which also runs user code, and so without
-    /// the lock: if something was started meanwhile it begins again. So each pace knows of all starts.
+    /// the lock: if something was started meanwhile it begins again. So each pace counts all starts.
     pub(crate) fn set_pace(&self, mut pace: Pace) -> Pace {
         loop {
             let known = lock(&self.paced).clone();
@@ -140,7 +140,7 @@ impl Gate {
             if self.record(&start) {
                 return Ok(Some(start));
             }
-            swallow_panic(|| start.cancel(at));
+            swallow_panic(|| start.pace.cancel(start.slot, at));
         }
         Ok(None)
     }
@@ -159,7 +159,7 @@ impl Gate {
     /// Returns a slot with which nothing was started.
     pub(crate) fn cancel(&self, start: Start, now: Instant) {
         lock(&self.paced).last.cancel(start.at);
-        start.cancel(now);
+        start.pace.cancel(start.slot, now);
     }
 
     /// Whether the number of items in flight is below the limit.
@@ -193,10 +193,6 @@ impl Gate {
 }
 
 impl Start {
-    fn cancel(self, now: Instant) {
-        self.pace.cancel(self.slot, now);
-    }
-
     /// The item that was started was committed.
     pub(crate) fn spend(self) {
         self.pace.spend(self.slot);

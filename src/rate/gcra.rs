@@ -39,7 +39,7 @@ impl Gcra {
                 interval: span(interval),
                 burst,
                 mark: 0,
-                last: Last::default(),
+                last: Last::NO_START,
                 changed: 0,
             }),
         }
@@ -53,9 +53,9 @@ impl Gcra {
         lock(&self.state).burst
     }
 
-    /// Changes the interval, which must not be zero; it applies from the last start on.
+    /// Changes the interval, of at least a nanosecond; it applies from the last start on.
     pub(super) fn set_interval(&self, interval: Duration) {
-        self.change(|state| state.set_interval(span(interval)));
+        self.change(|state| state.set_interval(span(interval).max(1)));
     }
 
     /// Takes a slot, or returns the earliest time at which one is available.
@@ -120,8 +120,8 @@ impl GcraState {
     fn set_interval(&mut self, interval: u64) {
         let before = std::mem::replace(&mut self.interval, interval);
         if let Some(last) = self.last.get() {
-            let debt = u128::from(self.mark.saturating_sub(last));
-            let cost = (debt * u128::from(interval)).div_ceil(before.into());
+            let backlog = u128::from(self.mark.saturating_sub(last));
+            let cost = (backlog * u128::from(interval)).div_ceil(before.into());
             self.changed = last;
             self.mark = 0;
             self.count(last, u64::try_from(cost).unwrap_or(u64::MAX));
@@ -131,8 +131,8 @@ impl GcraState {
     /// Counts the starts until `last`: at least one slot, and at most a burst.
     fn count(&mut self, last: u64, cost: u64) {
         let most = self.interval + self.tolerance();
-        let paid = last.saturating_add(cost.clamp(self.interval, most));
-        self.mark = self.mark.max(paid);
+        let mark = last.saturating_add(cost.clamp(self.interval, most));
+        self.mark = self.mark.max(mark);
         self.last.record(last);
     }
 }
@@ -159,8 +159,8 @@ impl Limiter for Gcra {
 
     fn owed(&self, last: Instant) -> u32 {
         let state = lock(&self.state);
-        let debt = state.mark.saturating_sub(self.nanos(last));
-        u32::try_from(debt.div_ceil(state.interval)).unwrap_or(u32::MAX)
+        let backlog = state.mark.saturating_sub(self.nanos(last));
+        u32::try_from(backlog.div_ceil(state.interval)).unwrap_or(u32::MAX)
     }
 }
 

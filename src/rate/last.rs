@@ -10,6 +10,11 @@ pub(crate) struct Last<T> {
 }
 
 impl<T: Copy + Ord> Last<T> {
+    pub(crate) const NO_START: Self = Self {
+        at: None,
+        before: None,
+    };
+
     pub(crate) fn get(&self) -> Option<T> {
         self.at
     }
@@ -23,15 +28,6 @@ impl<T: Copy + Ord> Last<T> {
     pub(crate) fn cancel(&mut self, at: T) {
         if self.at == Some(at) {
             self.at = self.before;
-        }
-    }
-}
-
-impl<T> Default for Last<T> {
-    fn default() -> Self {
-        Self {
-            at: None,
-            before: None,
         }
     }
 }

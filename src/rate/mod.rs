@@ -73,8 +73,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const NANO: Duration = Duration::from_nanos(1);
-
 /// A rate limit on starting items, independent of the number of consumers.
 ///
 /// Clones share the same limit: their starts count together, even in several queues.
@@ -179,13 +177,8 @@ impl Pace {
     #[track_caller]
     pub fn burst(self, burst: u32) -> Self {
         assert!(burst > 0, "burst of 0: nothing would ever start");
-        let Some(shared) = &self.shared else {
-            return self;
-        };
-        let LimiterKind::Gcra(gcra) = &shared.kind else {
-            panic!("burst of a shared pace: its `Limiter` decides on bursts")
-        };
-        Self::with_interval(gcra.interval(), burst)
+        let interval = self.gcra("burst").map_or(Duration::ZERO, Gcra::interval);
+        Self::with_interval(interval, burst)
     }
 
     /// Creates a pace from a custom limiter, such as one backed by a store that several processes share.
@@ -245,12 +238,9 @@ impl Pace {
     /// intervals.
     #[track_caller]
     pub fn set_interval(&self, interval: Duration) {
-        let shared = self.shared.as_ref();
-        let shared = shared.expect("an unlimited pace has no interval");
-        let LimiterKind::Gcra(gcra) = &shared.kind else {
-            panic!("interval of a shared pace: its `Limiter` decides on intervals")
-        };
-        gcra.set_interval(interval.max(NANO));
+        let gcra = self.gcra("interval");
+        let gcra = gcra.expect("an unlimited pace has no interval");
+        gcra.set_interval(interval);
         step!("pace.changes-unsaid", self.wake_waiters());
     }
 
@@ -335,21 +325,37 @@ impl Pace {
         Self::of(LimiterKind::Gcra(Gcra::new(interval, burst)))
     }
 
-    fn limiter(&self) -> Option<&dyn Limiter> {
-        Some(match &self.shared.as_ref()?.kind {
-            LimiterKind::Gcra(gcra) => gcra,
-            LimiterKind::Other(limiter) => &**limiter,
-        })
+    fn kind(&self) -> Option<&LimiterKind> {
+        Some(&self.shared.as_ref()?.kind)
+    }
+
+    /// The limiter whose interval and burst can be changed, unless the pace is unlimited.
+    ///
+    /// # Panics
+    ///
+    /// If the pace is shared.
+    #[track_caller]
+    fn gcra(&self, what: &str) -> Option<&Gcra> {
+        match self.kind()? {
+            LimiterKind::Gcra(gcra) => Some(gcra),
+            LimiterKind::Other(_) => {
+                panic!("{what} of a shared pace: its `Limiter` decides on {what}s")
+            }
+        }
+    }
+
+    fn limiter(&self) -> &dyn Limiter {
+        match self.kind() {
+            None => &Unlimited,
+            Some(LimiterKind::Gcra(gcra)) => gcra,
+            Some(LimiterKind::Other(limiter)) => &**limiter,
+        }
     }
 
     fn of(kind: LimiterKind) -> Self {
-        let shared = SharedLimiter {
-            wait_queues: WaitQueues::default(),
-            kind,
-        };
-        Self {
-            shared: Some(Arc::new(shared)),
-        }
+        let wait_queues = WaitQueues::default();
+        let shared = Some(Arc::new(SharedLimiter { wait_queues, kind }));
+        Self { shared }
     }
 }
 
@@ -377,7 +383,7 @@ impl Pace {
 
     /// Counts the starts of a queue that had another pace, the last of them at `last`.
     pub(crate) fn take_over(&self, old: &Self, last: Instant) {
-        match self.shared.as_ref().map(|shared| &shared.kind) {
+        match self.kind() {
             None => {}
             Some(LimiterKind::Gcra(gcra)) => gcra.take_over(last, old.owed(last)),
             Some(LimiterKind::Other(limiter)) => {
@@ -405,37 +411,38 @@ fn interval_of(n: u32, per: Duration) -> Duration {
 /// For queues, and for limiters that combine several paces.
 impl Limiter for Pace {
     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
-        let unlimited = || Ok(RateSlot::new(now, 0));
-        self.limiter()
-            .map_or_else(unlimited, |limiter| limiter.start(now))
+        self.limiter().start(now)
     }
 
     fn cancel(&self, slot: RateSlot, now: Instant) {
-        if let Some(limiter) = self.limiter() {
-            limiter.cancel(slot, now);
-        }
+        self.limiter().cancel(slot, now);
     }
 
     fn give_back(&self, slot: RateSlot, now: Instant) {
-        if let Some(limiter) = self.limiter() {
-            limiter.give_back(slot, now);
-        }
+        self.limiter().give_back(slot, now);
     }
 
     fn spend(&self, slot: RateSlot) {
-        if let Some(limiter) = self.limiter() {
-            limiter.spend(slot);
-        }
+        self.limiter().spend(slot);
     }
 
     fn owed(&self, last: Instant) -> u32 {
-        self.limiter().map_or(1, |limiter| limiter.owed(last))
+        self.limiter().owed(last)
+    }
+}
+
+/// Never refuses a slot.
+struct Unlimited;
+
+impl Limiter for Unlimited {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
+        Ok(RateSlot::new(now, 0))
     }
 }
 
 impl fmt::Debug for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.shared.as_ref().map(|shared| &shared.kind) {
+        match self.kind() {
             None => f.write_str("Pace::unlimited()"),
             Some(LimiterKind::Gcra(gcra)) => f
                 .debug_struct("Pace")

@@ -2,7 +2,6 @@
 
 use super::shared_limiter::SharedLimiter;
 use super::Pace;
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 /// A reference to a [`Pace`] that does not keep its limiter alive, from [`Pace::downgrade`].
@@ -50,8 +49,4 @@ impl WeakPace {
     }
 }
 
-impl fmt::Debug for WeakPace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WeakPace(..)")
-    }
-}
+debug_struct!([] WeakPace);

@@ -5,7 +5,7 @@ use crate::core::CellOf;
 use crate::future::Borrowing;
 use crate::order::Order;
 use crate::time::{Time, Wait};
-use crate::wait::{block, spin, WakeTarget};
+use crate::wait::{block, spin, Backoff, WakeTarget};
 use crate::{Handle, Item, PopError};
 use std::borrow::BorrowMut;
 use std::future::{poll_fn, Future};
@@ -109,7 +109,13 @@ pub(super) fn wait_for_first<S: Pollable>(
     };
     let mut found = None;
     if !wait.is_over(&time) {
-        found = spin(sources, |_| true, |all| first(all, None)).or_else(|| {
+        let (spun, _) = spin(
+            sources,
+            Backoff::default(),
+            |_| true,
+            |all| first(all, None),
+        );
+        found = spun.or_else(|| {
             block(wait, &time, |wake_target| {
                 first(sources, Some(wake_target)).map_or(Poll::Pending, Poll::Ready)
             })

@@ -2,8 +2,7 @@
 
 use super::timer_queue::{TimerEntry, TimerQueue};
 use super::Clock;
-use crate::sync::{lock, Mutex};
-use std::fmt;
+use crate::sync::{lock, Mutex, MutexGuard};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -84,8 +83,10 @@ impl ManualClock {
     /// If the new time cannot be represented by an [`Instant`]. The clock is not changed then.
     #[track_caller]
     pub fn advance(&self, by: Duration) {
-        let is_set = self.set_to(|now| now.checked_add(by));
-        assert!(is_set, "clock advanced beyond the last `Instant`");
+        let mut state = lock(&self.state);
+        let now = state.now.checked_add(by);
+        state.now = now.expect("clock advanced beyond the last `Instant`");
+        fire_due(state);
     }
 
     /// Sets the clock. If it is set backwards, everything scheduled is delayed accordingly.
@@ -101,21 +102,21 @@ impl ManualClock {
     /// assert_eq!(clock.now(), start);
     /// ```
     pub fn set(&self, now: Instant) {
-        self.set_to(|_| Some(now));
+        let mut state = lock(&self.state);
+        state.now = now;
+        fire_due(state);
     }
 
-    /// Sets the clock to the result of `to`; `false` if that is `None`.
-    fn set_to(&self, to: impl FnOnce(Instant) -> Option<Instant>) -> bool {
-        let mut state = lock(&self.state);
-        let Some(now) = to(state.now) else {
-            return false;
-        };
-        state.now = now;
-        let due = state.timers.take_due(now);
-        drop(state);
-        due.into_iter().for_each(TimerEntry::fire);
-        true
+    fn timers(&self) -> usize {
+        lock(&self.state).timers.len()
     }
+}
+
+fn fire_due(mut state: MutexGuard<'_, ManualState>) {
+    let now = state.now;
+    let due = state.timers.take_due(now);
+    drop(state);
+    due.into_iter().for_each(TimerEntry::fire);
 }
 
 impl Clock for ManualClock {
@@ -126,15 +127,9 @@ impl Clock for ManualClock {
     fn wake_at(&self, at: Instant, waker: &Waker) {
         let timer = TimerEntry::new(waker);
         let mut state = lock(&self.state);
-        if at <= state.now {
-            drop(state);
-            return timer.fire();
-        }
-        let spare = state.timers.set(at, timer);
-        drop(state);
-        if let Some(spare) = spare {
-            spare.discard();
-        }
+        state.timers.set(at, &timer);
+        fire_due(state);
+        timer.discard();
     }
 }
 
@@ -145,14 +140,4 @@ impl Default for ManualClock {
     }
 }
 
-impl fmt::Debug for ManualClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = lock(&self.state);
-        let (now, timers) = (state.now, state.timers.len());
-        drop(state); // the formatter may run user code
-        f.debug_struct("ManualClock")
-            .field("now", &now)
-            .field("timers", &timers)
-            .finish()
-    }
-}
+debug_struct!([] ManualClock, |clock| now: clock.now(), timers: clock.timers());

@@ -1,10 +1,10 @@
 //! The timers of the system clock, and the thread that fires them.
 
 use super::timer_queue::{TimerEntry, TimerQueue};
-use crate::sync::{lock, Condvar, Mutex, MutexGuard};
-use std::sync::{Arc, OnceLock};
+use crate::sync::{lock, Condvar, Mutex};
+use std::sync::OnceLock;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{io, mem, thread};
 
 /// The timers of the system clock, and the thread that waits for the first of them.
@@ -39,16 +39,14 @@ impl Timer {
         let timer = TimerEntry::new(waker);
         let mut state = lock(&self.state);
         let first = state.timers.first();
-        let spare = state.timers.set(at, timer);
+        state.timers.set(at, &timer);
         let changed = state.timers.first() != first;
         let runs = mem::replace(&mut state.runs, true);
         drop(state);
         if changed {
             self.changed.notify_one();
         }
-        if let Some(spare) = spare {
-            spare.discard();
-        }
+        timer.discard();
         if !runs && spawn().is_err() {
             self.give_up();
         }
@@ -65,33 +63,19 @@ impl Timer {
         state.timers.into_all().for_each(TimerEntry::fire);
     }
 
+    /// Fires due timers; if there are none, sleeps until the first one is due or changes.
     fn run(&self) {
         loop {
-            self.due().into_iter().for_each(TimerEntry::fire);
-        }
-    }
-
-    /// Sleeps until timers are due, and takes them out.
-    fn due(&self) -> Vec<Arc<TimerEntry>> {
-        let mut state = lock(&self.state);
-        loop {
+            let mut state = lock(&self.state);
             let now = Instant::now();
             let due = state.timers.take_due(now);
-            if !due.is_empty() {
-                return due;
+            if due.is_empty() {
+                let first = state.timers.first();
+                let left = first.map_or(Duration::MAX, |at| at.saturating_duration_since(now));
+                self.changed.wait_for(&mut state, left);
             }
-            self.sleep(&mut state, now);
-        }
-    }
-
-    /// Sleeps until the first timer is due or changes; may wake spuriously.
-    fn sleep(&self, state: &mut MutexGuard<'_, TimerState>, now: Instant) {
-        match state.timers.first() {
-            Some(at) => {
-                let left = at.saturating_duration_since(now);
-                self.changed.wait_for(state, left);
-            }
-            None => self.changed.wait(state),
+            drop(state);
+            due.into_iter().for_each(TimerEntry::fire);
         }
     }
 }

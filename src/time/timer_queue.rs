@@ -84,22 +84,18 @@ impl Write for Digest {
 
 /// None of these methods calls user code, so they may be called under a lock.
 impl TimerQueue {
-    /// Adds a timer. If there is an equal one, that is kept with the earlier of the two times, and `timer` is
-    /// returned.
-    pub(super) fn set(&mut self, at: Instant, timer: Arc<TimerEntry>) -> Option<Arc<TimerEntry>> {
+    /// Adds a timer. If there is an equal one, that is kept with the earlier of the two times. The caller then discards its
+    /// own reference, which may be the last one.
+    pub(super) fn set(&mut self, at: Instant, timer: &Arc<TimerEntry>) {
         self.set += 1;
         let position = (at, self.set);
-        let Some(known) = self.positions.get_mut(&timer) else {
+        let known = self.positions.get(timer).copied();
+        if known.map_or(true, |known| at < known.0) {
+            let moved = known.and_then(|known| self.queue.remove(&known));
+            let timer = moved.unwrap_or_else(|| Arc::clone(timer));
             self.positions.insert(Arc::clone(&timer), position);
             self.queue.insert(position, timer);
-            return None;
-        };
-        if at < known.0 {
-            let moved = self.queue.remove(known);
-            self.queue.extend(moved.map(|moved| (position, moved)));
-            *known = position;
         }
-        Some(timer)
     }
 
     /// Removes the timers that are due, and returns them in the order of their times.

@@ -5,7 +5,6 @@ use super::Transaction;
 use crate::core::end::Ended;
 use crate::core::CellOf;
 use crate::order::Order;
-use crate::policy::lease::Lost;
 use crate::raw::Party;
 use crate::{Expired, Taken, Unleased};
 
@@ -77,26 +76,25 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
 
     #[cold]
     fn conclude_guarded(self) -> Taken<'h, T, O> {
-        let (taken, _copies) = self.end_by(CellOf::commit);
+        let (taken, _remains) = self.end_by(CellOf::commit);
         taken
     }
 
-    /// Returns the items, and the copies of leased ones, whose destructors are user code.
+    /// Returns the items, and what is to be dropped afterwards.
     fn end_by(
         self,
         end: impl FnOnce(&mut CellOf<T, O>) -> Ended<T, O>,
     ) -> (Taken<'h, T, O>, impl Sized) {
         let cell = self.open.close();
-        let Ended { taken, copies } = end(cell);
-        (Taken::new(cell, taken), copies)
+        let Ended { taken, remains } = end(cell);
+        (Taken::new(cell, taken), remains)
     }
 
     /// Ensures that nothing is taken back any more.
     #[inline]
     pub(crate) fn close_leases(&mut self) -> Result<(), Expired> {
         let local = self.open.cell_mut().get_mut();
-        let closed = local.deliveries().close_leases();
-        closed.map_err(|Lost| Expired)
+        local.deliveries().close_leases()
     }
 
     /// Restarts the terms of the leases of all held items, if the queue [leases](crate::Builder::leased) its items.
@@ -133,8 +131,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     #[track_caller]
     pub fn renew(&self) -> Result<(), Expired> {
         let local = self.local();
-        let renewed = local.deliveries().renew(local.shared());
-        renewed.map_err(|Lost| Expired)
+        local.deliveries().renew(local.shared())
     }
 
     /// Aborts: held items go back to the head of the queue, in their order; staged ones are dropped.

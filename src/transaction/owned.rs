@@ -4,12 +4,12 @@ use super::commit_all::sealed::Member;
 use super::taken::OwnedTaken;
 use super::Transaction;
 use crate::core::end::Ended;
-use crate::core::failed::{Fate, NoRoom};
+use crate::core::failed::{NoRoom, Settlement};
 use crate::core::pool::{CheckedOut, Home};
 use crate::core::{CellOf, Local};
 use crate::item::Items;
 use crate::order::Order;
-use crate::policy::retry::Cause;
+use crate::policy::failed::Cause;
 use crate::raw::{Owner, Party};
 use crate::sync::defer_with;
 #[cfg(not(any(loom, shuttle)))]
@@ -103,14 +103,14 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         let cell = self.cell();
         let deliveries = cell.get_mut().deliveries();
         let given_up = deliveries.has_given_up();
-        let Ended { taken, copies } = if deliveries.are_guarded() {
+        let Ended { taken, remains } = if deliveries.are_guarded() {
             cell.commit()
         } else {
             Ended::of(cell.commit_unguarded())
         };
         swallow_panic(|| {
             let _taken = Taken::new(cell, taken);
-            drop(copies);
+            drop(remains);
         });
         Ok(given_up)
     }
@@ -180,7 +180,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// [`PushError::Full`] as for [`Transaction::retry_after`]: earlier items have been given back, that one and later ones are still held.
     #[doc(alias("nack", "delay"))]
     pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
-        let retried = self.cell().release_all(&Fate::Retry(Some(delay)));
+        let retried = self.cell().release_all(&Settlement::Retry(Some(delay)));
         retried.map_err(|NoRoom| PushError::Full(()))
     }
 
@@ -206,8 +206,8 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     ///
     /// If `error` panics when it is formatted. All items are still held then.
     pub fn fail_all(&mut self, error: impl fmt::Display) -> Result<(), PushError<()>> {
-        let fate = Fate::Fail(error.to_string().into());
-        let failed = self.cell().release_all(&fate);
+        let settlement = Settlement::Fail(error.to_string().into());
+        let failed = self.cell().release_all(&settlement);
         failed.map_err(|NoRoom| PushError::Full(()))
     }
 
@@ -256,7 +256,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// Commits, when nothing can be taken back any more.
     #[inline]
     fn conclude(self) -> OwnedTaken<T, O> {
-        let (taken, _copies) = self.end_by(CellOf::commit);
+        let (taken, _remains) = self.end_by(CellOf::commit);
         taken
     }
 
@@ -265,8 +265,8 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         end: impl FnOnce(&mut CellOf<T, O>) -> Ended<T, O>,
     ) -> (OwnedTaken<T, O>, impl Sized) {
         let mut cell = self.close();
-        let Ended { taken, copies } = end(&mut cell);
-        (OwnedTaken::new(cell, taken), copies)
+        let Ended { taken, remains } = end(&mut cell);
+        (OwnedTaken::new(cell, taken), remains)
     }
 
     /// Prepares the commit: from here on [`try_commit`](Self::try_commit) and [`try_commit_all()`](crate::try_commit_all()) cannot fail. What has to be

@@ -141,4 +141,4 @@ impl<T, O: Order<T>> Drop for Peek<'_, T, O> {
     }
 }
 
-debug_opaque!([T, O: Order<T>] Peek<'_, T, O>, "Peek");
+debug_struct!([T, O: Order<T>] Peek<'_, T, O>);

@@ -42,7 +42,10 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     }
 
     verb! {
-        pop(&self) -> Result<Item<'_, T>, PopError>, |wait| self.local().pop_waiting(wait).map(Item::new);
+        pop(&self) -> Result<Item<'_, T>, PopError>, |wait| match self.open.cell().hold_at_once() {
+            Some(item) => Ok(Item::new(item)),
+            None => self.local().pop_waiting(wait).map(Item::new),
+        };
         blocking:
         /// Pops an item and holds it, and waits for one if there is none.
         ///

@@ -1,7 +1,7 @@
 //! Giving single items back before the end of a transaction.
 
 use super::Transaction;
-use crate::core::failed::{Fate, NoRoom};
+use crate::core::failed::{NoRoom, Settlement};
 use crate::order::Order;
 use crate::{Item, PushError};
 use std::fmt;
@@ -34,7 +34,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[doc(alias("nack", "requeue"))]
     #[track_caller]
     pub fn retry(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
-        self.release(item, &Fate::Retry(None))
+        self.release(item, &Settlement::Retry(None))
     }
 
     /// Gives a held item back, to be delivered again after `delay`. Until then it is delayed; then it goes to the
@@ -80,7 +80,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[doc(alias("nack", "delay", "defer", "retry_at"))]
     #[track_caller]
     pub fn retry_after(&self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
-        self.release(item, &Fate::Retry(Some(delay)))
+        self.release(item, &Settlement::Retry(Some(delay)))
     }
 
     /// Fails a held item: it is not delivered again, but becomes a [dead letter](crate::Queue::dead_letters) with
@@ -118,7 +118,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[doc(alias("reject", "dead letter"))]
     #[track_caller]
     pub fn fail(&self, item: Item<'_, T>, error: impl fmt::Display) -> Result<(), PushError<()>> {
-        self.release(item, &Fate::Fail(error.to_string().into()))
+        self.release(item, &Settlement::Fail(error.to_string().into()))
     }
 
     /// Gives a held item back to the head, as if it had not been delivered: for crates that keep queues elsewhere too.
@@ -129,7 +129,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[doc(hidden)]
     #[track_caller]
     pub fn put_back(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
-        self.release(item, &Fate::PutBack)
+        self.release(item, &Settlement::PutBack)
     }
 
     /// How many items of the queue ever became dead letters: for crates that keep queues elsewhere too.
@@ -140,8 +140,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     }
 
     #[track_caller]
-    fn release(&self, item: Item<'_, T>, fate: &Fate) -> Result<(), PushError<()>> {
-        let released = self.local().release_item(item.reference, fate, None);
+    fn release(&self, item: Item<'_, T>, settlement: &Settlement) -> Result<(), PushError<()>> {
+        let released = self.local().release_item(item.reference, settlement, None);
         released.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 }

@@ -4,7 +4,6 @@ use crate::core::pool::CheckedOut;
 use crate::core::CellOf;
 use crate::order::Order;
 use crate::{Fifo, OwnedTransaction};
-use std::fmt;
 use std::iter::FusedIterator;
 
 /// The committed items that remain in a cell, which is borrowed or owned.
@@ -50,11 +49,7 @@ macro_rules! taken {
         impl<$($lifetime,)? T, O: Order<T>> ExactSizeIterator for $taken<$($lifetime,)? T, O> {}
         impl<$($lifetime,)? T, O: Order<T>> FusedIterator for $taken<$($lifetime,)? T, O> {}
 
-        impl<$($lifetime,)? T, O: Order<T>> fmt::Debug for $taken<$($lifetime,)? T, O> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($taken)).field("len", &self.len()).finish()
-            }
-        }
+        debug_struct!([$($lifetime,)? T, O: Order<T>] $taken<$($lifetime,)? T, O>, |taken| len: taken.len());
     };
 }
 

@@ -18,7 +18,6 @@
 //! has failed, or others have given way to it in vain.
 
 mod due_timer;
-mod entries;
 mod park;
 mod record;
 mod wait_queue;
@@ -31,7 +30,7 @@ mod word;
 mod models;
 
 pub(crate) use due_timer::{DueTimer, Room as WaitRoom};
-pub(crate) use park::{block, spin, WakeTarget};
+pub(crate) use park::{block, spin, Backoff, Sleeper, WakeTarget};
 pub(crate) use wait_queue::WaitQueue;
 pub(crate) use waiter::{Waiter, Waits};
 pub(crate) use word::WaitWord;

@@ -12,6 +12,11 @@ use std::time::{Duration, Instant};
 const SPINS: u32 = 7;
 const ROUNDS: u32 = SPINS + 4;
 
+/// The round from which on a spin is long enough to find more than one item where they come fast.
+const LONGER: u32 = 4;
+/// The number of waits after which a waiter that finds one item at a time tries a longer spin.
+const REST: u32 = 64;
+
 /// A shorter sleep shows that to spin for longer would have avoided it.
 const SHORT: Duration = Duration::from_micros(50);
 
@@ -48,13 +53,13 @@ impl<'w> WakeTarget<'w> {
 }
 
 /// The waker of a thread.
-struct Sleeper {
+pub(crate) struct Sleeper {
     thread: thread::Thread,
     woken: AtomicBool,
 }
 
 impl Sleeper {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             thread: thread::current(),
             woken: AtomicBool::new(false),
@@ -80,7 +85,7 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps until it is woken, or until the time `park_until`.
+    /// As [`Sleeper::park`]; the thread learns from how long that took.
     fn sleep(&self, park_until: Option<Instant>) {
         let start = (!SMALL).then(Instant::now);
         self.park(park_until);
@@ -89,7 +94,8 @@ impl Sleeper {
         }
     }
 
-    fn park(&self, park_until: Option<Instant>) {
+    /// Sleeps until it is woken, or until the time `park_until`. User code may park the thread too: the flag decides.
+    pub(crate) fn park(&self, park_until: Option<Instant>) {
         // ORDERING: Acquire; pairs with `sleeper.wake`.
         while !self.woken.swap(false, weak!("sleeper.sleep", Acquire)) {
             let Some(end) = park_until else {
@@ -111,7 +117,7 @@ impl Wake for Sleeper {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // ORDERING: Release; pairs with `sleeper.sleep`.
+        // ORDERING: Release; pairs with `sleeper.sleep`, so that the next poll sees what happened before.
         if !self.woken.swap(true, weak!("sleeper.wake", Release)) {
             self.thread.unpark();
         }
@@ -132,19 +138,52 @@ fn learn(slept: Duration) {
     let _ = PATIENCE.try_with(adapt);
 }
 
+/// The round with which a waiter begins to spin, learned from its last waits.
+///
+/// Where items come as fast as they are taken, a waiter that looks as soon as it can finds one at a time, and each look takes a
+/// cache line from the publisher. A waiter that looks later finds many at once. Where the publisher is on the same processor, or
+/// waits for one, only to yield helps.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Backoff {
+    first: u32,
+    /// The number of waits for which it stays so, since a longer or a shorter spin has not paid.
+    rest: u32,
+}
+
+impl Backoff {
+    /// Learns from a wait that did not find at once what it waited for, but before `round`. `more`: whether there was more
+    /// than it needed; `None`: it has found nothing.
+    pub(crate) fn learn(&mut self, round: u32, more: Option<bool>) {
+        match more {
+            None => *self = Self::default(),
+            _ if self.first < SPINS && round > SPINS => (self.first, self.rest) = (SPINS, REST),
+            Some(true) => self.first = (self.first + 1).min(SPINS - 1),
+            Some(false) if self.rest > 0 => self.rest -= 1,
+            Some(false) if self.first < LONGER => self.first += 1,
+            Some(false) => (self.first, self.rest) = (0, REST),
+        }
+    }
+}
+
 /// Spins on `attempt` for a moment while `may_try`, so that a short wait costs no sleep. Attempts at least once, or not
-/// at all if [`SMALL`].
+/// at all if [`SMALL`]. Returns also the round before which it has ended, unless that was the first.
 pub(crate) fn spin<C: ?Sized, R>(
     user: &mut C,
-    may_try: impl Fn(&C) -> bool,
+    backoff: Backoff,
+    may_try: impl Fn(&mut C) -> bool,
     mut attempt: impl FnMut(&mut C) -> Option<R>,
-) -> Option<R> {
-    let mut round = if is_single_cpu() { SPINS } else { 0 };
+) -> (Option<R>, Option<u32>) {
+    let first = if is_single_cpu() {
+        SPINS
+    } else {
+        backoff.first
+    };
+    let mut round = first;
     let patience = PATIENCE.try_with(Cell::get).unwrap_or(ROUNDS);
     while !SMALL && may_try(user) {
         let result = attempt(user);
         if result.is_some() || round >= patience {
-            return result;
+            return (result, (round > first).then_some(round));
         }
         if round < SPINS {
             (0..1 << round).for_each(|_| spin_hint());
@@ -153,7 +192,7 @@ pub(crate) fn spin<C: ?Sized, R>(
         }
         round += 1;
     }
-    None
+    (None, None)
 }
 
 /// Polls until the result is ready, and sleeps in between; `None`: the time to wait is over, by this clock of a queue.
@@ -183,4 +222,44 @@ pub(crate) fn block<R>(
             sleeper.sleep(park_until.get());
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rounds with which the next waits begin, after each has ended before `round`, and has found this.
+    fn firsts(backoff: &mut Backoff, round: u32, more: Option<bool>, waits: u32) -> Vec<u32> {
+        let learn = |_| {
+            backoff.learn(round, more);
+            backoff.first
+        };
+        (0..waits).map(learn).collect()
+    }
+
+    #[test]
+    fn a_waiter_that_finds_many_begins_later() {
+        let mut backoff = Backoff::default();
+        let later = firsts(&mut backoff, 1, Some(true), 8);
+        assert_eq!(later, [1, 2, 3, 4, 5, 6, 6, 6]);
+        assert_eq!(firsts(&mut backoff, ROUNDS, None, 1), [0]);
+    }
+
+    #[test]
+    fn a_waiter_that_finds_one_at_a_time_seldom_tries_to_begin_later() {
+        let mut backoff = Backoff::default();
+        let tried = firsts(&mut backoff, 1, Some(false), LONGER + 1);
+        assert_eq!(tried, [1, 2, 3, 4, 0]);
+        let rests = firsts(&mut backoff, 1, Some(false), REST);
+        assert_eq!(rests, vec![0; REST as usize]);
+        assert_eq!(firsts(&mut backoff, 1, Some(false), 1), [1]);
+    }
+
+    #[test]
+    fn a_waiter_that_has_spun_in_vain_yields_at_once_for_a_while() {
+        let mut backoff = Backoff::default();
+        let yields = firsts(&mut backoff, SPINS + 1, Some(false), REST + 1);
+        assert_eq!(yields, vec![SPINS; REST as usize + 1]);
+        assert_eq!(firsts(&mut backoff, SPINS + 1, Some(false), 1), [0]);
+    }
 }

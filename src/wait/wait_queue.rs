@@ -7,8 +7,7 @@
 //! a full fence and reads the word again, so later waiters need no more than a full fence either. A publisher that did not see
 //! it has read the word before the heavy barrier ended, so what it published before is visible behind the barrier.
 
-use super::entries::WaiterKey;
-use super::record::Record;
+use super::record::{Record, WaiterKey};
 use super::waiter_list::WaiterList;
 use super::wake::{call, Wakers};
 use super::word::WaitWord;

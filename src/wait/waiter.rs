@@ -1,5 +1,6 @@
 //! A waiter: an entry of a wait queue.
 
+use super::park::{spin, Backoff};
 use super::record::{Record, State};
 use super::wait_queue::WaitQueue;
 use super::waiter_list::WaiterList;
@@ -17,6 +18,7 @@ pub(crate) struct Waiter {
     waits: bool,
     /// Whether its next wait should begin without a look: its last one slept, so this one probably sleeps too.
     pub(crate) enters_at_once: bool,
+    backoff: Backoff,
 }
 
 impl Waiter {
@@ -139,11 +141,29 @@ pub(crate) trait Waits {
     /// Whether a newcomer may attempt although this number of older waiters are being served.
     fn has_spare(&self, served: usize) -> bool;
 
+    /// Whether an attempt may find something, by a look that changes nothing.
+    fn sees(&self) -> bool {
+        true
+    }
+
     /// Whether not to attempt: as a newcomer, since it should enter first, or behind a barrier, given the word from before
     /// the barrier, since it would certainly find nothing that was published before.
     #[inline]
     fn is_vain(&self, _word: Option<WaitWord>) -> bool {
         false
+    }
+
+    /// Attempts for a moment whenever it sees something, unless another waiter is being served.
+    fn spin(&mut self) -> Option<Self::Found> {
+        let backoff = self.waiter().0.backoff;
+        let may_try = |wait: &mut Self| !wait.waiter().1.word().is_serving();
+        let attempt_if_seen = |wait: &mut Self| wait.sees().then(|| wait.attempt()).flatten();
+        let (found, round) = spin(self, backoff, may_try, attempt_if_seen);
+        if let Some(round) = round {
+            let more = found.is_some().then(|| self.sees());
+            self.waiter().0.backoff.learn(round, more);
+        }
+        found
     }
 
     /// Attempts, and waits in the wait queue while that finds nothing.

@@ -1,7 +1,6 @@
 //! The waiters of a wait queue in FIFO order.
 
-use super::entries::{Arrival, ListNode, Service, WaiterKey, HEAD};
-use super::record::{Record, State};
+use super::record::{Arrival, ListNode, Record, Service, State, WaiterKey, HEAD};
 use super::word::WaitWord;
 use crate::sync::{planted, step};
 use std::mem;
@@ -184,12 +183,10 @@ impl WaiterList {
         if key == HEAD || self.entries[key].arrival > until {
             return None;
         }
-        let waker = if self.next == key {
-            self.wake_next()
-        } else {
-            self.wake(key).0
-        };
-        Some((waker?, self.entries[key].arrival))
+        let arrival = self.entries[key].arrival;
+        let (waker, _) = self.wake(key);
+        self.next = self.waiting_from(self.next);
+        Some((waker?, arrival))
     }
 
     /// Marks a waiter as woken, and returns its waker and the next entry.

@@ -1,45 +1,24 @@
 //! A thread that drives futures.
 
-use crate::sync::{thread, weak, AtomicBool};
+use crate::wait::Sleeper;
 use crate::Wait;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 /// The current thread, as a driver of futures, one after the other.
 pub(super) struct Driver {
-    signal: Arc<Signal>,
+    sleeper: Arc<Sleeper>,
     waker: Waker,
-}
-
-struct Signal {
-    thread: thread::Thread,
-    is_woken: AtomicBool,
-}
-
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        // ORDERING: Release; pairs with `driver.sleep`, so that the next poll sees what happened before.
-        if !self.is_woken.swap(true, weak!("driver.wake", Release)) {
-            self.thread.unpark();
-        }
-    }
 }
 
 impl Driver {
     pub(super) fn new() -> Self {
-        let signal = Arc::new(Signal {
-            thread: thread::current(),
-            is_woken: AtomicBool::new(false),
-        });
-        let waker = Waker::from(Arc::clone(&signal));
-        Self { signal, waker }
+        let sleeper = Sleeper::new();
+        let waker = Waker::from(Arc::clone(&sleeper));
+        Self { sleeper, waker }
     }
 
     /// Waits for the future.
@@ -65,27 +44,7 @@ impl Driver {
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return None;
             }
-            self.sleep(deadline);
-        }
-    }
-
-    /// Sleeps until it is woken, or until the deadline. User code may park the thread too: the flag decides.
-    fn sleep(&self, deadline: Option<Instant>) {
-        // ORDERING: Acquire; pairs with `driver.wake`.
-        while !self
-            .signal
-            .is_woken
-            .swap(false, weak!("driver.sleep", Acquire))
-        {
-            let Some(deadline) = deadline else {
-                thread::park();
-                continue;
-            };
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            thread::park_timeout(left);
+            self.sleeper.park(deadline);
         }
     }
 }

@@ -70,17 +70,10 @@ impl RunError {
         Self { text, payload }
     }
 
-    pub(super) fn reason(&self) -> Reason {
+    pub(super) fn kind(&self) -> (Reason, Ran) {
         match self.payload {
-            Some(_) => Reason::Panicked,
-            None => Reason::Failed,
-        }
-    }
-
-    pub(super) fn ran(&self) -> Ran {
-        match self.payload {
-            Some(_) => Ran::Panicked,
-            None => Ran::Failed,
+            Some(_) => (Reason::Panicked, Ran::Panicked),
+            None => (Reason::Failed, Ran::Failed),
         }
     }
 

@@ -9,8 +9,8 @@
 // | `pool` | the workers of a pool, and the wait for their end |
 // | `builder` | the settings of a pool |
 // | `any_queue` | the queue of a pool, without its types |
-// | `step` | the steps of a run, by threads or tasks |
-// | `run`, `work`, `threads` | starts threads, their loop, and their pool |
+// | `step` | the loop of a worker and the steps of a run, by threads or tasks |
+// | `run`, `work`, `threads` | starts threads, their steps, and their pool |
 // | `others` | other queues that a run commits to |
 // | `spawn`, `task`, `tasks` | the same for tasks |
 // | `block` | drives futures on a thread |

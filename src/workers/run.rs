@@ -97,9 +97,10 @@ impl<B: Backend + 'static> PoolBuilder<B> {
         let run = Arc::new(run);
         self.start(|thread, worker| {
             let (mut handles, run) = (others.handles(worker.worker.name()), Arc::clone(&run));
-            let step =
-                move |thread: &mut WorkerThread<B>| thread.each_with::<Q, _>(&mut handles, &*run);
-            thread.spawn(|| work(worker, step)).map(Some)
+            let step = move |thread: &mut WorkerThread<'_, B>| {
+                thread.each_with::<Q, _>(&mut handles, &*run)
+            };
+            thread.spawn(move || work(&worker, step)).map(Some)
         })
     }
 
@@ -139,12 +140,12 @@ impl<B: Backend + 'static> PoolBuilder<B> {
     #[track_caller]
     fn start_shared<S>(self, step: S) -> Workers
     where
-        S: Fn(&mut WorkerThread<B>) -> Stepped<B> + Send + Sync + 'static,
+        S: Fn(&mut WorkerThread<'_, B>) -> Stepped<B> + Send + Sync + 'static,
     {
         let step = Arc::new(step);
         self.start(|thread, worker| {
             let step = Arc::clone(&step);
-            thread.spawn(move || work(worker, &*step)).map(Some)
+            thread.spawn(move || work(&worker, &*step)).map(Some)
         })
     }
 }
@@ -190,7 +191,7 @@ impl<B: Backend> PoolBuilder<B> {
         let run = Arc::new(run);
         self.start(|thread, worker| {
             let run = Arc::clone(&run);
-            let work = move || work(worker, |thread| thread.each(&*run));
+            let work = move || work(&worker, |thread| thread.each(&*run));
             thread.spawn_scoped(scope, work).map(|_| None) // the scope joins it
         })
     }

@@ -1,8 +1,8 @@
-//! Starts the tasks of a pool, and their loop.
+//! Starts the tasks of a pool, and their steps.
 
 use super::caught::Caught;
 use super::failure::RunError;
-use super::step::{within, Batches, QueueWorker, Stepped, Stop};
+use super::step::{within, Batches, Left, QueueWorker, Stop};
 use super::worker::Ran;
 #[cfg(feature = "tokio")]
 use super::{Job, Tasks};
@@ -190,9 +190,10 @@ where
     {
         let (started, workers) = self.workers();
         let run = Arc::new(run);
-        let futures = workers
-            .into_iter()
-            .map(|worker| -> WorkerFuture { Box::pin(work(worker, batches, Arc::clone(&run))) });
+        let futures = workers.into_iter().map(|worker| -> WorkerFuture {
+            let run = Arc::clone(&run);
+            Box::pin(async move { worker.work(|tx| step(&worker, tx, batches, &*run)).await })
+        });
         (started, futures.collect())
     }
 }
@@ -240,46 +241,13 @@ fn each<I, X, R>(run: impl Fn(I, X) -> R) -> impl Fn(Vec<I>, X) -> R {
     move |mut items, tx| run(items.pop().expect("a run has an item"), tx)
 }
 
-/// Works until it is stopped, or the queue is closed and drained.
-async fn work<B, Y: Into<Ran>, E: Debug, F, R>(
-    worker: QueueWorker<B>,
-    batches: Batches,
-    run: Arc<F>,
-) where
-    B: Backend,
-    B::Tx: 'static,
-    F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R,
-    R: Future<Output = Result<Y, E>> + Send,
-{
-    let (mut tx, mut errors) = (None, 0);
-    while worker.worker.go_on().await {
-        let begun = tx.take().unwrap_or_else(|| worker.begin());
-        let mut span = RunSpan::none();
-        let stepped = {
-            let step = pin!(step(&worker, begun, batches, &*run, &mut span));
-            Caught::new(step).await
-        };
-        let stepped = stepped.unwrap_or_else(|panic| (failed(RunError::of_panic(panic)), None));
-        tx = stepped.1;
-        if !worker
-            .settle(stepped.0, tx.as_mut(), span, &mut errors)
-            .await
-        {
-            break;
-        }
-        #[cfg(feature = "tokio")]
-        tokio::task::consume_budget().await;
-    }
-}
-
-/// Takes items, runs, and commits. Returns the transaction, unless the run keeps it.
+/// Takes items, runs, and commits. The transaction is gone afterwards if the run keeps it.
 async fn step<B, Y: Into<Ran>, E: Debug, F, R>(
     worker: &QueueWorker<B>,
     tx: B::Tx,
     batches: Batches,
     run: &F,
-    span: &mut RunSpan,
-) -> (Stepped<B>, Option<B::Tx>)
+) -> Left<B>
 where
     B: Backend,
     B::Tx: 'static,
@@ -290,33 +258,29 @@ where
     let find = |max, wait| keeper.find(pop::<B>(max, wait));
     let items = match worker.take_batch(batches, find).await {
         Ok(items) => items,
-        Err(stop) => return (Err(stop), keeper.into_value()),
+        Err(stop) => return (Err(stop), keeper.into_value(), RunSpan::none()),
     };
     let tx = keeper.user();
     worker.worker.begin_run(tx.tx().since());
-    *span = tx.tx().run_span(worker.worker.name(), items[0].attempts());
+    let span = tx.tx().run_span(worker.worker.name(), items[0].attempts());
     // The call of the function is a part of the future: it may panic too.
     let running = Box::pin(async { run(items, tx).await });
-    let ran = match Caught::new(within(span, running)).await {
-        Ok(Ok(ran)) => Ok(ran.into()),
-        Ok(Err(error)) => Err(RunError::of(error)),
-        Err(panic) => Err(RunError::of_panic(panic)),
+    let ran = match Caught::new(within(&span, running)).await {
+        Ok(ran) => ran.map(Into::into).map_err(Stop::failed),
+        Err(panic) => Err(Stop::panicked(panic)),
     };
-    match (ran, keeper.into_value()) {
+    let (stepped, tx) = match (ran, keeper.into_value()) {
         (Ok(ran), Some(mut tx)) => {
-            let stepped = within(span, pin!(worker.commit(&mut tx, ran))).await;
+            let stepped = within(&span, pin!(worker.commit(&mut tx, ran))).await;
             (stepped, Some(tx))
         }
         (Ok(_), None) => {
             let kept = "the run's item or transaction is kept after its end";
-            (failed(RunError::with(kept.into())), None)
+            (Err(Stop::Failed(RunError::with(kept.into()))), None)
         }
-        (Err(error), tx) => (failed(error), tx),
-    }
-}
-
-fn failed<E>(error: RunError) -> Result<Ran, Stop<E>> {
-    Err(Stop::Failed(error))
+        (Err(stop), tx) => (Err(stop), tx),
+    };
+    (stepped, tx, span)
 }
 
 fn pop<B: Backend>(

@@ -1,12 +1,14 @@
-//! The steps of a run, which threads and tasks have in common: it takes items, and commits or aborts.
+//! The loop of a worker, which threads and tasks have in common, and the steps of a run: it takes items, and commits or aborts.
 
-use super::failure::RunError;
+use super::caught::Caught;
+use super::failure::{Payload, RunError};
 use super::pause::{sleep, BACKOFF};
 use super::pool::WorkerPool;
 use super::worker::{Ran, Worker};
 use crate::backend::{AbortCause, Backend, Committed, Tx};
 use crate::policy::telemetry::RunSpan;
 use crate::{Backoff, Wait};
+use std::fmt::Debug;
 use std::future::{poll_fn, Future};
 use std::mem;
 use std::pin::{pin, Pin};
@@ -33,8 +35,20 @@ pub(super) enum Stop<E> {
     Failed(RunError),
 }
 
+impl<E> Stop<E> {
+    pub(super) fn failed(error: impl Debug) -> Self {
+        Self::Failed(RunError::of(error))
+    }
+
+    pub(super) fn panicked(payload: Payload) -> Self {
+        Self::Failed(RunError::of_panic(payload))
+    }
+}
+
 /// How a step ended.
 pub(super) type Stepped<B> = Result<Ran, Stop<<B as Backend>::Error>>;
+/// How a step ended, its transaction, unless that is gone, and the span of its last run.
+pub(super) type Left<B> = (Stepped<B>, Option<<B as Backend>::Tx>, RunSpan);
 
 /// A worker of a queue.
 pub(super) struct QueueWorker<B> {
@@ -51,7 +65,28 @@ impl<B> Drop for QueueWorker<B> {
 }
 
 impl<B: Backend> QueueWorker<B> {
-    pub(super) fn begin(&self) -> B::Tx {
+    /// Works until it is stopped, or the queue is closed and drained.
+    pub(super) async fn work<S>(&self, mut step: impl FnMut(B::Tx) -> S)
+    where
+        S: Future<Output = Left<B>>,
+    {
+        let (mut kept, mut errors) = (None, 0);
+        while self.worker.go_on().await {
+            let tx = kept.take().unwrap_or_else(|| self.begin());
+            let stepped = Caught::new(pin!(step(tx))).await;
+            let gone = |panic| (Err(Stop::panicked(panic)), None, RunSpan::none());
+            let (stepped, tx, span) = stepped.unwrap_or_else(gone);
+            kept = tx;
+            let settling = self.settle(stepped, kept.as_mut(), span, &mut errors);
+            if !settling.await {
+                break;
+            }
+            #[cfg(feature = "tokio")]
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    fn begin(&self) -> B::Tx {
         self.queue.begin(Some(Arc::clone(self.worker.name())))
     }
 
@@ -107,7 +142,7 @@ impl<B: Backend> QueueWorker<B> {
 
     /// Records how a step ended; aborts and reports a run that failed, in its span, unless `tx` is gone. Returns whether the
     /// worker goes on: after `errors` of the queue in a row, not at once.
-    pub(super) async fn settle(
+    async fn settle(
         &self,
         stepped: Stepped<B>,
         tx: Option<&mut B::Tx>,
@@ -132,10 +167,11 @@ impl<B: Backend> QueueWorker<B> {
                 (RunError::with(text), false)
             }
         };
+        let (reason, ran) = error.kind();
         let mut given_back = (0, 0);
         if let Some(tx) = tx {
             given_back = tx.deliveries();
-            let cause = AbortCause::new(error.reason(), Arc::clone(&error.text), self.backoff);
+            let cause = AbortCause::new(reason, Arc::clone(&error.text), self.backoff);
             // A queue that cannot be reached gives the items back when it notices.
             let abort = pin!(async { tx.abort(cause).await });
             let _ = within(&span, abort).await;
@@ -143,14 +179,13 @@ impl<B: Backend> QueueWorker<B> {
         // Otherwise nothing could be taken, because of an error of the queue.
         let has_run = of_run || given_back.0 > 0;
         if has_run {
-            worker.count(error.ran());
+            worker.count(ran);
         }
         error.report(worker, given_back, &pool.hooks);
         worker.rest(); // after the hooks, which may block
         if !has_run {
             *errors = before.saturating_add(1);
-            let pause = sleep(BACKOFF.delay(*errors));
-            let _ = unless_interrupted(worker, pause).await;
+            unless_interrupted(worker, sleep(BACKOFF.delay(*errors))).await;
         }
         true
     }

@@ -1,7 +1,6 @@
-//! The loop of a worker thread, and its steps for one transaction.
+//! The steps of a worker thread for one transaction.
 
 use super::block::Driver;
-use super::failure::RunError;
 use super::step::{Batches, QueueWorker, Stepped, Stop};
 use super::worker::Ran;
 use super::CommitWith;
@@ -12,6 +11,7 @@ use crate::Wait;
 use crossbeam_utils::Backoff;
 use std::cell::Cell;
 use std::fmt::Debug;
+use std::future::ready;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// An item that a transaction of the queue holds.
@@ -19,42 +19,37 @@ pub(super) type HeldOf<'t, B> = <<B as Backend>::Tx as Holds>::Held<'t>;
 /// What a run gets of its transaction.
 pub(super) type ViewOf<B> = <<B as Backend>::Tx as Holds>::View;
 
-/// A worker on a thread.
-pub(super) struct WorkerThread<B: Backend> {
-    of: QueueWorker<B>,
+/// A worker on a thread, from its beginning or the last failed run to the next one.
+pub(super) struct WorkerThread<'w, B: Backend> {
+    of: &'w QueueWorker<B>,
     tx: B::Tx,
-    driver: Driver,
+    driver: &'w Driver,
     /// The span of the run, from its beginning on.
     span: Cell<RunSpan>,
 }
 
-/// Works until it is stopped, or the queue is closed and drained.
+/// Works on this thread.
 pub(super) fn work<B: Backend>(
-    worker: QueueWorker<B>,
-    mut step: impl FnMut(&mut WorkerThread<B>) -> Stepped<B>,
+    worker: &QueueWorker<B>,
+    mut step: impl FnMut(&mut WorkerThread<'_, B>) -> Stepped<B>,
 ) {
-    let (mut tx, mut errors) = (worker.begin(), 0);
-    tx.may_block();
-    let mut thread = WorkerThread {
-        of: worker,
-        tx,
-        driver: Driver::new(),
-        span: Cell::new(RunSpan::none()),
-    };
-    while thread.driver.drive(thread.of.worker.go_on()) {
+    let driver = &Driver::new();
+    driver.drive(worker.work(|mut tx| {
+        tx.may_block();
+        let span = Cell::new(RunSpan::none());
+        let mut thread = WorkerThread {
+            of: worker,
+            tx,
+            driver,
+            span,
+        };
         let stepped = catch_unwind(AssertUnwindSafe(|| thread.keep_running(&mut step)));
-        let stepped = stepped.unwrap_or_else(|panic| Err(Stop::Failed(RunError::of_panic(panic))));
-        let span = thread.span.replace(RunSpan::none());
-        let settling = thread
-            .of
-            .settle(stepped, Some(&mut thread.tx), span, &mut errors);
-        if !thread.driver.drive(settling) {
-            return;
-        }
-    }
+        let stepped = stepped.unwrap_or_else(|panic| Err(Stop::panicked(panic)));
+        ready((stepped, Some(thread.tx), thread.span.into_inner()))
+    }));
 }
 
-impl<B: Backend> WorkerThread<B> {
+impl<B: Backend> WorkerThread<'_, B> {
     /// Runs until a run fails, the worker is interrupted, or the queue is closed and drained.
     fn keep_running(&mut self, step: &mut impl FnMut(&mut Self) -> Stepped<B>) -> Stepped<B> {
         while !self.of.worker.is_interrupted() {
@@ -108,7 +103,7 @@ impl<B: Backend> WorkerThread<B> {
         swallow_panic(|| drop(others));
         match ran {
             Ok(ran) => self.end(ran),
-            Err(panic) => Err(Stop::Failed(RunError::of_panic(panic))),
+            Err(panic) => Err(Stop::panicked(panic)),
         }
     }
 
@@ -152,7 +147,7 @@ impl<B: Backend> WorkerThread<B> {
     fn end<R: Into<Ran>, E: Debug>(&mut self, ran: Result<R, E>) -> Stepped<B> {
         match ran {
             Ok(ran) => self.driver.drive(self.of.commit(&mut self.tx, ran.into())),
-            Err(error) => Err(Stop::Failed(RunError::of(error))),
+            Err(error) => Err(Stop::failed(error)),
         }
     }
 }

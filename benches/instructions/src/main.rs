@@ -9,13 +9,14 @@ use requeue::{FairQueue, Handle, Order, PriorityQueue, Queue, Workers};
 use std::env;
 use std::future::Future;
 use std::hint::black_box;
+use std::num::Wrapping;
 use std::pin::pin;
 use std::task::Context;
 
 /// Does an operation this often.
 type Operation = fn(u64);
 
-const OPERATIONS: [(&str, Operation); 17] = [
+const OPERATIONS: &[(&str, Operation)] = &[
     ("push", push),
     ("push-pop", |count| pairs(&Queue::unbounded(), count)),
     ("pair-64", large_pairs::<8>),
@@ -32,6 +33,8 @@ const OPERATIONS: [(&str, Operation); 17] = [
         transaction_pairs(&Queue::bounded(ROOM), count);
     }),
     ("blocking", blocking),
+    ("bounded-blocking", bounded_blocking),
+    ("transaction-blocking", transaction_blocking),
     ("task-wait", task_waits),
     ("worker", worker),
     ("lifo", |count| {
@@ -65,7 +68,7 @@ fn main() {
 }
 
 /// A handle that pushes and one that pops.
-fn handles<O: Order<u64>>(queue: &Queue<u64, O>) -> (Handle<u64, O>, Handle<u64, O>) {
+fn handles<T, O: Order<T>>(queue: &Queue<T, O>) -> (Handle<T, O>, Handle<T, O>) {
     (queue.handle(), queue.handle())
 }
 
@@ -154,6 +157,29 @@ fn blocking(count: u64) {
     for item in 0..count {
         pusher.push(item).unwrap();
         black_box(popper.pop_blocking().unwrap());
+    }
+}
+
+/// Pushes and pops that may wait, and find room and an item. Of a type of their own, so that the compiler inlines those of
+/// other operations as it does in programs that have no others.
+fn bounded_blocking(count: u64) {
+    let (mut pusher, mut popper) = handles(&Queue::bounded(ROOM));
+    for item in 0..count {
+        pusher.push_blocking(Wrapping(item)).unwrap();
+        black_box(popper.pop_blocking().unwrap());
+    }
+}
+
+/// As [`bounded_blocking`], each in a transaction.
+fn transaction_blocking(count: u64) {
+    let (mut pusher, mut popper) = handles(&Queue::bounded(ROOM));
+    for item in 0..count {
+        let tx = pusher.begin();
+        tx.push_blocking(Wrapping(item)).unwrap();
+        tx.commit();
+        let tx = popper.begin();
+        black_box(*tx.pop_blocking().unwrap());
+        tx.commit();
     }
 }
 

@@ -219,12 +219,7 @@ const BLOCKS: Caller = Caller::Thread(Wait::Forever);
 
 /// Waits no longer than this, in a task.
 async fn within<F: Future>(clock: &dyn Clock, wait: Wait, future: F) -> Option<F::Output> {
-    let deadline = match wait {
-        Wait::Never => Some(clock.now()),
-        Wait::For(timeout) => clock.now().checked_add(timeout),
-        Wait::Until(deadline) => Some(deadline),
-        Wait::Forever => None,
-    };
+    let deadline = wait.deadline(clock.now());
     let mut future = pin!(future);
     poll_fn(|context| match (future.as_mut().poll(context), deadline) {
         (Poll::Ready(output), _) => Poll::Ready(Some(output)),

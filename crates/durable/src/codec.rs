@@ -2,7 +2,6 @@
 
 pub use requeue::{Codec, CodecError};
 
-use crate::error::StoreError;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
@@ -14,7 +13,7 @@ pub enum OnUndecodable {
     /// It becomes a [dead letter](crate::DeadLetters::undecodable), with its bytes.
     #[default]
     Bury,
-    /// The queue is not opened: [`StoreError::Codec`].
+    /// The queue is not opened: [`StoreError::Codec`](crate::StoreError::Codec).
     Refuse,
     /// It is removed.
     Discard,
@@ -72,11 +71,5 @@ impl postcard::ser_flavors::Flavor for Append<'_> {
 
     fn finalize(self) -> postcard::Result<()> {
         Ok(())
-    }
-}
-
-impl From<CodecError> for StoreError {
-    fn from(error: CodecError) -> Self {
-        Self::Codec(error)
     }
 }

@@ -21,7 +21,6 @@ use std::iter::FusedIterator;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 /// The items that a committed transaction held, by value, in the order of the pops.
 ///
@@ -78,7 +77,6 @@ impl<T: Send + 'static, O: Order<T>> Drop for Taken<'_, T, O> {
 
 debug!([T: Send + 'static, O: Order<T>] Taken<'_, T, O>, "Taken", |it| { "len": it.len() });
 
-/// The end of a transaction in memory.
 /// A transaction that commits, alone or with others: with the batch that it adds to the log.
 pub(crate) trait Member: AsMut<Batch> {
     fn store(&self) -> &Arc<StoreInner>;
@@ -247,7 +245,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit_async(self) -> CommitAsync<'h, T, O> {
-        CommitAsync(Box::pin(self.commit_in_task()))
+        Box::pin(self.commit_in_task())
     }
 
     async fn commit_in_task(mut self) -> Result<Taken<'h, T, O>, StoreError> {
@@ -290,10 +288,7 @@ fn conclude<T: Send + 'static, O: Order<T>>(core: Core<T, O>) -> Concluded<T, O>
 type Concluded<T, O> = (RamTaken<T, O>, Box<Local<T, O>>);
 
 /// The future of [`Transaction::commit_async`].
-#[must_use = "futures do nothing unless they are polled"]
-pub struct CommitAsync<'h, T: Send + 'static, O: Order<T> = Fifo>(Committing<'h, T, O>);
-
-type Committing<'h, T, O> =
+pub type CommitAsync<'h, T, O = Fifo> =
     Pin<Box<dyn Future<Output = Result<Taken<'h, T, O>, StoreError>> + Send + 'h>>;
 
 /// The state of the next transaction of a handle, when its commit has ended. Whoever receives it closes the store, if nothing
@@ -321,16 +316,6 @@ pub(crate) fn begin_commit<T: Send + 'static, O: Order<T>, R: Send + 'static>(
     shared.log().add_then(&mut batch, Urgency::Sync, then);
     pending
 }
-
-impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
-    type Output = Result<Taken<'h, T, O>, StoreError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.as_mut().poll(context)
-    }
-}
-
-debug!([T: Send + 'static, O: Order<T>] CommitAsync<'_, T, O>, "CommitAsync");
 
 #[cfg(test)]
 mod tests;

@@ -169,12 +169,6 @@ impl Error for AtPath {
     }
 }
 
-impl From<io::Error> for StoreError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(Arc::new(error))
-    }
-}
-
 impl From<fjall::Error> for StoreError {
     fn from(error: fjall::Error) -> Self {
         match error {
@@ -191,26 +185,17 @@ impl From<fjall::Error> for StoreError {
 
 /// Whether files that are damaged, too short, not there or of another kind are why a read failed; otherwise it is the system.
 pub(crate) fn is_damage(error: &io::Error) -> bool {
-    use io::ErrorKind::{
-        AlreadyExists, InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound,
-        UnexpectedEof,
-    };
+    use io::ErrorKind as Kind;
     matches!(
         error.kind(),
-        AlreadyExists
-            | InvalidData
-            | InvalidInput
-            | IsADirectory
-            | NotADirectory
-            | NotFound
-            | UnexpectedEof
+        Kind::AlreadyExists
+            | Kind::InvalidData
+            | Kind::InvalidInput
+            | Kind::IsADirectory
+            | Kind::NotADirectory
+            | Kind::NotFound
+            | Kind::UnexpectedEof
     )
-}
-
-impl From<requeue::Expired> for StoreError {
-    fn from(_: requeue::Expired) -> Self {
-        Self::Expired
-    }
 }
 
 /// Why items were not pushed.
@@ -265,21 +250,6 @@ impl<T> PushError<T> {
             Self::OutOfRange(item) => PushError::OutOfRange(map(item)),
             Self::Store(error) => PushError::Store(error),
         }
-    }
-}
-
-impl<T> From<requeue::PushError<T>> for PushError<T> {
-    fn from(error: requeue::PushError<T>) -> Self {
-        match error {
-            requeue::PushError::Full(item) => Self::Full(item),
-            requeue::PushError::Closed(item) => Self::Closed(item),
-        }
-    }
-}
-
-impl<T> From<StoreError> for PushError<T> {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
     }
 }
 
@@ -343,18 +313,12 @@ impl PopError {
     }
 }
 
-impl From<requeue::PopError> for PopError {
-    fn from(error: requeue::PopError) -> Self {
-        match error {
-            requeue::PopError::Empty => Self::Empty,
-            requeue::PopError::Closed => Self::Closed,
-        }
-    }
-}
-
-impl From<StoreError> for PopError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
+/// What an iterator or a stream of pops yields: it ends when nothing is popped.
+pub(crate) fn yielded<T>(popped: Result<T, PopError>) -> Option<Result<T, StoreError>> {
+    match popped {
+        Ok(item) => Some(Ok(item)),
+        Err(PopError::Store(error)) => Some(Err(error)),
+        Err(PopError::Empty | PopError::Closed) => None,
     }
 }
 
@@ -375,6 +339,30 @@ impl Error for PopError {
             _ => None,
         }
     }
+}
+
+macro_rules! from {
+    ($([$($generic:ident)?] $from:ty => $to:ty: $($error:pat => $made:expr),+;)+) => {$(
+        impl$(<$generic>)? From<$from> for $to {
+            fn from(error: $from) -> Self {
+                match error {
+                    $($error => $made),+
+                }
+            }
+        }
+    )+};
+}
+
+from! {
+    [] io::Error => StoreError: error => Self::Io(Arc::new(error));
+    [] CodecError => StoreError: error => Self::Codec(error);
+    [] requeue::Expired => StoreError: _ => Self::Expired;
+    [] StoreError => PopError: error => Self::Store(error);
+    [] requeue::PopError => PopError:
+        requeue::PopError::Empty => Self::Empty, requeue::PopError::Closed => Self::Closed;
+    [T] StoreError => PushError<T>: error => Self::Store(error);
+    [T] requeue::PushError<T> => PushError<T>:
+        requeue::PushError::Full(item) => Self::Full(item), requeue::PushError::Closed(item) => Self::Closed(item);
 }
 
 #[cfg(test)]

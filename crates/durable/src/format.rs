@@ -82,6 +82,18 @@ pub(crate) struct QueueRow {
     pub(crate) counts: Counts,
 }
 
+impl QueueRow {
+    /// That of a queue without rows.
+    pub(crate) fn new(name: &str, order: OrderTag) -> Self {
+        Self {
+            name: name.to_owned(),
+            order,
+            closed: false,
+            counts: Counts::default(),
+        }
+    }
+}
+
 /// The rows of a queue by kind, or how they change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counts {
@@ -183,6 +195,28 @@ pub(crate) struct LetterRow {
     pub(crate) item_bytes: Vec<u8>,
 }
 
+/// A row of a queue.
+pub(crate) enum Row {
+    Item(Option<Schedule>),
+    Letter(LetterRow),
+    Mark,
+}
+
+impl Row {
+    /// Reads a row of a table, as the queue does when it is opened.
+    pub(crate) fn read(table: usize, key: &[u8], value: &[u8]) -> Result<(Key, Self), StoreError> {
+        let row = match table {
+            LETTERS => Self::Letter(decode_row(key, value)?),
+            MARKS => decode_row::<Mark>(key, value).map(|_| Self::Mark)?,
+            _ => {
+                let content = open(key, value).and_then(split_value);
+                Self::Item(content.ok_or_else(|| unreadable(key))?.0)
+            }
+        };
+        Ok((Key::from_bytes(key).ok_or_else(|| unreadable(key))?, row))
+    }
+}
+
 /// Begins a value at the end of `values`, and returns where. [`seal`] ends it.
 #[inline]
 pub(crate) fn begin_value(values: &mut Vec<u8>, schedule: Option<Schedule>) -> usize {
@@ -256,7 +290,11 @@ pub(crate) fn encode_row<R: Serialize>(key: &[u8], row: &R) -> Vec<u8> {
 /// What [`encode_row`] has encoded.
 pub(crate) fn decode_row<R: DeserializeOwned>(key: &[u8], value: &[u8]) -> Result<R, StoreError> {
     let row = open(key, value).and_then(|content| postcard::from_bytes(content).ok());
-    row.ok_or_else(|| StoreError::damaged(format!("the row {key:02x?} cannot be read")))
+    row.ok_or_else(|| unreadable(key))
+}
+
+fn unreadable(key: &[u8]) -> StoreError {
+    StoreError::damaged(format!("the row {key:02x?} cannot be read"))
 }
 
 /// A number for a row in sums that tell whether rows are missing.

@@ -2,7 +2,6 @@
 
 use crate::order::{EntryOf, Order};
 use crate::Fifo;
-use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::vec;
 
@@ -36,17 +35,7 @@ impl<T: Send + 'static, O: Order<T>> DerefMut for Item<'_, T, O> {
     }
 }
 
-impl<T: fmt::Debug + Send + 'static, O: Order<T>> fmt::Debug for Item<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-impl<T: fmt::Display + Send + 'static, O: Order<T>> fmt::Display for Item<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&**self, f)
-    }
-}
+show!(Debug for Item, Display for Item);
 
 /// A batch of held items.
 pub type Items<'t, T, O = Fifo> = vec::IntoIter<Item<'t, T, O>>;

@@ -109,6 +109,17 @@ macro_rules! debug {
     };
 }
 
+/// Shows what holds an item as the item.
+macro_rules! show {
+    ($($trait:ident for $type:ident),+) => {$(
+        impl<T: std::fmt::$trait + Send + 'static, O: Order<T>> std::fmt::$trait for $type<'_, T, O> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::$trait::fmt(&**self, f)
+            }
+        }
+    )+};
+}
+
 /// The methods that are those of the queue or the transaction in memory.
 macro_rules! forward {
     (|$this:ident| $to:expr; $($(#[$on:meta])* $name:ident($($arg:ident: $type:ty)?) $(-> $result:ty)?;)+) => {$(

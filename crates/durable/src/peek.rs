@@ -7,7 +7,6 @@ use crate::order::{EntryOf, Order};
 use crate::queue::shared::Shared;
 use crate::{Fifo, Handle, Transaction};
 use requeue::Wait;
-use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
 
@@ -66,11 +65,7 @@ impl<T: Send + 'static, O: Order<T>> Deref for Peek<'_, T, O> {
     }
 }
 
-impl<T: fmt::Debug + Send + 'static, O: Order<T>> fmt::Debug for Peek<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
+show!(Debug for Peek);
 
 /// Looks at the next item. A peek is not a delivery.
 impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {

@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, Change};
 use crate::error::{Damage, StoreError};
-use crate::format::{Counts, OrderTag, QueueRow};
+use crate::format::{OrderTag, QueueRow};
 use crate::log::{Directory, Disk, Durability, Log, Urgency};
 use crate::queue::{Builder, DurableQueue};
 use crate::{Codec, Postcard};
@@ -266,28 +266,25 @@ impl StoreInner {
                 queue: name.into(),
                 found: row.order.name(),
             }),
-            None => Ok(catalog.queues.add(QueueRow {
-                name: name.to_owned(),
-                order,
-                closed: false,
-                counts: Counts::default(),
-            })),
+            None => Ok(catalog.queues.add(QueueRow::new(name, order))),
         }
     }
 
     /// Removes a queue that nobody can open meanwhile.
     fn remove(&self, name: &str) -> Result<bool, StoreError> {
         self.log.settle()?;
-        let catalog = self.log.disk().catalog();
-        let found = catalog.queues.find(name).map(|(id, _)| id);
-        drop(catalog);
-        let Some(id) = found else {
+        let Some(id) = self.find(name) else {
             return Ok(false);
         };
-        let mut batch = Batch::default();
-        batch.others.push(Change::Remove(id));
+        let batch = Batch::of([Change::Remove(id)]);
         self.log.commit(&mut [batch], Durability::Synced)?;
         Ok(true)
+    }
+
+    /// The number of the queue with this name, if it is there.
+    pub(crate) fn find(&self, name: &str) -> Option<u32> {
+        let catalog = self.log.disk().catalog();
+        catalog.queues.find(name).map(|(id, _)| id)
     }
 
     /// The wall clock's time in milliseconds since the Unix epoch.

@@ -1,6 +1,6 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
-use crate::error::{PopError, PushError, StoreError};
+use crate::error::{yielded, PopError, PushError, StoreError};
 use crate::order::Order;
 use crate::{Fifo, Handle};
 use futures_core::stream::{FusedStream, Stream};
@@ -120,16 +120,11 @@ where
                 (handle, popped)
             }));
         }
-        Poll::Ready(match ready!(calls.poll(context)) {
-            Some(Ok(item)) => Some(Ok(item)),
-            ended => {
-                calls.handle = None;
-                match ended {
-                    Some(Err(PopError::Store(error))) => Some(Err(error)),
-                    _ => None,
-                }
-            }
-        })
+        let popped = ready!(calls.poll(context));
+        if !matches!(popped, Some(Ok(_))) {
+            calls.handle = None;
+        }
+        Poll::Ready(popped.and_then(yielded))
     }
 }
 

@@ -73,19 +73,6 @@
 
 #![allow(private_bounds)]
 
-/// `Debug` of a type that shows these values, and not all it has.
-macro_rules! debug {
-    ([$($generic:tt)*] $type:ident $(<$($argument:tt),*>)?, |$this:ident| $($name:ident: $value:expr),+) => {
-        impl<$($generic)*> std::fmt::Debug for $type $(<$($argument),*>)? {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                let ($this, mut shown) = (self, f.debug_struct(stringify!($type)));
-                $(shown.field(stringify!($name), &$value);)+
-                shown.finish_non_exhaustive()
-            }
-        }
-    };
-}
-
 mod background;
 mod claim;
 mod codec;

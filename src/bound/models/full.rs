@@ -45,7 +45,7 @@ fn full_is_not_said_while_a_permit_moves_between_free_counts() {
 }
 
 #[test]
-fn full_is_not_said_while_a_thief_takes_the_other_permit() {
+fn full_is_not_said_while_a_revoker_takes_the_other_permit() {
     model(|| {
         let (bank, mut giver, owner) = one_left();
         let mover = spawn(move || {

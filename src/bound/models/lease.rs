@@ -45,7 +45,7 @@ fn the_range_of_a_record_goes_on_while_it_is_robbed() {
         let bank = Bank::new(4);
         let owner = Owner::with(&bank, 1);
         assert_eq!(bank.take_many(2), 2);
-        let thief = spawn({
+        let revoker = spawn({
             let bank = Arc::clone(&bank);
             move || bank.take_shared()
         });
@@ -54,8 +54,8 @@ fn the_range_of_a_record_goes_on_while_it_is_robbed() {
         let kept = next.take(1);
         next.give(kept);
         let again = next.take(1);
-        let stolen = thief.join().unwrap();
-        bank.balance(3 + again + stolen);
+        let revoked = revoker.join().unwrap();
+        bank.balance(3 + again + revoked);
     });
 }
 

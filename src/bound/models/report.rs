@@ -77,7 +77,7 @@ fn one_in_the_pool_too() -> Owner {
     owner
 }
 
-/// Three permits are in the range of the record, which a thief has marked.
+/// Three permits are in the range of the record, which a revoker has marked.
 fn three_marked() -> Owner {
     let bank = Bank::new(8);
     let owner = Owner::with(&bank, 3);

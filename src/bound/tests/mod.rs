@@ -100,14 +100,14 @@ fn what_is_taken_ahead_is_revoked() {
     assert_eq!((0..300).filter(|_| capacity.take_shared()).count(), 300);
     let left = owner.left();
     assert!(left > 1);
-    let mut thief = RecordOwner::new(&capacity);
-    assert_eq!(thief.take(&capacity, 1, true), 1);
-    assert_eq!(thief.unsaid(), left / 2 - 1);
+    let mut revoker = RecordOwner::new(&capacity);
+    assert_eq!(revoker.take(&capacity, 1, true), 1);
+    assert_eq!(revoker.unsaid(), left / 2 - 1);
     assert_eq!(drain(&mut owner, &capacity), left - 1);
     assert_eq!(capacity.free(), 0);
 }
 
-/// A thief marks the range, and finds the positions used that the owner has only tried.
+/// A revoker marks the range, and finds the positions used that the owner has only tried.
 #[test]
 fn permits_tried_in_vain_are_given_back() {
     let capacity = Capacity::new(400);

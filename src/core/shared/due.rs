@@ -1,11 +1,11 @@
-//! Items that become ready with time, and items reclaimed when their leases expire.
+//! Items that become ready with time: due ones, and those reclaimed from transactions.
 
 use super::Shared;
 use crate::core::mode::SLOW_POPS;
 use crate::order::{EntryOf, Order, Source, StoredOf};
-use crate::policy::retry::{Disposition, Failed};
-use crate::policy::watch::Watch;
-use crate::policy::{Envelope, Policies};
+use crate::policy::failed::Failed;
+use crate::policy::retry::Disposition;
+use crate::policy::{Envelope, Policies, WatchOf};
 use crate::raw::Vacant;
 use crate::sync::{planted, step, thread};
 use crate::time::NEVER;
@@ -47,7 +47,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         count
     }
 
-    /// Puts due items, and those with expired leases, at the head.
+    /// Puts due items at the head, and those that are to be reclaimed by now.
     #[inline]
     pub(crate) fn release_due(&self) {
         if self.due_timer.next() != NEVER || self.is_scheduled() {
@@ -55,12 +55,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Takes back what expired leases hold; returns whether there was any, so that there may be more room now.
+    /// Reclaims items that are due; returns whether there may have been any, so that there may be more room now.
     #[cold]
     #[inline(never)]
     pub(crate) fn reclaim(&self) -> bool {
         let next = self.due_timer.next();
-        let is_due = Policies::<T, O>::LEASES && next != NEVER && next <= self.time.now();
+        let is_due = Policies::<T, O>::RECLAIMS && next != NEVER && next <= self.time.now();
         if is_due {
             self.release_due();
         }
@@ -88,7 +88,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let mut released = self.shards.put_at_head(due);
         step!("due.uncounts-early", delayed.count_released(released));
         released += self.source.advance(now);
-        if Policies::<T, O>::LEASES {
+        if Policies::<T, O>::RECLAIMS {
             let watches = self.watches.all();
             let ready = watches.iter().map(|watch| self.take_away(watch, now, 0));
             released += ready.sum::<usize>();
@@ -119,7 +119,7 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Reclaims the items of a watch that were taken before `taken` or whose time is over at `now`: they go to the head, or
     /// become dead letters. Returns how many became ready. The caller then wakes their waiters.
-    fn take_away(&self, watch: &Watch<StoredOf<T, O>>, now: u64, taken: u64) -> usize {
+    fn take_away(&self, watch: &WatchOf<T, O>, now: u64, taken: u64) -> usize {
         let entries = self.policies.take_away(watch, now, taken);
         let (count, cause) = (entries.len(), Reason::Expired.into());
         let is_dead = |entry: &EntryOf<T, O>| {

@@ -30,8 +30,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Wakes the waiters for the queue to be idle after a new plan: an item whose lease expires may become a dead letter,
-    /// and be the last item.
+    /// Wakes the waiters for the queue to be idle after a new plan: a reclaimed item may become a dead letter, and be the
+    /// last item.
     pub(crate) fn planned(&self) {
         if self.ready.fenced_word().has(NOTIFY_ENDS) {
             self.idle.wake_all_waiting();

@@ -9,9 +9,9 @@ mod stats;
 
 use crate::bound::Room;
 use crate::core::mode::{mode, Ready};
-use crate::core::settings::Settings;
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
 use crate::policy::dead::Overflow;
+use crate::policy::settings::Settings;
 use crate::policy::telemetry::Event;
 use crate::policy::Policies;
 use crate::raw::{ByProof, Remainder, Shards, Shareable, Stored};

@@ -2,7 +2,7 @@
 
 use super::Shared;
 use crate::order::{EntryOf, Order, PlaceOf, Source};
-use crate::policy::retry::Failed;
+use crate::policy::failed::Failed;
 use crate::raw::{DeliveryMeta, Entry, Stored, Vacant};
 use crate::Reason;
 use std::time::Duration;

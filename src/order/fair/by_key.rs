@@ -3,7 +3,6 @@
 use super::{KeyMeta, Keys, Rounds, Rules, Standing, UNLIMITED};
 use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Source, Unleased};
 use crate::wait::DueTimer;
-use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -149,8 +148,4 @@ impl<K, T> Clone for ByKey<K, T> {
 
 impl<K, T> Copy for ByKey<K, T> {}
 
-impl<K, T> fmt::Debug for ByKey<K, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByKey").finish_non_exhaustive()
-    }
-}
+debug_struct!([K, T] ByKey<K, T>);

@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 /// How many places a page has: one for each bit of a word.
 pub(super) const PAGE: u32 = u64::BITS;
 /// How many empty pages an empty table keeps.
-const REMEMBERED: usize = 16;
+const MAX_IDLE_PAGES: usize = 16;
 
 /// A sparse table of values. A place without a value holds the default value.
 #[derive(Default)]
@@ -101,7 +101,7 @@ impl<V: Default> Pages<V> {
     #[inline(never)]
     fn release_page(&mut self, page: usize) {
         self.spare = mem::take(&mut self.list[page].places);
-        if self.len == 0 && self.list.len() > REMEMBERED {
+        if self.len == 0 && self.list.len() > MAX_IDLE_PAGES {
             self.list = Vec::new();
         }
     }

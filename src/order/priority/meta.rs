@@ -38,20 +38,16 @@ impl Priority {
 
 /// The place of a pushed item: its priority, its due time in nanoseconds since the queue was made, and its ticket; without
 /// that it is not scheduled. The tickets of a batch are consecutive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PushOptions {
     pub(crate) priority: Priority,
     pub(crate) due: Option<u64>,
     pub(crate) ticket: Option<Ticket>,
 }
 
-impl Default for PushOptions {
+impl Default for Priority {
     fn default() -> Self {
-        Self {
-            priority: Priority::DEFAULT,
-            due: None,
-            ticket: None,
-        }
+        Self::DEFAULT
     }
 }
 

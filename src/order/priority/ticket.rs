@@ -2,7 +2,6 @@
 
 use crate::sync::start;
 use std::cell::Cell;
-use std::fmt;
 use std::num::NonZeroU64;
 // From std, since the counter outlives all queues, and so all executions of a model.
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +21,7 @@ const BLOCK: u64 = 1 << 10;
 /// assert_eq!(queue.cancel(ticket), Some("job"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ticket(NonZeroU64);
 
 impl Ticket {
@@ -106,30 +105,24 @@ fn new_blocks(count: u64) -> u64 {
     }
 }
 
-impl fmt::Debug for Ticket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ticket").field(&self.0).finish()
-    }
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use std::collections::HashSet;
     use std::thread;
 
-    const MANY: usize = 3000;
+    const TICKETS: usize = 3000;
 
     #[test]
     fn tickets_of_all_threads_differ() {
         let tickets: Vec<Ticket> = thread::scope(|scope| {
-            let take = || (0..MANY).map(|_| Ticket::new()).collect::<Vec<_>>();
+            let take = || (0..TICKETS).map(|_| Ticket::new()).collect::<Vec<_>>();
             let threads = [(); 4].map(|()| scope.spawn(take));
             let tickets = threads.into_iter().map(|thread| thread.join().unwrap());
             tickets.flatten().collect()
         });
         let different: HashSet<_> = tickets.iter().collect();
-        assert_eq!(different.len(), 4 * MANY);
+        assert_eq!(different.len(), 4 * TICKETS);
     }
 
     #[test]

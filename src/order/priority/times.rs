@@ -112,7 +112,7 @@ pub(super) mod tests {
     use super::super::Priority;
     use super::*;
 
-    const MANY: u64 = 100_000;
+    const SCHEDULED: u64 = 100_000;
 
     /// The number of due times, and the capacity of the tables.
     pub(crate) fn sizes(times: &DueTimes) -> (usize, usize) {
@@ -162,7 +162,7 @@ pub(super) mod tests {
     #[test]
     fn tables_release_their_memory() {
         let times = Arc::new(DueTimes::new());
-        let metas: Vec<_> = (0..MANY).map(|due| scheduled(&times, due)).collect();
+        let metas: Vec<_> = (0..SCHEDULED).map(|due| scheduled(&times, due)).collect();
         for meta in metas {
             leave(&times, meta);
         }

@@ -1,6 +1,6 @@
 //! A dead letter, as users see it.
 
-use crate::policy::retry::Failed;
+use crate::policy::failed::Failed;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::time::Time;
 use crate::Reason;

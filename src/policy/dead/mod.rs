@@ -4,7 +4,7 @@ mod letter;
 
 pub use letter::DeadLetter;
 
-use super::retry::Failed;
+use super::failed::Failed;
 use crate::raw::{Inbox, Stored, Vacant};
 use crate::sync::{lock, swallow_panic, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::time::Time;

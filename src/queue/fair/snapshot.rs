@@ -1,7 +1,6 @@
 //! Snapshots of the keys of a fair queue.
 
 use crate::order::fair::KeySource;
-use std::fmt;
 use std::sync::Arc;
 
 /// The keys of a [`FairQueue`](crate::FairQueue), from [`FairQueue::keys`](crate::FairQueue::keys).
@@ -15,6 +14,7 @@ use std::sync::Arc;
 /// assert_eq!(queue.keys().iter().collect::<Vec<_>>(), [(&2, 2)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 pub struct FairSnapshot<K> {
     keys: Vec<(Arc<K>, usize)>,
     /// How many of them, from the first, remain in the current round.
@@ -69,14 +69,5 @@ impl<K> Default for FairSnapshot<K> {
             keys: Vec::new(),
             round: 0,
         }
-    }
-}
-
-impl<K: fmt::Debug> fmt::Debug for FairSnapshot<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FairSnapshot")
-            .field("keys", &self.keys)
-            .field("round", &self.round)
-            .finish()
     }
 }

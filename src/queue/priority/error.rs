@@ -108,10 +108,4 @@ impl<T: Send> Error for PriorityError<T> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange;
 
-impl fmt::Display for OutOfRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a priority is a number from 1 to 9999")
-    }
-}
-
-impl Error for OutOfRange {}
+error_text!([] OutOfRange, |_| "a priority is a number from 1 to 9999");

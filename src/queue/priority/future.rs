@@ -53,4 +53,4 @@ where
     }
 }
 
-debug_opaque!([F, I, K] PushWithAsync<F, I, K>, "PushWithAsync");
+debug_struct!([F, I, K] PushWithAsync<F, I, K>);

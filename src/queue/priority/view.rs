@@ -120,30 +120,28 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
-    /// The place of items with this first ticket; `None` if the priority is out of range.
+    /// The place of this number of items, and their first ticket; `None` if the priority is out of range.
     #[inline]
     #[track_caller]
-    fn place(&mut self, first: Ticket) -> Option<PushOptions> {
-        let (priority, when, ticket) = (self.priority, self.when, Some(first));
-        if let (Some(priority), None) = (priority, when) {
-            return Some(PushOptions {
-                priority,
-                due: None,
-                ticket,
-            });
-        }
-        self.target.with_shared(|shared| {
-            let priority = priority?;
-            let due = when.map(|when| match when {
-                When::At(at) => shared.time.nanos(at),
-                When::After(delay) => shared.time.after(delay),
-            });
-            Some(PushOptions {
-                priority,
-                due,
-                ticket,
-            })
-        })
+    fn place(&mut self, count: usize) -> Option<(Ticket, PushOptions)> {
+        let when = self.when;
+        let due = match (self.priority, when) {
+            (Some(_), None) => None,
+            // Also for a priority that is out of range: a refused push ends a forgotten transaction.
+            _ => self.target.with_shared(|shared| {
+                when.map(|when| match when {
+                    When::At(at) => shared.time.nanos(at),
+                    When::After(delay) => shared.time.after(delay),
+                })
+            }),
+        };
+        let first = Ticket::first_of(count.max(1));
+        let place = PushOptions {
+            priority: self.priority?,
+            due,
+            ticket: Some(first),
+        };
+        Some((first, place))
     }
 
     /// Pushes an item or a batch by `put`. One that does not wait has a function of its own: as a case of
@@ -159,8 +157,7 @@ impl<P: PushTo> PushWith<P> {
             PushOptions,
         ) -> Result<L::Pushed, PushError<L>>,
     ) -> Result<Ticket, PriorityError<L>> {
-        let ticket = Ticket::first_of(load.as_slice().len().max(1));
-        let Some(place) = self.place(ticket) else {
+        let Some((ticket, place)) = self.place(load.as_slice().len()) else {
             return Err(PriorityError::OutOfRange(load));
         };
         self.target.with_local(|local| put(local, load, place))?;
@@ -235,9 +232,8 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// As [for the view](PushWith#panics).
         async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
-            let ticket = Ticket::first_of(1);
-            PushWithAsync::new(match self.place(ticket) {
-                Some(place) => Ok((self.target.push_async(item, place), ticket)),
+            PushWithAsync::new(match self.place(1) {
+                Some((ticket, place)) => Ok((self.target.push_async(item, place), ticket)),
                 None => Err(item),
             })
         }
@@ -327,9 +323,9 @@ impl<P: PushTo> PushWith<P> {
         /// As [for the view](PushWith#panics).
         async(mut self, items: impl IntoIterator<Item = P::Item>) -> PushWithAsync<P::PushBatch, Vec<P::Item>, Vec<Ticket>> {
             let items: Vec<_> = items.into_iter().collect();
-            let (first, count) = (Ticket::first_of(items.len().max(1)), items.len());
-            PushWithAsync::new(match self.place(first) {
-                Some(place) => Ok((self.target.push_batch_async(items, place), first.and_next(count))),
+            let count = items.len();
+            PushWithAsync::new(match self.place(count) {
+                Some((first, place)) => Ok((self.target.push_batch_async(items, place), first.and_next(count))),
                 None => Err(items),
             })
         }

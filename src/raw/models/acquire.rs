@@ -34,7 +34,7 @@ fn a_shard_is_handed_back_while_it_is_popped() {
 }
 
 #[test]
-fn two_leases_are_different() {
+fn two_owners_acquire_different_shards() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
         let pushers = [1, 2].map(|item| {

@@ -34,7 +34,7 @@ fn an_abort_against_the_retirement() {
 }
 
 #[test]
-fn an_abort_against_the_next_lease() {
+fn an_abort_against_the_next_owner() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
         let (owner, mut holder) = held(&shards);
@@ -91,7 +91,7 @@ fn never_empty_while_a_push_precedes_the_retirement() {
 }
 
 #[test]
-fn never_empty_while_a_shard_is_leased_again() {
+fn never_empty_while_a_shard_is_acquired_again() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
         let [first, mut popper] = used_up(&shards);

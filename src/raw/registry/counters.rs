@@ -13,7 +13,7 @@ pub(crate) struct Counters {
     taken: AtomicU64,
     committed: AtomicU64,
     aborted: AtomicU64,
-    /// Items of expired leases, counted by other handles.
+    /// Items reclaimed by others, which count them.
     expired: AtomicU64,
     /// Whether a transaction has staged items, or is about to.
     staging: AtomicBool,

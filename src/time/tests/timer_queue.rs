@@ -23,7 +23,9 @@ impl Set {
     /// Sets a timer; returns whether it was added.
     fn set(&mut self, second: u32, waker: &Waker) -> bool {
         let at = self.start + second * SECOND;
-        self.timers.set(at, TimerEntry::new(waker)).is_none()
+        let before = self.timers.len();
+        self.timers.set(at, &TimerEntry::new(waker));
+        self.timers.len() > before
     }
 
     fn fire(&mut self, second: u32) {

@@ -10,6 +10,8 @@ use crate::{Taken, Transaction};
 #[allow(private_bounds)] // sealed
 pub trait Transactions: sealed::CommitAll {}
 
+impl<C: sealed::CommitAll> Transactions for C {}
+
 mod sealed {
     use crate::{Durability, StoreError};
 
@@ -87,8 +89,6 @@ impl<'h, T: Send + 'static, O: Order<T>> CommitAll for Vec<Transaction<'h, T, O>
     }
 }
 
-impl<T: Send + 'static, O: Order<T>> Transactions for Vec<Transaction<'_, T, O>> {}
-
 macro_rules! tuples {
     ($($T:ident $O:ident $tx:ident $taken:ident),+) => {
         impl<'h, $($T: Send + 'static, $O: Order<$T>),+> CommitAll for ($(Transaction<'h, $T, $O>,)+) {
@@ -102,8 +102,6 @@ macro_rules! tuples {
                 Ok(($(Taken::new($taken, $tx.1),)+))
             }
         }
-
-        impl<'h, $($T: Send + 'static, $O: Order<$T>),+> Transactions for ($(Transaction<'h, $T, $O>,)+) {}
     };
 }
 

@@ -4,12 +4,13 @@ use super::queues::Queues;
 use super::tables::{visit, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, open, queue_digest, Counts, Digest, Key, LetterRow, Mark, StoreRow, ITEMS, LETTERS,
-    MARKS, QUEUES, STORE,
+    decode_row, queue_digest, Counts, Digest, Key, Mark, Row, StoreRow, ITEMS, LETTERS, MARKS,
+    QUEUES, STORE,
 };
 use std::collections::HashMap;
 
 /// What the store has, by count.
+#[derive(Default)]
 pub(crate) struct Catalog {
     pub(crate) store: StoreRow,
     pub(crate) queues: Queues,
@@ -24,40 +25,34 @@ pub(crate) struct Catalog {
 impl Catalog {
     /// Reads the catalog of a store, and checks that they are those of the last acknowledged commit.
     pub(super) fn read(tables: &Tables, acknowledged: u64) -> Result<Self, StoreError> {
-        let (mut store, mut queues) = (StoreRow::default(), Queues::default());
+        let mut catalog = Self::default();
         visit::<&[u8]>(&tables[STORE], .., |key, value| {
-            store = decode_row(&key, &value)?;
+            catalog.store = decode_row(&key, &value)?;
             Ok(())
         })?;
-        if store.group < acknowledged {
+        if catalog.store.group < acknowledged {
             return Err(StoreError::Damaged(Damage {
-                commits: acknowledged - store.group,
+                commits: acknowledged - catalog.store.group,
                 details: "the last commits are missing".into(),
                 ..Damage::default()
             }));
         }
-        let (mut written, mut digest) = (HashMap::new(), Digest::default());
+        let mut digest = Digest::default();
         visit::<&[u8]>(&tables[QUEUES], .., |key, value| {
             let id = <[u8; 4]>::try_from(&*key).map(u32::from_be_bytes);
             let id = id.map_err(|_| StoreError::damaged("a queue has no number"))?;
-            queues.insert(id, decode_row(&key, &value)?);
+            catalog.queues.insert(id, decode_row(&key, &value)?);
             let row = queue_digest(id, &value);
             digest.add(row);
-            written.insert(id, row);
+            catalog.written.insert(id, row);
             Ok(())
         })?;
-        if digest != store.queues {
+        if digest != catalog.store.queues {
             return Err(StoreError::damaged(
                 "the rows of the queues are not those that were committed",
             ));
         }
-        Ok(Self {
-            store,
-            queues,
-            written,
-            removed: 0,
-            marks: HashMap::new(),
-        })
+        Ok(catalog)
     }
 
     /// Whether more items were removed than are there.
@@ -72,13 +67,8 @@ impl Catalog {
         let stray = || StoreError::damaged("a row of no queue");
         for table in [ITEMS, LETTERS, MARKS] {
             visit::<&[u8]>(&tables[table], .., |key, value| {
-                let at = Key::from_bytes(&key).ok_or_else(stray)?;
+                let (at, _) = Row::read(table, &key, &value)?;
                 let counts = found.get_mut(&at.queue).ok_or_else(stray)?;
-                match table {
-                    ITEMS => open(&key, &value).ok_or_else(stray).map(drop)?,
-                    LETTERS => decode_row::<LetterRow>(&key, &value).map(drop)?,
-                    _ => decode_row::<Mark>(&key, &value).map(drop)?,
-                }
                 counts.add(table, at, &value);
                 Ok(())
             })?;

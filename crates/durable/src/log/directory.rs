@@ -63,18 +63,13 @@ impl Directory {
 
     /// Checks the version.
     fn identify(&self) -> Result<(), StoreError> {
-        let mut text = Vec::new();
-        let read = File::open(self.at("version")).and_then(|file| {
-            // It is a short line; more is damage.
-            file.take(MOST_VERSION).read_to_end(&mut text)
-        });
-        match read {
+        let version = self.at("version");
+        let text = match read_at_most(&version, MOST_VERSION) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(StoreError::from(error).at(&self.at("version")));
+                return Err(StoreError::from(error).at(&version));
             }
-            _ => {}
-        }
-        let text = String::from_utf8(text).unwrap_or_default();
+            text => String::from_utf8(text.unwrap_or_default()).unwrap_or_default(),
+        };
         let found = text.strip_prefix(MAGIC);
         match found.and_then(|found| found.trim().parse().ok()) {
             Some(VERSION) => Ok(()),
@@ -206,6 +201,13 @@ fn link_tables(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The first bytes of a file, which is short unless it is damaged.
+pub(super) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Whether a file of the storage engine is a journal.

@@ -6,9 +6,10 @@
 //! trusts is checked here: each table of contents, whose sections must be within their file, and each list. All other
 //! lengths are in blocks, whose checksums it verifies first, and in journals, which are [read](super::journal) before.
 
+use super::directory::read_at_most;
 use crate::error::StoreError;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -76,14 +77,10 @@ pub(super) fn stray_tables(keyspace: &Path) -> Vec<PathBuf> {
 fn current(keyspace: &Path) -> Result<(PathBuf, Option<u128>), StoreError> {
     let path = keyspace.join("current");
     let bytes = read(&path)?;
-    let parts = bytes.split_first_chunk::<8>();
-    let (number, rest) = parts.ok_or_else(|| unreadable(&path))?;
-    let checksum = match rest.split_first_chunk::<16>() {
-        Some((checksum, [0])) => Some(u128::from_le_bytes(*checksum)),
-        _ => None,
-    };
-    let list = format!("v{}", u64::from_le_bytes(*number));
-    Ok((keyspace.join(list), checksum))
+    let mut parts = Parts(&bytes);
+    let list = parts.number(8).ok_or_else(|| unreadable(&path))?;
+    let checksum = parts.bytes(16).map(number).filter(|_| parts.0 == [0]);
+    Ok((keyspace.join(format!("v{list}")), checksum))
 }
 
 fn check_tables(keyspace: &Path, list: &Path, bytes: &[u8]) -> Result<(), StoreError> {
@@ -108,22 +105,16 @@ fn check_tables(keyspace: &Path, list: &Path, bytes: &[u8]) -> Result<(), StoreE
 
 /// The numbers of the tables of a list, by levels and runs.
 fn tables(section: &[u8]) -> Option<Vec<u64>> {
-    let mut numbers = Vec::new();
-    let (levels, mut rest) = section.split_first()?;
-    for _ in 0..*levels {
-        let (runs, mut runs_rest) = rest.split_first()?;
-        for _ in 0..*runs {
-            let (count, tables) = runs_rest.split_first_chunk::<4>()?;
-            let count = usize::try_from(u32::from_le_bytes(*count)).ok()?;
-            let (tables, after) = tables.split_at_checked(count.checked_mul(TABLE)?)?;
-            let tables = tables.chunks_exact(TABLE);
-            numbers
-                .extend(tables.filter_map(|table| Some(u64::from_le_bytes(*table.first_chunk()?))));
-            runs_rest = after;
+    let (mut numbers, mut parts) = (Vec::new(), Parts(section));
+    for _ in 0..parts.number(1)? {
+        for _ in 0..parts.number(1)? {
+            for _ in 0..parts.number(4)? {
+                numbers.push(parts.number(8)?);
+                parts.bytes(TABLE - 8)?;
+            }
         }
-        rest = runs_rest;
     }
-    rest.is_empty().then_some(numbers)
+    parts.0.is_empty().then_some(numbers)
 }
 
 type Sections = Vec<(Vec<u8>, Range<u64>)>;
@@ -157,20 +148,31 @@ fn contents(file: &File) -> io::Result<Option<(Vec<u8>, u64)>> {
 }
 
 fn parse(contents: &[u8], end: u64) -> Option<Sections> {
-    let rest = contents.strip_prefix(CONTENTS_START)?;
-    let (count, mut rest) = rest.split_first_chunk::<4>()?;
+    let mut parts = Parts(contents.strip_prefix(CONTENTS_START)?);
     let mut sections = Vec::new();
-    for _ in 0..u32::from_le_bytes(*count) {
-        let (start, after) = rest.split_first_chunk::<8>()?;
-        let (len, after) = after.split_first_chunk::<8>()?;
-        let (name_len, after) = after.split_first_chunk::<2>()?;
-        let (name, after) = after.split_at_checked(u16::from_le_bytes(*name_len).into())?;
-        let start = u64::from_le_bytes(*start);
-        let stop = start.checked_add(u64::from_le_bytes(*len));
-        sections.push((name.to_vec(), start..stop.filter(|stop| *stop <= end)?));
-        rest = after;
+    for _ in 0..parts.number(4)? {
+        let (start, len, name) = (parts.number(8)?, parts.number(8)?, parts.number(2)?);
+        let name = parts.bytes(usize::try_from(name).ok()?)?;
+        let stop = start.checked_add(len).filter(|stop| *stop <= end);
+        sections.push((name.to_vec(), start..stop?));
     }
-    rest.is_empty().then_some(sections)
+    parts.0.is_empty().then_some(sections)
+}
+
+/// What is left of a list.
+struct Parts<'b>(&'b [u8]);
+
+impl<'b> Parts<'b> {
+    fn bytes(&mut self, count: usize) -> Option<&'b [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    /// A number of up to eight bytes.
+    fn number(&mut self, len: usize) -> Option<u64> {
+        u64::try_from(number(self.bytes(len)?)).ok()
+    }
 }
 
 /// A number of up to sixteen bytes.
@@ -181,10 +183,7 @@ fn number(bytes: &[u8]) -> u128 {
 
 /// A file as a whole, which is short unless it is damaged.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(lost)?;
-    file.take(MOST_LIST).read_to_end(&mut bytes).map_err(lost)?;
-    Ok(bytes)
+    read_at_most(path, MOST_LIST).map_err(lost)
 }
 
 fn lost(error: io::Error) -> StoreError {

@@ -5,10 +5,12 @@ use super::source::Source;
 use super::tables::{guarded, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, encode_row, open, queue_digest, row_digest, split_value, Counts, Digest, Key,
-    LetterRow, Mark, OrderTag, QueueRow, StoreRow, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    decode_row, encode_row, queue_digest, Counts, Digest, Key, OrderTag, QueueRow, Row, StoreRow,
+    ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
+use fjall::OwnedWriteBatch;
 use std::collections::{HashMap, HashSet};
+use std::mem;
 
 /// How many rows are written as one.
 const ROWS: usize = 1_000;
@@ -44,7 +46,13 @@ fn copy(
     memtable: u64,
 ) -> Result<(Damage, bool), StoreError> {
     let tables = Tables::open(&directory.empty("db.new")?, memtable)?;
-    let mut salvaged = Salvaged::new(&tables);
+    let mut salvaged = Salvaged {
+        tables: &tables,
+        batch: tables.database.batch(),
+        queues: HashMap::new(),
+        last_id: 0,
+        damage: Damage::default(),
+    };
     let is_whole = salvaged.copy(source, acknowledged)?;
     let damage = salvaged.damage;
     tables.sync()?;
@@ -54,23 +62,14 @@ fn copy(
 /// The new database.
 struct Salvaged<'t> {
     tables: &'t Tables,
-    rows: Vec<(usize, Vec<u8>, Vec<u8>)>,
+    /// Rows that are not written yet.
+    batch: OwnedWriteBatch,
     queues: HashMap<u32, QueueRow>,
     last_id: u64,
     damage: Damage,
 }
 
-impl<'t> Salvaged<'t> {
-    fn new(tables: &'t Tables) -> Self {
-        Self {
-            tables,
-            rows: Vec::new(),
-            queues: HashMap::new(),
-            last_id: 0,
-            damage: Damage::default(),
-        }
-    }
-
+impl Salvaged<'_> {
     /// Copies all rows; returns whether they are those that were committed.
     fn copy(&mut self, source: &Source, acknowledged: u64) -> Result<bool, StoreError> {
         let store = store_row(source)?;
@@ -79,9 +78,7 @@ impl<'t> Salvaged<'t> {
         for row in self.queues.values_mut() {
             row.counts = Counts::default();
         }
-        let buried = self.letters(source)?;
-        let items = self.items(source, &buried)?;
-        self.marks(source, &items)?;
+        self.rows(source)?;
         let there = self.count();
         self.damage.missing = expected_count.saturating_sub(there);
         self.damage.extra = there.saturating_sub(expected_count);
@@ -101,18 +98,15 @@ impl<'t> Salvaged<'t> {
     }
 
     fn put(&mut self, table: usize, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.rows.push((table, key.to_vec(), value.to_vec()));
-        if self.rows.len() >= ROWS {
+        self.batch.insert(&self.tables[table], key, value);
+        if self.batch.len() >= ROWS {
             self.write()?;
         }
         Ok(())
     }
 
     fn write(&mut self) -> Result<(), StoreError> {
-        let mut batch = self.tables.database.batch();
-        for (table, key, value) in self.rows.drain(..) {
-            batch.insert(&self.tables[table], key, value);
-        }
+        let batch = mem::replace(&mut self.batch, self.tables.database.batch());
         guarded(|| Ok(batch.commit()?))
     }
 
@@ -131,79 +125,48 @@ impl<'t> Salvaged<'t> {
     }
 
     /// The row of a queue, which is made up if it was lost.
-    fn queue(&mut self, key: Key, order: OrderTag) -> &mut QueueRow {
+    fn queue(&mut self, key: Key, has_schedule: bool) -> &mut QueueRow {
         self.last_id = self.last_id.max(key.id);
-        let id = key.queue;
-        self.queues.entry(id).or_insert_with(|| QueueRow {
-            name: format!("lost queue {id}"),
-            order,
-            closed: false,
-            counts: Counts::default(),
-        })
+        let order = if has_schedule {
+            OrderTag::ByPriority
+        } else {
+            OrderTag::Fifo
+        };
+        let made_up = || QueueRow::new(&format!("lost queue {}", key.queue), order);
+        self.queues.entry(key.queue).or_insert_with(made_up)
     }
 
-    /// Copies the dead letters; returns the items that they were.
-    fn letters(&mut self, source: &Source) -> Result<HashSet<Key>, StoreError> {
-        let mut buried = HashSet::new();
-        let mut unreadable = 0;
-        unreadable += source.each(LETTERS, &mut |bytes, value| {
-            let row: Result<LetterRow, _> = decode_row(bytes, value);
-            let (Some(key), Ok(letter)) = (Key::from_bytes(bytes), row) else {
-                unreadable += 1;
-                return Ok(());
-            };
-            buried.insert(Key {
-                id: letter.item,
-                ..key
-            });
-            self.queue(key, order_of(letter.schedule.is_some()))
-                .counts
-                .letters
-                .add(key.digest());
-            self.put(LETTERS, bytes, value)
-        })?;
-        self.damage.unreadable += unreadable;
-        Ok(buried)
-    }
-
-    /// Copies the items that are no dead letters; returns which.
-    fn items(
-        &mut self,
-        source: &Source,
-        buried: &HashSet<Key>,
-    ) -> Result<HashSet<Key>, StoreError> {
-        let mut items = HashSet::new();
-        let mut unreadable = 0;
-        unreadable += source.each(ITEMS, &mut |bytes, value| {
-            let content = open(bytes, value).and_then(split_value);
-            let (Some(key), Some((schedule, _))) = (Key::from_bytes(bytes), content) else {
-                unreadable += 1;
-                return Ok(());
-            };
-            if buried.contains(&key) || !items.insert(key) {
-                return Ok(());
-            }
-            self.queue(key, order_of(schedule.is_some()))
-                .counts
-                .items
-                .add(key.digest());
-            self.put(ITEMS, bytes, value)
-        })?;
-        self.damage.unreadable += unreadable;
-        Ok(items)
-    }
-
-    /// Copies the marks of items.
-    fn marks(&mut self, source: &Source, items: &HashSet<Key>) -> Result<(), StoreError> {
-        source.each(MARKS, &mut |bytes, value| {
-            let key = Key::from_bytes(bytes).filter(|key| items.contains(key));
-            let (Some(key), Ok(_)) = (key, decode_row::<Mark>(bytes, value)) else {
-                return Ok(());
-            };
-            let digest = row_digest(key, value);
-            self.queue(key, OrderTag::Fifo).counts.marks.add(digest);
-            self.put(MARKS, bytes, value)
-        })?;
+    /// Copies the rows of the queues: letters, the items that are none, and the marks of these.
+    fn rows(&mut self, source: &Source) -> Result<(), StoreError> {
+        let (mut buried, mut items) = (HashSet::new(), HashSet::new());
+        for table in [LETTERS, ITEMS, MARKS] {
+            let mut unreadable = 0;
+            unreadable += source.each(table, &mut |bytes, value| {
+                let (key, has_schedule) = match Row::read(table, bytes, value) {
+                    Ok((key, Row::Letter(letter))) => {
+                        let id = letter.item;
+                        buried.insert(Key { id, ..key });
+                        (key, letter.schedule.is_some())
+                    }
+                    Ok((key, Row::Item(schedule)))
+                        if !buried.contains(&key) && items.insert(key) =>
+                    {
+                        (key, schedule.is_some())
+                    }
+                    Ok((key, Row::Mark)) if items.contains(&key) => (key, false),
+                    Ok(_) => return Ok(()),
+                    Err(_) => {
+                        unreadable += 1;
+                        return Ok(());
+                    }
+                };
+                let row = self.queue(key, has_schedule);
+                row.counts.add(table, key, value);
+                self.put(table, bytes, value)
+            })?;
+            // Without its mark, an item is delivered as one that was pushed just now.
+            self.damage.unreadable += if table == MARKS { 0 } else { unreadable };
+        }
         Ok(())
     }
 
@@ -212,7 +175,7 @@ impl<'t> Salvaged<'t> {
         store.group = store.group.max(acknowledged);
         store.next_id = store.next_id.max(self.last_id + 1);
         store.queues = Digest::default();
-        for (id, row) in std::mem::take(&mut self.queues) {
+        for (id, row) in mem::take(&mut self.queues) {
             let key = id.to_be_bytes();
             let row = encode_row(&key, &row);
             store.queues.add(queue_digest(id, &row));
@@ -230,12 +193,4 @@ fn store_row(source: &Source) -> Result<StoreRow, StoreError> {
         Ok(())
     })?;
     Ok(store)
-}
-
-fn order_of(has_schedule: bool) -> OrderTag {
-    if has_schedule {
-        OrderTag::ByPriority
-    } else {
-        OrderTag::Fifo
-    }
 }

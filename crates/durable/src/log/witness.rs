@@ -4,9 +4,10 @@
 //! tells the two apart: what it names was acknowledged. It is written after each sync and not synced itself, so a power
 //! loss may leave it behind, never ahead.
 
+use super::directory::read_at_most;
 use crate::error::StoreError;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
@@ -26,8 +27,7 @@ impl Witness {
             Self::create(path)?;
         }
         let file = OpenOptions::new().read(true).write(true).open(path)?;
-        let mut bytes = Vec::new();
-        (&file).take(2 * SLOT as u64).read_to_end(&mut bytes)?;
+        let bytes = read_at_most(path, 2 * SLOT as u64)?;
         let (slots, _) = bytes.as_chunks::<SLOT>();
         match slots.iter().filter_map(Self::read).max() {
             Some(number) => Ok((Self(file), number)),

@@ -1,6 +1,6 @@
 //! Pushes in memory.
 
-use crate::call::Caller;
+use crate::call::{Call, Caller};
 use requeue::{Order, OwnedTransaction, PushError, StorePlace};
 use std::future::Future;
 use std::slice;
@@ -56,15 +56,13 @@ macro_rules! load {
                 caller: Caller,
             ) -> impl Future<Output = Result<(), PushError<$of>>> + Send + '_ {
                 let staging = match caller {
-                    Caller::Thread(wait) => Err(tx.push_to(place, load, wait)),
-                    Caller::Task => Ok(tx.$task(place, load)),
-                };
-                async {
-                    match staging {
-                        Ok(staging) => staging.await.map(drop),
-                        Err(staged) => staged,
+                    Caller::Thread(wait) => Call::Ended(tx.push_to(place, load, wait)),
+                    Caller::Task => {
+                        let staging = tx.$task(place, load);
+                        Call::Pends(async { staging.await.map(drop) })
                     }
-                }
+                };
+                staging.end()
             }
         }
     };

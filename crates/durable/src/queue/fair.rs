@@ -39,14 +39,8 @@ where
     /// # Errors
     ///
     /// If an item could not be read; the others were visited.
-    pub fn items_of(&self, key: &K, mut visit: impl FnMut(&T)) -> Result<usize, StoreError> {
-        let mut failed = Ok(());
-        let count = self.ram.items_of(key, |entry| {
-            if let Err(error) = self.show(entry, &mut visit) {
-                failed = Err(error);
-            }
-        });
-        failed.map(|()| count)
+    pub fn items_of(&self, key: &K, visit: impl FnMut(&T)) -> Result<usize, StoreError> {
+        self.visit_items(visit, |entry| self.ram.items_of(key, entry))
     }
 
     /// The keys that have items, in the order in which they will be served; see [`requeue::Queue::keys`].

@@ -169,8 +169,7 @@ impl Inspector {
     }
 
     fn find(&self, name: &str) -> Result<u32, StoreError> {
-        let catalog = self.store.inner.log.disk().catalog();
-        let found = catalog.queues.find(name).map(|(queue, _)| queue);
+        let found = self.store.inner.find(name);
         found.ok_or_else(|| StoreError::NoQueue(name.into()))
     }
 

@@ -1,7 +1,7 @@
 //! Iterators over the items of a queue.
 
 use super::DurableQueue;
-use crate::error::{PopError, StoreError};
+use crate::error::{yielded, StoreError};
 use crate::handle::Handle;
 use crate::order::Order;
 use crate::Fifo;
@@ -27,11 +27,7 @@ impl<T: Send + 'static, O: Order<T>> Iterator for Iter<T, O> {
         if popped.is_err() {
             self.handle = None;
         }
-        match popped {
-            Ok(item) => Some(Ok(item)),
-            Err(PopError::Store(error)) => Some(Err(error)),
-            Err(PopError::Empty | PopError::Closed) => None,
-        }
+        yielded(popped)
     }
 }
 

@@ -168,23 +168,25 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     /// # Errors
     ///
     /// If an item could not be read; the others were visited.
-    pub fn peek_each(&self, mut visit: impl FnMut(&T)) -> Result<usize, StoreError> {
-        let mut failed = Ok(());
-        let count = self.ram.peek_each(|entry| {
-            if let Err(error) = self.show(entry, &mut visit) {
-                failed = Err(error);
-            }
-        });
-        failed.map(|()| count)
+    pub fn peek_each(&self, visit: impl FnMut(&T)) -> Result<usize, StoreError> {
+        self.visit_items(visit, |entry| self.ram.peek_each(entry))
     }
 
-    /// Calls `visit` with the item of an entry.
-    fn show(&self, entry: &EntryOf<T, O>, visit: &mut impl FnMut(&T)) -> Result<(), StoreError> {
-        match &entry.item {
+    /// Calls `visit` with the items of the entries that `each` visits.
+    fn visit_items(
+        &self,
+        mut visit: impl FnMut(&T),
+        each: impl FnOnce(&mut dyn FnMut(&EntryOf<T, O>)) -> usize,
+    ) -> Result<usize, StoreError> {
+        let mut failed = Ok(());
+        let count = each(&mut |entry| match &entry.item {
             Some(item) => visit(item),
-            None => visit(&self.shared.read(entry.id)?),
-        }
-        Ok(())
+            None => match self.shared.read(entry.id) {
+                Ok(item) => visit(&item),
+                Err(error) => failed = Err(error),
+            },
+        });
+        failed.map(|()| count)
     }
 
     requeue::verb! {

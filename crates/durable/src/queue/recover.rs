@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The rows of a queue, as they were found.
+#[derive(Default)]
 pub(super) struct Found {
     pub(super) letters: BTreeMap<u64, LetterRow>,
     marks: HashMap<u64, Mark>,
@@ -41,28 +42,21 @@ pub(super) fn visit(
 impl Found {
     /// Reads what there is of a queue besides its items.
     pub(super) fn read(store: &crate::store::StoreInner, queue: u32) -> Result<Self, StoreError> {
-        let disk = store.log.disk();
-        let (mut letters, mut counts) = (BTreeMap::new(), Counts::default());
+        let (disk, mut found, mut marks) = (store.log.disk(), Self::default(), Vec::new());
         visit(&disk.tables[LETTERS], queue, |at, key, value| {
-            counts.letters.add(at.digest());
-            letters.insert(at.id, decode_row(&key, &value)?);
+            found.counts.letters.add(at.digest());
+            found.letters.insert(at.id, decode_row(&key, &value)?);
             Ok(())
         })?;
-        let (mut marks, mut digests) = (HashMap::new(), Vec::new());
         visit(&disk.tables[MARKS], queue, |at, key, value| {
-            let mark = decode_row(&key, &value)?;
-            let digest = row_digest(at, &value);
-            counts.marks.add(digest);
-            digests.push((at, (mark, digest)));
-            marks.insert(at.id, mark);
+            let (mark, digest) = (decode_row(&key, &value)?, row_digest(at, &value));
+            found.counts.marks.add(digest);
+            found.marks.insert(at.id, mark);
+            marks.push((at, (mark, digest)));
             Ok(())
         })?;
-        disk.catalog().marks.extend(digests);
-        Ok(Self {
-            letters,
-            marks,
-            counts,
-        })
+        disk.catalog().marks.extend(marks);
+        Ok(found)
     }
 }
 

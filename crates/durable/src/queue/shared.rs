@@ -13,7 +13,7 @@ use fjall::UserValue;
 use requeue::{Backoff, Clock};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the handles of a queue share, apart from the queue in memory, which owns a reference to it.
 pub(crate) struct Shared<T, O: Engine<T>> {
@@ -140,9 +140,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// Writes a change, and waits until it is on the disk.
     pub(crate) fn write(&self, change: Change) -> Result<(), StoreError> {
-        let mut batch = Batch::default();
-        batch.others.push(change);
-        self.log().commit(&mut [batch], Durability::Synced)
+        self.log()
+            .commit(&mut [Batch::of([change])], Durability::Synced)
     }
 
     /// Whether the queue is closed in what is written.
@@ -178,9 +177,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     }
 
     pub(crate) fn note(&self, changes: impl Iterator<Item = Change>) {
-        let mut batch = Batch::default();
-        batch.others.extend(changes);
-        self.log().note(batch);
+        self.log().note(Batch::of(changes));
     }
 
     /// The wall clock's time after a duration.
@@ -190,12 +187,15 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// Encodes a placement.
     pub(crate) fn schedule(&self, place: Place) -> Schedule {
-        let due = place.due;
-        let now = self.clock.now();
         Schedule {
             priority: place.priority,
-            due: due.map(|due| self.wall_time_after(due.saturating_duration_since(now))),
+            due: place.due.map(|due| self.due_in_store(due)),
         }
+    }
+
+    /// A time of the queue's clock, by the wall clock.
+    pub(super) fn due_in_store(&self, due: Instant) -> u64 {
+        self.wall_time_after(due.saturating_duration_since(self.clock.now()))
     }
 
     /// The place that is written so.

@@ -21,12 +21,8 @@ impl<A: Send + 'static, P: Order<A>> Others for &DurableQueue<A, P> {
     }
 }
 
-impl<T, O, A, P> CommitWith<DurableQueue<T, O>> for &DurableQueue<A, P>
-where
-    T: Send + 'static,
-    O: Order<T>,
-    A: Send + 'static,
-    P: Order<A>,
+impl<T: Send + 'static, O: Order<T>, A: Send + 'static, P: Order<A>> CommitWith<DurableQueue<T, O>>
+    for &DurableQueue<A, P>
 {
     fn commit_with(
         tx: &mut OwnedTransaction<T, O>,

@@ -168,4 +168,4 @@ fn pool(config: &Config, size: usize) -> Result<Pool> {
 }
 
 // The URL may have a password in it.
-debug!([] Options, |of| schema: of.schema, max_connections: of.max_connections, manner: of.manner);
+requeue::debug_struct!([] Options, |of| schema: of.schema, max_connections: of.max_connections, manner: of.manner);

@@ -209,7 +209,7 @@ impl Postgres {
     }
 }
 
-debug!([] Postgres, |db| schema: db.shared.schema, pool: db.shared.pool.status());
+requeue::debug_struct!([] Postgres, |db| schema: db.shared.schema, pool: db.shared.pool.status());
 
 impl Shared {
     /// The connection for short statements; a new one if it was closed, or hangs. The wait for others that open it counts.

@@ -112,7 +112,7 @@ impl Concurrency {
     }
 }
 
-debug!([] Concurrency, |limit| name: limit.source.name, places: limit.places, term: limit.term);
+requeue::debug_struct!([] Concurrency, |limit| name: limit.source.name, places: limit.places, term: limit.term);
 
 impl Limiter for Supplied<Places> {
     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {

@@ -137,7 +137,7 @@ impl Rate {
     }
 }
 
-debug!([] Rate, |rate| name: rate.source.name, spacing: rate.spacing, burst: rate.burst);
+requeue::debug_struct!([] Rate, |rate| name: rate.source.name, spacing: rate.spacing, burst: rate.burst);
 
 impl Limiter for Supplied<Slots> {
     /// The time of the queue may be that of a manual clock; the times of slots are not.

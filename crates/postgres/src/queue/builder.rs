@@ -194,4 +194,4 @@ impl<T, E> Builder<T, E> {
     }
 }
 
-debug!([T, E] Builder<T, E>, |builder| name: builder.core.name, rules: builder.core.rules);
+requeue::debug_struct!([T, E] Builder<T, E>, |builder| name: builder.core.name, rules: builder.core.rules);

@@ -141,4 +141,4 @@ impl<T: 'static> DeadLetters<'_, T> {
     }
 }
 
-debug!([T] DeadLetters<'_, T>, |letters| queue: letters.queue.core.name);
+requeue::debug_struct!([T] DeadLetters<'_, T>, |letters| queue: letters.queue.core.name);

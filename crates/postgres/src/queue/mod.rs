@@ -205,4 +205,4 @@ impl<T> Clone for PgQueue<T> {
     }
 }
 
-debug!([T] PgQueue<T>, |queue| name: queue.core.name, rules: queue.core.rules);
+requeue::debug_struct!([T] PgQueue<T>, |queue| name: queue.core.name, rules: queue.core.rules);

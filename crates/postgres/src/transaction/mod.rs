@@ -211,4 +211,4 @@ impl Ending {
     }
 }
 
-debug!([] PgTransaction<'_>, |tx| held: tx.held(), staged: tx.staged());
+requeue::debug_struct!([] PgTransaction<'_>, |tx| held: tx.held(), staged: tx.staged());

@@ -49,7 +49,7 @@ impl DerefMut for RunGuard {
     }
 }
 
-debug!([] RunGuard, |guard| tx: guard.0.tx);
+requeue::debug_struct!([] RunGuard, |guard| tx: guard.0.tx);
 
 /// A transaction bound to one queue, from [`PgQueue::begin`]: a [`Tx`], as those of the queues in memory and on disk.
 ///
@@ -392,4 +392,4 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
     }
 }
 
-debug!([T] OwnedTransaction<T>, |owned| queue: owned.queue);
+requeue::debug_struct!([T] OwnedTransaction<T>, |owned| queue: owned.queue);

@@ -1,6 +1,6 @@
 //! Tests of tables against a map.
 
-use super::{PagedSlab, Pages, PAGE, REMEMBERED};
+use super::{PagedSlab, Pages, MAX_IDLE_PAGES, PAGE};
 use std::collections::HashMap;
 
 /// A sequence of pseudorandom numbers.
@@ -93,8 +93,8 @@ fn pages_that_become_empty_release_their_memory() {
     assert!(places(&slab.values) <= 2 * PAGE as usize);
     assert_eq!(slab.take(77_777), 77_777);
     assert!(places(&slab.values) <= PAGE as usize);
-    assert!(slab.values.list.capacity() <= REMEMBERED);
-    assert!(slab.roomy.capacity() <= REMEMBERED);
+    assert!(slab.values.list.capacity() <= MAX_IDLE_PAGES);
+    assert!(slab.roomy.capacity() <= MAX_IDLE_PAGES);
 }
 
 #[test]

@@ -32,6 +32,20 @@ struct Settings<T> {
     on_undecodable: OnUndecodable,
 }
 
+/// The settings that are those of the queue in memory.
+macro_rules! set {
+    ($($(#[$on:meta])* $name:ident($($arg:ident: $type:ty)?);)+) => {$(
+        $(#[$on])*
+        #[track_caller]
+        pub fn $name(mut self $(, $arg: $type)?) -> Self {
+            self.ram = self.ram.$name($($arg)?);
+            self
+        }
+    )+};
+}
+
+use set;
+
 impl<T: Send + 'static> Builder<T> {
     pub(crate) fn new(store: Store, name: &str) -> Self {
         Self {
@@ -56,12 +70,13 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         self,
         order: impl FnOnce(KeyOf<T, O>, RamBuilder<T, O>) -> (KeyOf<T, P>, RamBuilder<T, P>),
     ) -> Builder<T, P, C> {
+        let (codec, settings) = (self.codec, self.settings);
         let (key_of, ram) = order(self.key_of, self.ram);
         Builder {
-            codec: self.codec,
+            codec,
             key_of,
             ram,
-            settings: self.settings,
+            settings,
         }
     }
 
@@ -89,11 +104,17 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn codec<D: Codec<T>>(self, codec: D) -> Builder<T, O, D> {
+        let Self {
+            key_of,
+            ram,
+            settings,
+            ..
+        } = self;
         Builder {
             codec,
-            key_of: self.key_of,
-            ram: self.ram,
-            settings: self.settings,
+            key_of,
+            ram,
+            settings,
         }
     }
 
@@ -115,16 +136,45 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         self
     }
 
-    /// Sets the maximum number of items, in memory and on the disk. The default is unlimited. A queue that has more on the
-    /// disk keeps them.
-    ///
-    /// # Panics
-    ///
-    /// If `capacity` is 0.
-    #[track_caller]
-    pub fn capacity(mut self, capacity: usize) -> Self {
-        self.ram = self.ram.capacity(capacity);
-        self
+    set! {
+        /// Sets the maximum number of items, in memory and on the disk. The default is unlimited. A queue that has more on the
+        /// disk keeps them.
+        ///
+        /// # Panics
+        ///
+        /// If `capacity` is 0.
+        capacity(capacity: usize);
+        /// Sets how often an item is delivered, in all processes together, before it becomes a
+        /// [dead letter](crate::DurableQueue::dead_letters): a job that crashes its process does so at most `attempts` times. The
+        /// default is unlimited, and each process counts from zero.
+        ///
+        /// A delivery counts unless the transaction commits: after an abort, a drop, an error, a panic, or a crash.
+        ///
+        /// Each delivery is written before the item is handed out. So a pop in a transaction waits for a write, which it shares with
+        /// other threads, but not for a sync, unless a commit in the same group needs one. A pop that commits by itself writes
+        /// nothing more than without this limit. After a power loss the deliveries of the last half second may not count. The
+        /// README has figures of what this costs.
+        ///
+        /// # Panics
+        ///
+        /// If `attempts` is 0.
+        max_attempts(attempts: u32);
+        /// See [`requeue::Builder::backoff`]. The delays are written without a wait, and go on in the next process.
+        backoff(backoff: Backoff);
+        /// See [`requeue::Builder::clock`].
+        clock(clock: impl Clock);
+        /// See [`requeue::Builder::timestamps`].
+        timestamps();
+        /// See [`requeue::Builder::pace`].
+        pace(pace: Pace);
+        /// See [`requeue::Builder::max_held`].
+        ///
+        /// # Panics
+        ///
+        /// If `items` is 0.
+        max_held(items: usize);
+        /// See [`requeue::Builder::paused`].
+        paused();
     }
 
     /// Sets how many bytes, as encoded, the items of the queue take in memory. Further ones stay on the disk and are read
@@ -140,26 +190,6 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// ```
     pub fn memory(mut self, bytes: usize) -> Self {
         self.settings.memory = Some(bytes);
-        self
-    }
-
-    /// Sets how often an item is delivered, in all processes together, before it becomes a
-    /// [dead letter](crate::DurableQueue::dead_letters): a job that crashes its process does so at most `attempts` times. The
-    /// default is unlimited, and each process counts from zero.
-    ///
-    /// A delivery counts unless the transaction commits: after an abort, a drop, an error, a panic, or a crash.
-    ///
-    /// Each delivery is written before the item is handed out. So a pop in a transaction waits for a write, which it shares with
-    /// other threads, but not for a sync, unless a commit in the same group needs one. A pop that commits by itself writes
-    /// nothing more than without this limit. After a power loss the deliveries of the last half second may not count. The
-    /// README has figures of what this costs.
-    ///
-    /// # Panics
-    ///
-    /// If `attempts` is 0.
-    #[track_caller]
-    pub fn max_attempts(mut self, attempts: u32) -> Self {
-        self.ram = self.ram.max_attempts(attempts);
         self
     }
 
@@ -194,49 +224,6 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     ) -> Self {
         let overflow = Arc::new(overflow);
         self.settings.letters = Some(Limit { most, overflow });
-        self
-    }
-
-    /// See [`requeue::Builder::backoff`]. The delays are written without a wait, and go on in the next process.
-    pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.ram = self.ram.backoff(backoff);
-        self
-    }
-
-    /// See [`requeue::Builder::clock`].
-    pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.ram = self.ram.clock(clock);
-        self
-    }
-
-    /// See [`requeue::Builder::timestamps`].
-    pub fn timestamps(mut self) -> Self {
-        self.ram = self.ram.timestamps();
-        self
-    }
-
-    /// See [`requeue::Builder::pace`].
-    pub fn pace(mut self, pace: Pace) -> Self {
-        self.ram = self.ram.pace(pace);
-        self
-    }
-
-    /// See [`requeue::Builder::max_held`].
-    ///
-    /// # Panics
-    ///
-    /// If `items` is 0.
-    #[track_caller]
-    pub fn max_held(mut self, items: usize) -> Self {
-        assert!(items > 0, "max_held is 0: no item could be taken");
-        assert!(items > 0, "max_held is 0: no item could be taken");
-        self.ram = self.ram.max_held(items);
-        self
-    }
-
-    /// See [`requeue::Builder::paused`].
-    pub fn paused(mut self) -> Self {
-        self.ram = self.ram.paused();
         self
     }
 

@@ -1,6 +1,6 @@
 //! The orders of queues, and their options.
 
-use super::Builder;
+use super::{set, Builder};
 use crate::entry::Entry;
 use crate::order::Unleased;
 use requeue::{ByKey, ByPriority, Fifo, Leased};
@@ -19,11 +19,9 @@ impl<T: Send + 'static, C> Builder<T, Fifo, C> {
         self.by(|_, ram| (Arc::new(key), ram.for_items().fair_by(of_entry)))
     }
 
-    /// See [`requeue::Builder::stickiness`].
-    #[track_caller]
-    pub fn stickiness(mut self, items: u32) -> Self {
-        self.ram = self.ram.stickiness(items);
-        self
+    set! {
+        /// See [`requeue::Builder::stickiness`].
+        stickiness(items: u32);
     }
 
     /// Orders the items by priority and due time.
@@ -35,40 +33,28 @@ impl<T: Send + 'static, C> Builder<T, Fifo, C> {
 impl<T: Send + 'static, K: Hash + Eq + Clone + Send + Sync + 'static, C>
     Builder<T, ByKey<K, T>, C>
 {
-    /// See [`requeue::Builder::weight`].
-    pub fn weight(mut self, weigh: impl Fn(&K) -> u32 + Send + Sync + 'static) -> Self {
-        self.ram = self.ram.weight(weigh);
-        self
-    }
-
-    /// See [`requeue::Builder::key_capacity`]. A key that has more items on the disk keeps them.
-    ///
-    /// # Panics
-    ///
-    /// If `limit` is 0.
-    #[track_caller]
-    pub fn key_capacity(mut self, limit: usize) -> Self {
-        self.ram = self.ram.key_capacity(limit);
-        self
-    }
-
-    /// See [`requeue::Builder::serial`].
-    pub fn serial(mut self) -> Self {
-        self.ram = self.ram.serial();
-        self
+    set! {
+        /// See [`requeue::Builder::weight`].
+        weight(weigh: impl Fn(&K) -> u32 + Send + Sync + 'static);
+        /// See [`requeue::Builder::key_capacity`]. A key that has more items on the disk keeps them.
+        ///
+        /// # Panics
+        ///
+        /// If `limit` is 0.
+        key_capacity(limit: usize);
+        /// See [`requeue::Builder::serial`].
+        serial();
     }
 }
 
 impl<T: Send + 'static, C> Builder<T, ByPriority, C> {
-    /// See [`requeue::Builder::age_after`].
-    ///
-    /// # Panics
-    ///
-    /// If `step` is zero.
-    #[track_caller]
-    pub fn age_after(mut self, step: Duration) -> Self {
-        self.ram = self.ram.age_after(step);
-        self
+    set! {
+        /// See [`requeue::Builder::age_after`].
+        ///
+        /// # Panics
+        ///
+        /// If `step` is zero.
+        age_after(step: Duration);
     }
 }
 

@@ -72,35 +72,26 @@ pub enum Cause {
 }
 
 impl Cause {
-    const REASONS: [Reason; 6] = [
-        Reason::Aborted,
-        Reason::Panicked,
-        Reason::Retried,
-        Reason::Forgotten,
-        Reason::Failed,
-        Reason::Expired,
+    /// The causes, as they are written.
+    const BYTES: [(Self, u8); 8] = [
+        (Self::Failed(Reason::Aborted), 0),
+        (Self::Failed(Reason::Panicked), 1),
+        (Self::Failed(Reason::Retried), 2),
+        (Self::Failed(Reason::Forgotten), 3),
+        (Self::Failed(Reason::Failed), 4),
+        (Self::Failed(Reason::Expired), 5),
+        (Self::Undecodable, u8::MAX - 1),
+        (Self::Crashed, u8::MAX),
     ];
-    const CRASHED: u8 = u8::MAX;
-    const UNDECODABLE: u8 = u8::MAX - 1;
 
     pub(crate) fn to_byte(self) -> u8 {
-        let reason = match self {
-            Self::Failed(reason) => reason,
-            Self::Crashed => return Self::CRASHED,
-            Self::Undecodable => return Self::UNDECODABLE,
-        };
-        let index = Self::REASONS.iter().position(|known| *known == reason);
-        index.map_or(0, |index| u8::try_from(index).unwrap_or(0))
+        let known = Self::BYTES.iter().find(|(cause, _)| *cause == self);
+        known.unwrap_or(&Self::BYTES[0]).1
     }
 
     pub(crate) fn from_byte(byte: u8) -> Self {
-        match byte {
-            Self::CRASHED => return Self::Crashed,
-            Self::UNDECODABLE => return Self::Undecodable,
-            _ => {}
-        }
-        let reason = Self::REASONS.get(usize::from(byte));
-        Self::Failed(reason.copied().unwrap_or(Reason::Aborted))
+        let known = Self::BYTES.iter().find(|(_, known)| *known == byte);
+        known.unwrap_or(&Self::BYTES[0]).0
     }
 }
 

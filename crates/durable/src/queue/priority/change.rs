@@ -5,7 +5,7 @@ use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{self, OrderTag, Schedule};
 use crate::log::Durability;
-use crate::order::{Engine, EntryOf, Order, Place, DEFAULT_PRIORITY};
+use crate::order::{Engine, EntryOf, Order, DEFAULT_PRIORITY};
 use crate::queue::shared::Shared;
 use crate::ticket::Ticket;
 use crate::DurableQueue;
@@ -54,11 +54,7 @@ where
     ///
     /// As for [`reprioritize`](Self::reprioritize).
     pub fn reschedule(&self, ticket: Ticket, at: Instant) -> Result<bool, StoreError> {
-        let place = Place {
-            priority: DEFAULT_PRIORITY,
-            due: Some(at),
-        };
-        let due = self.shared.schedule(place).due;
+        let due = Some(self.shared.due_in_store(at));
         self.reschedule_with(
             ticket,
             |schedule| Schedule { due, ..schedule },

@@ -10,8 +10,7 @@ mod changes;
 use super::Disk;
 use crate::batch::{Batch, Change};
 use crate::format::{
-    decode_row, open, row_digest, split_value, Counts, Key, LetterRow, Mark, OrderTag, QueueRow,
-    Schedule,
+    decode_row, open, row_digest, split_value, Key, LetterRow, Mark, OrderTag, QueueRow, Schedule,
 };
 use crate::log::{visit, Directory};
 use changes::change;
@@ -120,12 +119,7 @@ impl Case {
     fn enter(&mut self, queue: u32) {
         self.queues.insert(queue);
         self.model.closed.entry(queue).or_default();
-        let row = QueueRow {
-            name: format!("queue {queue}"),
-            order: OrderTag::Fifo,
-            closed: false,
-            counts: Counts::default(),
-        };
+        let row = QueueRow::new(&format!("queue {queue}"), OrderTag::Fifo);
         let mut catalog = self.disk().catalog();
         if catalog.queues.get(queue).is_none() {
             catalog.queues.insert(queue, row);

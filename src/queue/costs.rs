@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-/// How many items are returned.
-const MANY: usize = 1_000;
+/// How many items, runs and handles there are.
+const COUNT: usize = 1_000;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn paced() -> Queue<usize> {
@@ -27,8 +27,8 @@ fn leased() -> Queue<usize, Leased<Fifo>> {
 
 /// A queue in which each of many items was returned by a transaction of its own.
 fn returned_one_by_one(queue: &Queue<usize>) {
-    queue.handle().push_batch(0..MANY).unwrap();
-    let mut handles: Vec<_> = (0..MANY).map(|_| queue.handle()).collect();
+    queue.handle().push_batch(0..COUNT).unwrap();
+    let mut handles: Vec<_> = (0..COUNT).map(|_| queue.handle()).collect();
     let open: Vec<Transaction<'_, usize>> =
         handles.iter_mut().map(|handle| handle.begin()).collect();
     for tx in &open {
@@ -44,12 +44,12 @@ fn a_pop_does_not_visit_all_returned_runs() {
     closed.close();
     let paced = paced();
     returned_one_by_one(&paced);
-    let limited = Queue::builder().max_held(MANY).build();
+    let limited = Queue::builder().max_held(COUNT).build();
     returned_one_by_one(&limited);
     for queue in [closed, paced, limited] {
         let mut handle = queue.handle();
         let visits = visits_of(|| {
-            for _ in 0..MANY {
+            for _ in 0..COUNT {
                 let tx = handle.begin();
                 tx.pop().unwrap();
                 tx.commit();
@@ -59,7 +59,7 @@ fn a_pop_does_not_visit_all_returned_runs() {
                 Err(PopError::Empty | PopError::Closed)
             ));
         });
-        assert!(visits <= 4 * MANY, "{visits} visits of {MANY} runs");
+        assert!(visits <= 4 * COUNT, "{visits} visits of {COUNT} runs");
     }
 }
 
@@ -73,8 +73,8 @@ impl Wake for NoopWaker {
 #[test]
 fn an_end_does_not_read_the_counters_of_all_handles() {
     let queue = Queue::unbounded();
-    queue.handle().push_batch(0..MANY).unwrap();
-    let mut handles: Vec<_> = (0..MANY).map(|_| queue.handle()).collect();
+    queue.handle().push_batch(0..COUNT).unwrap();
+    let mut handles: Vec<_> = (0..COUNT).map(|_| queue.handle()).collect();
     let open = handles.iter_mut().map(|handle| handle.begin());
     let open: Vec<Transaction<'_, usize>> = open.collect();
     for tx in &open {
@@ -87,7 +87,7 @@ fn an_end_does_not_read_the_counters_of_all_handles() {
     let mut poll = || Pin::new(&mut wait).poll(&mut Context::from_waker(&waker));
     assert!(poll().is_pending());
     let visits = visits_of(|| open.into_iter().for_each(|tx| drop(tx.commit())));
-    assert!(visits <= 4 * MANY, "{visits} visits of {MANY} handles");
+    assert!(visits <= 4 * COUNT, "{visits} visits of {COUNT} handles");
     assert!(poll().is_ready());
 }
 
@@ -95,13 +95,13 @@ type Return<O> = fn(&mut OwnedTransaction<usize, O>);
 
 /// Bounds the searches for the leases, tokens and places of many held items, which leave their transaction.
 fn assert_returns_are_cheap<O: Order<usize>>(queue: impl Fn() -> Queue<usize, O>) {
-    let log = MANY.ilog2() as usize;
+    let log = COUNT.ilog2() as usize;
     let returns: [Return<O>; 4] = [
         |tx| tx.retry_all_after(Duration::ZERO).unwrap(),
         |tx| tx.retry_all_after(SECOND).unwrap(),
         |tx| tx.fail_all("no").unwrap(),
         |tx| {
-            let mut items: Vec<_> = (0..MANY).map(|_| tx.pop().unwrap()).collect();
+            let mut items: Vec<_> = (0..COUNT).map(|_| tx.pop().unwrap()).collect();
             while let Some(item) = items.pop() {
                 tx.retry(item).unwrap();
             }
@@ -109,11 +109,11 @@ fn assert_returns_are_cheap<O: Order<usize>>(queue: impl Fn() -> Queue<usize, O>
     ];
     for (number, return_all) in returns.into_iter().enumerate() {
         let queue = queue();
-        queue.handle().push_batch(0..2 * MANY).unwrap();
+        queue.handle().push_batch(0..2 * COUNT).unwrap();
         let mut tx = queue.begin_owned();
-        assert_eq!(tx.pop_batch(MANY).len(), MANY);
+        assert_eq!(tx.pop_batch(COUNT).len(), COUNT);
         let visits = visits_of(|| return_all(&mut tx));
-        assert!(visits <= 4 * log * MANY, "{visits} visits, {number}");
+        assert!(visits <= 4 * log * COUNT, "{visits} visits, {number}");
         drop(tx);
         queue.stats().check().unwrap();
     }
@@ -124,5 +124,5 @@ fn items_are_returned_without_a_search_for_each() {
     assert_returns_are_cheap(Queue::<usize>::unbounded);
     assert_returns_are_cheap(leased);
     assert_returns_are_cheap(paced);
-    assert_returns_are_cheap(|| Queue::builder().max_held(2 * MANY).build());
+    assert_returns_are_cheap(|| Queue::builder().max_held(2 * COUNT).build());
 }

@@ -1,12 +1,12 @@
 //! The settings of a queue.
 
+use super::dead::{Letters, Overflow};
+use super::retry::Failures;
+use super::telemetry::Telemetry;
+use super::watch::WatchTable;
+use super::Policies;
 use crate::bound::Room;
 use crate::order::Order;
-use crate::policy::dead::{Letters, Overflow};
-use crate::policy::retry::Failures;
-use crate::policy::telemetry::Telemetry;
-use crate::policy::watch::WatchTable;
-use crate::policy::Policies;
 use crate::rate::Gate;
 use crate::time::{Backoff, Clock, Time};
 use crate::wait::{DueTimer, WaitQueue};
@@ -65,7 +65,7 @@ impl Settings {
     }
 
     /// The policies of a queue with these settings, and with this wait queue for items.
-    pub(super) fn policies<T, O: Order<T>>(
+    pub(crate) fn policies<T, O: Order<T>>(
         self,
         overflow: Option<Overflow<T>>,
         timed: bool,
@@ -75,7 +75,7 @@ impl Settings {
         let letters = Letters::new(self.max_dead_letters, overflow);
         let time = self.clock.map_or_else(Time::system, Time::of);
         // An item whose lease expires may become a dead letter.
-        let room = room.filter(|_| Policies::<T, O>::LEASES).cloned();
+        let room = room.filter(|_| Policies::<T, O>::RECLAIMS).cloned();
         let room = room.map(|room| room as _);
         self.pace.join(ready);
         Policies {
