@@ -9,7 +9,7 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::env;
-use std::mem;
+use std::mem::{self, size_of};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -650,6 +650,43 @@ fn a_retried_item_needs_little_more_than_itself() {
         }
     });
     assert!(one_by_one <= 128, "{one_by_one} bytes for an item");
+}
+
+/// The live bytes of a queue with so many ready items of a kilobyte, and after they were popped; and the allocations for them.
+fn weigh_large(items: usize) -> [usize; 3] {
+    let (before, calls) = (live(), CALLS.get());
+    let mut handle = Queue::unbounded().handle();
+    for item in 0..items {
+        assert!(handle.push([item; KIB / size_of::<usize>()]).is_ok());
+    }
+    let full = live() - before;
+    (0..items).for_each(|item| assert_eq!(handle.pop().unwrap()[0], item));
+    assert!(handle.pop().is_err());
+    [full, live() - before, CALLS.get() - calls]
+}
+
+#[test]
+fn large_items_share_their_memory() {
+    let _alone = alone();
+    weigh_large(1); // what the thread allocates once
+    let [one, empty, _] = weigh_large(1);
+    assert!(one < 16 * KIB, "{one} bytes with one item");
+    for items in [10, 30, 100, 300, 1_000, 10_000] {
+        let [full, drained, calls] = weigh_large(items);
+        let more = full - one;
+        println!("{items}: {more} bytes more than with one item, {drained} after a drain, {calls} allocations");
+        // A quarter of the memory is for items to come, besides a short segment.
+        assert!(
+            more <= items * KIB * 5 / 4 + 5 * KIB,
+            "{more} bytes for {items}"
+        );
+        // A long segment in use, and what waits for reclamation; but no spare.
+        assert!(
+            drained <= empty + 32 * KIB + GARBAGE,
+            "{drained} bytes after {items}"
+        );
+        assert!(calls <= 40 + items / 10, "{calls} allocations for {items}");
+    }
 }
 
 /// The kilobytes of a queue that is new, that was used once, and that is drained after many items.

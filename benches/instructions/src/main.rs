@@ -19,6 +19,8 @@ type Operation = fn(u64);
 const OPERATIONS: &[(&str, Operation)] = &[
     ("push", push),
     ("push-pop", |count| pairs(&Queue::unbounded(), count)),
+    ("pair-64", large_pairs::<8>),
+    ("pair-1024", large_pairs::<128>),
     ("transaction-push", transaction_push),
     ("transaction-pop", |count| {
         transaction_pairs(&Queue::unbounded(), count);
@@ -82,6 +84,21 @@ fn pairs<O: Order<u64>>(queue: &Queue<u64, O>, count: u64) {
     for item in 0..count {
         pusher.push(item).unwrap();
         black_box(popper.pop().unwrap());
+    }
+}
+
+/// Items of so many words, 1,000 of which are ready when the first one is popped.
+fn large_pairs<const WORDS: usize>(count: u64) {
+    const READY: u64 = 1_000;
+    let queue = Queue::unbounded();
+    let (mut pusher, mut popper) = (queue.handle(), queue.handle());
+    for _ in 0..count / READY {
+        for item in 0..READY {
+            pusher.push([item; WORDS]).unwrap();
+        }
+        for _ in 0..READY {
+            black_box(popper.pop().unwrap());
+        }
     }
 }
 

@@ -1,9 +1,13 @@
-//! The directory of a shard: maps segment numbers to segments.
+//! The directory of a shard: maps positions to segments.
 //!
 //! It is a linked list of pages of entries, in order. The producer appends pages; consumers advance
-//! the front past pages that lie behind the head, and retire these. An entry is written once before
-//! its positions are published and never changes afterwards, so an entry loaded for an unclaimed
-//! position is valid, however stale the load.
+//! the front past pages that lie behind the head, and retire these. An entry is written before its positions are
+//! published and never changes afterwards, so an entry loaded for an unclaimed position is valid, however stale the load.
+//!
+//! Segments differ in length, so an entry has the end of its segment, which begins where the one before ends. The entry of a
+//! position is the first one that ends after it. A search reads no entry behind that one: those before it are as long
+//! published, and those behind it may have been taken back and written again. Nor does it begin before the entry that
+//! would be the position's if all segments on the page were the longest ones.
 
 use crate::raw::memory::reclaim::{self, Pin};
 use crate::raw::memory::segment::Segment;
@@ -14,16 +18,29 @@ use std::ptr;
 /// Entries in a page.
 const PAGE: usize = if SMALL { 2 } else { 16 };
 
-/// The address of a segment, and the stamp of when it was opened.
+/// The address of a segment, the position behind it, and the stamp of when it was opened.
 #[derive(Default)]
 struct SegmentEntry {
     segment: AtomicPtr<()>,
+    end: AtomicU64,
     stamp: AtomicU64,
 }
 
-/// The entries of [`PAGE`] consecutive segment numbers.
+impl SegmentEntry {
+    fn end(&self) -> u64 {
+        // ORDERING: Relaxed; written before the tail was published, which the caller has loaded with Acquire, or by the caller.
+        self.end.load(Ordering::Relaxed)
+    }
+
+    fn stamp(&self) -> u64 {
+        // ORDERING: Relaxed; as above.
+        self.stamp.load(Ordering::Relaxed)
+    }
+}
+
+/// The entries of [`PAGE`] consecutive segments.
 pub(in crate::raw) struct DirectoryPage {
-    /// Never changes. In a cell, so that the models see who reads it.
+    /// The first position. Never changes. In a cell, so that the models see who reads it.
     first: UnsafeCell<u64>,
     entries: [SegmentEntry; PAGE],
     next: AtomicPtr<DirectoryPage>,
@@ -32,13 +49,72 @@ pub(in crate::raw) struct DirectoryPage {
     previous: *mut DirectoryPage,
 }
 
-impl DirectoryPage {
-    /// Appends a page for the numbers from `first` on after `last`.
-    pub(in crate::raw) fn append(
+/// The producer's place in a directory: its last page, and how many entries of that are written.
+#[derive(Clone, Copy)]
+pub(in crate::raw) struct DirectoryEnd {
+    page: *mut DirectoryPage,
+    entries: usize,
+}
+
+impl DirectoryEnd {
+    /// That of a directory without a page.
+    pub(in crate::raw) fn new() -> Self {
+        Self {
+            page: ptr::null_mut(),
+            entries: PAGE,
+        }
+    }
+
+    /// Adds the entry of a segment up to `end`.
+    pub(in crate::raw) fn enter<T>(
+        &mut self,
         directory: &Directory,
-        last: *mut DirectoryPage,
-        first: u64,
-    ) -> *mut DirectoryPage {
+        segment: Segment<T>,
+        end: u64,
+        stamp: u64,
+    ) {
+        if self.entries == PAGE {
+            self.page = DirectoryPage::append(directory, self.page, segment.first());
+            self.entries = 0;
+        }
+        // SAFETY: the producer's last page is never retired.
+        let entry = unsafe { &(*self.page).entries[self.entries] };
+        // ORDERING: Relaxed, all; the Release of the shard's tail publishes them.
+        entry.segment.store(segment.into_raw(), Ordering::Relaxed);
+        entry.end.store(end, Ordering::Relaxed);
+        entry.stamp.store(stamp, Ordering::Relaxed);
+        self.entries += 1;
+    }
+
+    /// Takes the last entry back, and its page if that is its first one and follows another one. Returns the segment before, if
+    /// it has an entry.
+    ///
+    /// # Safety
+    ///
+    /// No position of that entry was ever published.
+    pub(in crate::raw) unsafe fn take_back<T>(&mut self) -> Option<Segment<T>> {
+        self.entries -= 1;
+        // SAFETY: as in `enter`.
+        let previous = unsafe { (*self.page).previous };
+        if self.entries == 0 && !previous.is_null() {
+            // SAFETY: by contract, no position after the previous page is published: consumers retire a page, and
+            // access its successor, only for such a position.
+            unsafe {
+                // ORDERING: Relaxed; the link is not followed before the next publication.
+                (*previous).next.store(ptr::null_mut(), Ordering::Relaxed);
+                drop(Box::from_raw(self.page));
+            }
+            (self.page, self.entries) = (previous, PAGE);
+        }
+        let last = self.entries.checked_sub(1)?;
+        // SAFETY: as above.
+        unsafe { (*self.page).segment(last) }
+    }
+}
+
+impl DirectoryPage {
+    /// Appends a page for the positions from `first` on after `last`.
+    fn append(directory: &Directory, last: *mut DirectoryPage, first: u64) -> *mut DirectoryPage {
         let page = Box::into_raw(Box::new(DirectoryPage {
             first: UnsafeCell::new(first),
             entries: Default::default(),
@@ -60,71 +136,31 @@ impl DirectoryPage {
         page
     }
 
-    /// The first number on this page.
+    /// The first position on this page.
     fn first(&self) -> u64 {
         // SAFETY: written before the page was shared, and never again.
         self.first.with(|first| unsafe { *first })
     }
 
-    /// Takes the last page back if it begins with segment `number` and follows another one, and
-    /// returns the page that is last afterwards.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the producer, and no position of segment `number` was ever published.
-    pub(in crate::raw) unsafe fn take_back(
-        last: *mut DirectoryPage,
-        number: u64,
-    ) -> *mut DirectoryPage {
-        // SAFETY: consumers retire a page only for a published position after it.
-        let page = unsafe { &*last };
-        let previous = page.previous;
-        if page.first() != number || previous.is_null() {
-            return last;
-        }
-        // SAFETY: as above: no position after the previous page is published.
-        let link = unsafe { &(*previous).next };
-        // ORDERING: Relaxed; the link is not followed before the next publication.
-        link.store(ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: consumers access a page only for a published position of it.
-        drop(unsafe { Box::from_raw(last) });
-        previous
+    /// The first position of the entry at `index`.
+    fn first_of(&self, index: usize) -> u64 {
+        let before = index.checked_sub(1);
+        before.map_or_else(|| self.first(), |before| self.entries[before].end())
     }
 
-    /// Segment `number`, which is on this page.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the producer, and has not published all positions of the segment.
-    pub(in crate::raw) unsafe fn segment_on<T>(page: *mut Self, number: u64) -> Option<Segment<T>> {
-        // SAFETY: by contract; consumers retire a page only for a published position after it.
-        let entry = unsafe { &*page }.entry(number);
-        // ORDERING: Relaxed; written by this producer.
-        Segment::from_raw(entry.segment.load(Ordering::Relaxed))
+    /// The index of the entry of `position`, which is not before this page; `None` if it is after it.
+    #[allow(clippy::cast_possible_truncation)] // a page has fewer positions if it has this one
+    fn index_of<T>(&self, position: u64) -> Option<usize> {
+        let least = ((position - self.first()) / Segment::<T>::LONG as u64) as usize;
+        let mut entries = self.entries.get(least..)?.iter();
+        Some(least + entries.position(|entry| position < entry.end())?)
     }
 
-    /// Whether this page has the entry of segment `number`.
-    pub(in crate::raw) fn covers(&self, number: u64) -> bool {
-        (self.first()..self.end()).contains(&number)
-    }
-
-    /// Writes the entry of segment `number`, which is on this page.
-    pub(in crate::raw) fn enter<T>(&self, number: u64, segment: Segment<T>, stamp: u64) {
-        let entry = self.entry(number);
-        // ORDERING: Relaxed, both; the Release of the shard's tail publishes them.
-        entry.segment.store(segment.into_raw(), Ordering::Relaxed);
-        entry.stamp.store(stamp, Ordering::Relaxed);
-    }
-
-    /// The stamp of segment `number`, which is on this page.
-    fn stamp(&self, number: u64) -> u64 {
-        // ORDERING: Relaxed; as in `Directory::find`.
-        self.entry(number).stamp.load(Ordering::Relaxed)
-    }
-
-    #[allow(clippy::cast_possible_truncation)] // less than PAGE
-    fn entry(&self, number: u64) -> &SegmentEntry {
-        &self.entries[(number - self.first()) as usize]
+    /// The segment of the entry at `index`.
+    fn segment<T>(&self, index: usize) -> Option<Segment<T>> {
+        // ORDERING: Relaxed; as for its end.
+        let segment = self.entries[index].segment.load(Ordering::Relaxed);
+        Segment::from_raw(segment, self.first_of(index))
     }
 
     /// Frees a page once all present pins are dropped.
@@ -136,11 +172,13 @@ impl DirectoryPage {
         // SAFETY: by contract; made by `Box::into_raw`.
         unsafe { pin.retire(size_of::<Self>(), move || drop(Box::from_raw(page))) };
     }
+}
 
-    /// One more than the last number on this page.
-    fn end(&self) -> u64 {
-        self.first() + PAGE as u64
-    }
+/// Where a position lies in its segment, and between the stamps of that and of the next one.
+pub(in crate::raw) struct Age {
+    pub(in crate::raw) offset: u64,
+    pub(in crate::raw) len: u64,
+    pub(in crate::raw) stamps: [u64; 2],
 }
 
 /// The pages of one shard.
@@ -150,41 +188,42 @@ pub(in crate::raw) struct Directory {
 }
 
 impl Directory {
-    /// Finds segment `number`.
+    /// Finds the segment of `position`, and its end.
     ///
-    /// The caller has loaded a head in that segment and a tail beyond that head. Returns `None` if the
-    /// head has advanced in the meantime. Otherwise the segment is the right one for `number`, but
+    /// The caller has loaded a head at that position and a tail beyond it. Returns `None` if the
+    /// head has advanced in the meantime. Otherwise the segment is the right one for the position, but
     /// alive only if one of its positions is found to be unclaimed afterwards.
-    pub(in crate::raw) fn find<T>(&self, number: u64, pin: &Pin) -> Option<Segment<T>> {
-        let entry = self.page(number, pin)?.entry(number);
-        // ORDERING: Relaxed; written before the tail was published, which the caller has loaded with Acquire.
-        Segment::from_raw(entry.segment.load(Ordering::Relaxed))
+    pub(in crate::raw) fn find<T>(&self, position: u64, pin: &Pin) -> Option<(Segment<T>, u64)> {
+        let (page, index) = self.locate::<T>(position, pin)?;
+        Some((page.segment(index)?, page.entries[index].end()))
     }
 
-    /// Finds the stamps of segment `number` and of the next one, like [`Directory::find`]. A next one that is not open at
-    /// the caller's tail is taken to be opened at the next tick.
-    pub(in crate::raw) fn stamps(
-        &self,
-        number: u64,
-        next_is_open: bool,
-        pin: &Pin,
-    ) -> Option<[u64; 2]> {
-        let mut page = self.page(number, pin)?;
-        let (opened, next) = (page.stamp(number), number + 1);
-        if !next_is_open {
-            return Some([opened, opened + 1]);
-        }
-        if !page.covers(next) {
+    /// Finds where in its segment `position` is, and the stamps of the segment and of the next one, like
+    /// [`Directory::find`]. One that is not open at the `tail`, which the caller has loaded, is taken to be opened at the next
+    /// tick.
+    pub(in crate::raw) fn age<T>(&self, position: u64, tail: u64, pin: &Pin) -> Option<Age> {
+        let (page, index) = self.locate::<T>(position, pin)?;
+        let entry = &page.entries[index];
+        let (first, end, opened) = (page.first_of(index), entry.end(), entry.stamp());
+        let next = if end >= tail {
+            opened + 1
+        } else if index + 1 < PAGE {
+            page.entries[index + 1].stamp()
+        } else {
             // ORDERING: Relaxed; the caller's tail covers the successor, as in `Directory::advance`.
             let successor = page.next.load(Ordering::Relaxed);
-            // SAFETY: reached under the pin, as in `Directory::page`.
-            page = unsafe { successor.as_ref() }?;
-        }
-        Some([opened, page.stamp(next)])
+            // SAFETY: reached under the pin, as in `Directory::locate`.
+            unsafe { successor.as_ref() }?.entries[0].stamp()
+        };
+        Some(Age {
+            offset: position - first,
+            len: end - first,
+            stamps: [opened, next],
+        })
     }
 
-    /// The page of segment `number`; `None` if the front has moved past it.
-    fn page<'p>(&self, number: u64, pin: &'p Pin) -> Option<&'p DirectoryPage> {
+    /// The page and the index of the entry of `position`; `None` if the front has moved past it.
+    fn locate<'p, T>(&self, position: u64, pin: &'p Pin) -> Option<(&'p DirectoryPage, usize)> {
         // ORDERING: Acquire; pairs with `directory.advance`: another consumer, which has seen a later
         // tail, may have moved the front to a page that the caller's tail does not cover. Pairs with
         // `directory.append` too, if the shard was vacated and has been filled again.
@@ -192,11 +231,11 @@ impl Directory {
         loop {
             // SAFETY: reached under the pin; pages are retired, never freed immediately.
             let page: &'p DirectoryPage = unsafe { at.as_ref() }?;
-            if number < page.first() {
+            if position < page.first() {
                 return None;
             }
-            if page.covers(number) {
-                return Some(page);
+            if let Some(index) = page.index_of::<T>(position) {
+                return Some((page, index));
             }
             at = self.advance(at, page, pin);
         }
@@ -245,20 +284,22 @@ impl Directory {
         }
     }
 
-    /// Frees the pages, and the segments from number `first` up to `end`.
+    /// Frees the pages, and the segments of the positions from `head` up to `limit`.
     ///
     /// # Safety
     ///
-    /// The caller has exclusive access to the shard, and the segments that are alive are `first..end`.
-    pub(in crate::raw) unsafe fn free<T>(&self, first: u64, end: u64) {
+    /// The caller has exclusive access to the shard, and the segments that are alive are those between `head` and `limit`, which
+    /// is the end of the last one.
+    pub(in crate::raw) unsafe fn free<T>(&self, head: u64, limit: u64) {
         // ORDERING: Relaxed, here and below: the caller has exclusive access to the shard.
         let mut at = self.front.load(Ordering::Relaxed);
         while !at.is_null() {
             // SAFETY: pages from the front on are owned by the directory.
             let page = unsafe { Box::from_raw(at) };
-            for number in page.first().max(first)..page.end().min(end) {
-                let segment = page.entry(number).segment.load(Ordering::Relaxed);
-                if let Some(segment) = Segment::<T>::from_raw(segment) {
+            // Behind the limit are entries that were taken back, or never written.
+            let indices = (0..PAGE).take_while(|&index| page.first_of(index) < limit);
+            for index in indices.filter(|&index| page.entries[index].end() > head) {
+                if let Some(segment) = page.segment::<T>(index) {
                     // SAFETY: by contract alive, and in use by no other thread.
                     unsafe { segment.free() };
                 }

@@ -14,11 +14,11 @@ pub(in crate::raw) mod segment;
 pub(in crate::raw) mod slot;
 
 pub(in crate::raw) use buckets::Buckets;
-pub(in crate::raw) use directory::{Directory, DirectoryPage};
+pub(in crate::raw) use directory::{Age, Directory, DirectoryEnd};
 pub(in crate::raw) use drops::drop_all;
 pub(in crate::raw) use entry::{DeliveryMeta, Entry, Stored};
 pub(in crate::raw) use number_set::{NumberSet, Seen, SetVersion};
 pub(in crate::raw) use reclaim::Pin;
 pub(in crate::raw) use row::Row;
-pub(in crate::raw) use segment::{known, number, offset, Segment, FIRST_STAMP};
+pub(in crate::raw) use segment::{known, Segment, FIRST_STAMP, MAX_ITEMS};
 pub(in crate::raw) use slot::Slot;

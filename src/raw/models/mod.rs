@@ -1,6 +1,6 @@
 //! Loom models of the protocols.
 //!
-//! `cfg(loom)` shrinks segments, pages and blocks to two slots. `docs/orderings.md` lists the model that
+//! `cfg(loom)` shrinks segments, pages and blocks to two slots; of items of more than two words a short segment has one. `docs/orderings.md` lists the model that
 //! fails without each ordering; `.ci/weaken` checks it.
 
 mod acquire;
@@ -16,6 +16,7 @@ mod inbox;
 mod joint;
 mod record_pool;
 mod retire;
+mod segments;
 mod shard;
 mod thread_cells;
 mod times;
@@ -32,16 +33,16 @@ use loom::thread;
 use std::sync::Arc;
 
 /// A producer of one shard.
-struct Pusher {
-    shard: Arc<Shard<u32>>,
-    producer: Producer<u32>,
+struct Pusher<T = u32> {
+    shard: Arc<Shard<T>>,
+    producer: Producer<T>,
     stamps: AtomicU64,
     timed: bool,
 }
 
-impl Pusher {
+impl<T> Pusher<T> {
     /// Acquires a shard that has no other producer.
-    fn new(shard: &Arc<Shard<u32>>) -> Self {
+    fn new(shard: &Arc<Shard<T>>) -> Self {
         Self {
             shard: Arc::clone(shard),
             // SAFETY: the shard has no other producer.
@@ -51,7 +52,7 @@ impl Pusher {
         }
     }
 
-    fn stage(&mut self, item: u32) {
+    fn stage(&mut self, item: T) {
         if self.producer.is_full() {
             self.producer.open(&self.shard, &self.stamps, self.timed);
         }
@@ -62,13 +63,13 @@ impl Pusher {
         self.producer.publish(&self.shard);
     }
 
-    fn push(&mut self, item: u32) {
+    fn push(&mut self, item: T) {
         self.stage(item);
         self.publish();
     }
 }
 
-impl Drop for Pusher {
+impl<T> Drop for Pusher<T> {
     fn drop(&mut self) {
         let producer = std::mem::replace(&mut self.producer, Producer::new());
         // SAFETY: this is the producer of the shard.
@@ -77,18 +78,18 @@ impl Drop for Pusher {
 }
 
 /// A consumer of one shard.
-struct Popper {
-    shard: Arc<Shard<u32>>,
-    cursor: Cursor<u32>,
+struct Popper<T = u32> {
+    shard: Arc<Shard<T>>,
+    cursor: Cursor<T>,
 }
 
-impl Popper {
-    fn new(shard: &Arc<Shard<u32>>) -> Self {
+impl<T> Popper<T> {
+    fn new(shard: &Arc<Shard<T>>) -> Self {
         Self::of(shard, false, u32::MAX)
     }
 
     /// Enters a segment for `stickiness` items, which have times if they are `timed`.
-    fn of(shard: &Arc<Shard<u32>>, timed: bool, stickiness: u32) -> Self {
+    fn of(shard: &Arc<Shard<T>>, timed: bool, stickiness: u32) -> Self {
         Self {
             shard: Arc::clone(shard),
             cursor: Cursor::new(shard, timed, stickiness),
@@ -96,7 +97,7 @@ impl Popper {
     }
 
     /// Takes one item, if the shard has one.
-    fn pop(&mut self) -> Option<u32> {
+    fn pop(&mut self) -> Option<T> {
         let mut item = None;
         loop {
             match self.cursor.take_pushed(&mut item, 1) {
@@ -114,26 +115,26 @@ impl Popper {
     }
 
     /// Takes items until none is visible in the shard.
-    fn drain(&mut self) -> Vec<u32> {
+    fn drain(&mut self) -> Vec<T> {
         std::iter::from_fn(|| self.pop()).collect()
     }
 
     /// Holds up to `most` items from the head on.
-    fn hold(&mut self, hold: &mut Hold<u32>, most: usize) {
+    fn hold(&mut self, hold: &mut Hold<T>, most: usize) {
         while let Take::Spent = self.cursor.take_pushed(hold, most) {
             self.cursor.enter();
         }
     }
 }
 
-impl Drop for Popper {
+impl<T> Drop for Popper<T> {
     fn drop(&mut self) {
         self.cursor.flush();
     }
 }
 
 /// A shard in which `items` are ready.
-fn filled(items: impl IntoIterator<Item = u32>) -> (Arc<Shard<u32>>, Pusher) {
+fn filled<T>(items: impl IntoIterator<Item = T>) -> (Arc<Shard<T>>, Pusher<T>) {
     let shard = Arc::new(Shard::default());
     let mut pusher = Pusher::new(&shard);
     items.into_iter().for_each(|item| pusher.push(item));

@@ -207,8 +207,16 @@ impl<T> Consumer<T> {
             self.turn(shards);
         }
         // The attempt may have failed because the cached head was stale; now it is current.
-        if let Take::Got(count) = self.cursor.take(sink, most) {
-            return count;
+        match self.cursor.take(sink, most) {
+            Take::Got(count) => return count,
+            // Without another shard there is nothing to compare with.
+            Take::Spent if shards.attached().is_only(self.flag) => {
+                self.stay_alone(shards);
+                if let Take::Got(count) = self.cursor.take(sink, most) {
+                    return count;
+                }
+            }
+            _ => {}
         }
         loop {
             match self.sweep(shards, sink, most) {
@@ -302,8 +310,7 @@ impl<T> Consumer<T> {
     fn choose(&mut self, shards: &Shards<T>, number: usize) {
         self.enter(shards, number);
         let Some((other, there)) = self.pick_other(shards) else {
-            let most = shards.stickiness.saturating_mul(ALONE);
-            return self.cursor.enter_for(most);
+            return self.stay_alone(shards);
         };
         // Ages within a tick are equal: of handles that push in turn each opens a segment at nearly the same time, and the
         // consumer serves them in turn.
@@ -311,6 +318,12 @@ impl<T> Consumer<T> {
         if there <= here.saturating_add(Shards::<T>::TICK) {
             self.enter(shards, other);
         }
+    }
+
+    /// Enters the segment of the head, while no other shard is known where an item is visible.
+    fn stay_alone(&mut self, shards: &Shards<T>) {
+        let most = shards.stickiness.saturating_mul(ALONE);
+        self.cursor.enter_for(most);
     }
 
     /// The next shard from a random one on where an item is visible, other than the current one, and its age. Every

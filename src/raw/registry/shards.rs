@@ -4,7 +4,7 @@
 //! handle, under a lock: only dead letters are.
 
 use crate::raw::hold::Hold;
-use crate::raw::memory::{Entry, NumberSet, Segment, FIRST_STAMP};
+use crate::raw::memory::{Entry, NumberSet, FIRST_STAMP, MAX_ITEMS};
 use crate::raw::registry::counters::{Counters, Holder, Tally};
 use crate::raw::registry::record_pool::{RecordPool, FIRST};
 use crate::raw::shard::{Cursor, Producer, Shard, Sink};
@@ -53,7 +53,7 @@ unsafe impl<T: Send> Sync for Shards<T> {}
 
 impl<T> Shards<T> {
     /// A tick of the logical clock, as a difference between [ages](crate::raw::shard::Shard::age).
-    pub(in crate::raw) const TICK: u64 = Segment::<T>::LEN as u64;
+    pub(in crate::raw) const TICK: u64 = MAX_ITEMS as u64;
 
     pub(crate) fn new(timed: bool) -> Self {
         barrier::prepare();
@@ -297,6 +297,8 @@ pub(in crate::raw) fn acquire<T>(records: &RecordPool<Shard<T>>) -> (usize, &Sha
     (number, shard)
 }
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod lengths;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 #[cfg(all(test, not(any(loom, shuttle))))]

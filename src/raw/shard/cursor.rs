@@ -1,6 +1,6 @@
 //! A consumer's cursor on one shard: its cached view of the shard.
 
-use crate::raw::memory::{number, reclaim, DeliveryMeta, Segment, Slot};
+use crate::raw::memory::{reclaim, DeliveryMeta, Segment};
 use crate::raw::shard::front::{Front, Head};
 use crate::raw::shard::sink::Sink;
 use crate::raw::shard::Shard;
@@ -105,9 +105,10 @@ impl<T> Cursor<T> {
     /// Takes the item at the head if [nothing else has to be done](Cursor::claim_next).
     #[inline(always)] // the pop
     pub(in crate::raw) fn take_next(&mut self) -> Option<T> {
-        let slot = self.claim_next()?;
-        // SAFETY: claimed just now, and so filled and the caller's.
-        Some(unsafe { slot.take() })
+        let position = self.claim_next()?;
+        // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired this position of it,
+        // which is published, and proved that it is alive until the position is counted as finished.
+        Some(unsafe { self.segment.unwrap_unchecked().slot(position).take() })
     }
 
     /// Whether certainly no item is visible: no joint has to be asked, and no run is linked.
@@ -119,11 +120,11 @@ impl<T> Cursor<T> {
     }
 
     /// Claims the item at the head if it is visible and nothing else has to be done: no returned item comes first,
-    /// and it is not the last one before the consumer compares shards. Returns its slot.
+    /// and it is not the last one before the consumer compares shards. Returns its position.
     ///
     /// This path calls nothing, so that it needs no stack. `None`: [`Cursor::take`] decides.
     #[inline(always)] // the pop
-    fn claim_next(&mut self) -> Option<&Slot<T>> {
+    fn claim_next(&mut self) -> Option<u64> {
         let (shard, head) = (self.shard(), self.head);
         let next = head.after(1);
         if next >= self.stop || !shard.front().is_clear() {
@@ -143,9 +144,7 @@ impl<T> Cursor<T> {
             return None;
         }
         self.head = next;
-        // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired this position of it,
-        // which is published, and proved that it is alive until the position is counted as finished.
-        Some(unsafe { self.segment.unwrap_unchecked().slot(head.position()) })
+        Some(head.position())
     }
 
     /// Moves up to `most` items of a returned run or from the head into the sink.
@@ -222,11 +221,10 @@ impl<T> Cursor<T> {
         // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired these
         // positions of it, which are published, and proved that it is alive, as its times are. The sink granted room.
         unsafe {
-            let segment = self.segment.unwrap_unchecked();
             if self.timed {
-                Self::accept_timed(segment, first, count, sink);
+                self.accept_timed(first, count, sink);
             } else {
-                sink.accept_all(segment.take(first, count));
+                sink.accept_all(self.segment.unwrap_unchecked().take(first, count));
             }
         }
         self.flush_if_exhausted();
@@ -237,16 +235,12 @@ impl<T> Cursor<T> {
     ///
     /// # Safety
     ///
-    /// As for [`Segment::take`], and the sink has granted room.
+    /// As for [`Segment::take`], a segment was entered, and the sink has granted room.
     #[inline(never)] // apart from the items without times, which most queues have
-    unsafe fn accept_timed<S: Sink<T>>(
-        segment: Segment<T>,
-        first: u64,
-        count: usize,
-        sink: &mut S,
-    ) {
+    unsafe fn accept_timed<S: Sink<T>>(&self, first: u64, count: usize, sink: &mut S) {
         // SAFETY: by contract.
         unsafe {
+            let segment = self.segment.unwrap_unchecked();
             let items = segment.take(first, count);
             for (position, item) in (first..).zip(items) {
                 sink.accept(item, DeliveryMeta::first(segment.since(position)));
@@ -340,11 +334,10 @@ impl<T> Cursor<T> {
         if position >= self.shard().tail() {
             return;
         }
-        let number = number::<T>(position);
-        let found = self.shard().directory().find(number, &reclaim::pin());
-        if let Some(segment) = found {
+        let found = self.shard().directory().find(position, &reclaim::pin());
+        if let Some((segment, end)) = found {
             self.segment = Some(segment);
-            self.end = Head::first_at((number + 1) * Segment::<T>::LEN as u64);
+            self.end = Head::first_at(end);
         }
     }
 

@@ -8,7 +8,7 @@
 //! | `tail` | the owner: Release | consumers: Acquire, when their cached copy is used up |
 //! | `joint` | the owner, around a commit over several queues | consumers, before `tail` |
 //! | | a thread that detaches the shard: the idle mark; the owner takes it off | the owner, after `tail` |
-//! | `front` | consumers: claims; aborts; whoever detaches or attaches the shard | consumers; the owner only when it releases the shard |
+//! | `front` | consumers: claims; aborts; whoever detaches or attaches the shard | consumers; the owner only when it opens a segment or releases the shard |
 
 pub(in crate::raw) mod cursor;
 pub(in crate::raw) mod front;
@@ -16,6 +16,7 @@ pub(in crate::raw) mod joint;
 pub(in crate::raw) mod producer;
 pub(in crate::raw) mod run;
 pub(in crate::raw) mod sink;
+mod supply;
 
 pub(in crate::raw) use cursor::{Cursor, Take};
 pub(in crate::raw) use front::Front;
@@ -24,7 +25,7 @@ pub(in crate::raw) use run::{Block, HeldSlot, Home, Progress, Run};
 pub(in crate::raw) use sink::Sink;
 
 use crate::raw::memory::{
-    known, number, offset, reclaim, Directory, DirectoryPage, Entry, NumberSet, Segment,
+    known, reclaim, Age, Directory, DirectoryEnd, Entry, NumberSet, Segment, MAX_ITEMS,
 };
 use crate::raw::shard::front::{Head, FIRST};
 use crate::raw::shard::joint::Joint;
@@ -60,6 +61,8 @@ struct Supply<T> {
     spare: AtomicPtr<()>,
     /// The position of the head when the shard was last found idle.
     idle_at: AtomicU64,
+    /// The end of the opened segments when the memory of the shard was freed last.
+    vacant_at: AtomicU64,
     /// The owner's private state while the shard has no owner.
     checked_in: UnsafeCell<Option<Producer<T>>>,
 }
@@ -67,13 +70,13 @@ struct Supply<T> {
 /// Stages items behind a shard's tail and publishes them.
 ///
 /// The last `staged` positions before `next` hold staged items; `next <= limit`, and the positions
-/// up to `limit` have an open segment. `segment` is the last open one, `page` the page of its number.
+/// up to `limit` have an open segment. `segment` is the last open one, `end` the place of its entry.
 pub(in crate::raw) struct Producer<T> {
     next: u64,
     staged: usize,
     limit: u64,
     segment: Option<Segment<T>>,
-    page: *mut DirectoryPage,
+    end: DirectoryEnd,
 }
 
 impl<T> Producer<T> {
@@ -83,7 +86,7 @@ impl<T> Producer<T> {
             staged: 0,
             limit: FIRST,
             segment: None,
-            page: ptr::null_mut(),
+            end: DirectoryEnd::new(),
         }
     }
 }
@@ -108,6 +111,7 @@ impl<T> Default for Shard<T> {
                 directory: Directory::default(),
                 spare: AtomicPtr::new(ptr::null_mut()),
                 idle_at: AtomicU64::new(u64::MAX),
+                vacant_at: AtomicU64::new(FIRST),
                 checked_in: UnsafeCell::new(Some(Producer::new())),
             }),
         }
@@ -258,55 +262,14 @@ impl<T> Shard<T> {
         self.published.joint.store(idle(), Ordering::Relaxed);
     }
 
-    /// Frees the memory of a shard in which nothing is left; false if it is not empty.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the owner, whose tail is at `tail`, the end of a segment. It uses neither that
-    /// segment nor its page any more.
-    pub(in crate::raw) unsafe fn retire(&self, tail: u64) -> bool {
-        if self.front.head().position() != tail {
-            return false;
-        }
-        // ORDERING: Acquire; pairs with `shard.recycle`, which keeps no spare from now on.
-        let acquire = weak!("shard.close-supply", Acquire);
-        let spare = self.supply.spare.swap(closed(), acquire);
-        if let Some(spare) = Segment::<T>::from_raw(spare).filter(|_| spare != closed()) {
-            // SAFETY: a spare belongs to the thread that took it, and was emptied.
-            unsafe { spare.retire() };
-        }
-        // SAFETY: by contract, and nothing is in the shard.
-        unsafe { self.directory().vacate() };
-        true
-    }
-
-    /// Keeps spare segments again. The caller owns the shard.
-    pub(in crate::raw) fn reopen(&self) {
-        // ORDERING: Relaxed, both; nobody else writes this while the shard is retired.
-        if self.supply.spare.load(Ordering::Relaxed) == closed() {
-            self.supply.spare.store(ptr::null_mut(), Ordering::Relaxed);
-        }
-    }
-
-    /// Takes the spare, an emptied segment that was kept.
-    pub(in crate::raw) fn spare(&self) -> Option<Segment<T>> {
-        // ORDERING: Relaxed; a check to save the swap below.
-        let spare = self.supply.spare.load(Ordering::Relaxed);
-        if spare.is_null() || spare == closed() {
-            return None;
-        }
-        // ORDERING: Acquire; pairs with `shard.recycle`: the consumers have finished it.
-        let acquire = weak!("shard.spare", Acquire);
-        Segment::from_raw(self.supply.spare.swap(ptr::null_mut(), acquire))
-    }
-
     /// Frees memory that an idle shard does not need: the spare, and the segment in use if the shard is
     /// empty. `limit` is the end of the opened segments. Returns the new tail.
     pub(in crate::raw) fn vacate(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> u64 {
         let tail = self.skip_rest(tail, limit, segment).unwrap_or(tail);
-        if let Some(spare) = self.spare() {
-            // SAFETY: a spare belongs to the thread that took it, and was emptied.
-            unsafe { spare.retire() };
+        self.free_spare();
+        if tail == limit {
+            // ORDERING: Relaxed; a hint.
+            self.supply.vacant_at.store(tail, Ordering::Relaxed);
         }
         tail
     }
@@ -427,39 +390,10 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Keeps the segment as the spare, or frees it.
-    ///
-    /// # Safety
-    ///
-    /// The caller has exclusive access to the segment, and its slots are vacant.
-    #[inline(never)]
-    unsafe fn recycle(&self, segment: Segment<T>) {
-        // SAFETY: by contract.
-        unsafe { segment.reset() };
-        // ORDERING: Release; pairs with `shard.spare` and `shard.close-supply`. Relaxed on failure: there is
-        // a spare, or the shard is retired.
-        let kept = self.supply.spare.compare_exchange(
-            ptr::null_mut(),
-            segment.into_raw(),
-            weak!("shard.recycle", Release),
-            Ordering::Relaxed,
-        );
-        if kept.is_err() {
-            // SAFETY: by contract; all its positions were claimed.
-            unsafe { segment.retire() };
-        }
-    }
-
-    /// Whether the memory of the shard is [freed](Shard::retire), as a hint.
-    pub(in crate::raw) fn is_retired(&self) -> bool {
-        // ORDERING: Relaxed; a hint.
-        self.supply.spare.load(Ordering::Relaxed) == closed()
-    }
-
     /// Whether [`Shard::vacate`] would free nothing of an idle shard, as a hint.
     pub(in crate::raw) fn is_vacant(&self) -> bool {
-        // ORDERING: Relaxed; a hint.
-        offset::<T>(self.front.head().position()) == 0
+        // ORDERING: Relaxed, both; a hint.
+        self.front.head().position() == self.supply.vacant_at.load(Ordering::Relaxed)
             && self.supply.spare.load(Ordering::Relaxed).is_null()
     }
 
@@ -504,7 +438,7 @@ impl<T> Shard<T> {
     }
 
     /// When the item at the head was pushed, in parts of a tick of the clock that stamps segments, of which
-    /// [`Segment::LEN`] make one; `None` if nothing is visible there.
+    /// [`MAX_ITEMS`] make one; `None` if nothing is visible there.
     ///
     /// Interpolated between the stamps of its segment and of the next one, or of the next tick if that is not open. If the handle
     /// pauses in the middle of its last segment, the items that follow look too old, by at most a segment. If that
@@ -519,17 +453,17 @@ impl<T> Shard<T> {
         if position >= tail {
             return None;
         }
-        let (number, len) = (number::<T>(position), Segment::<T>::LEN as u64);
-        let next_is_open = (number + 1) * len < tail;
-        let stamps = self
-            .directory()
-            .stamps(number, next_is_open, &reclaim::pin());
+        let age = self.directory().age::<T>(position, tail, &reclaim::pin());
+        let parts = MAX_ITEMS as u64;
+        let age = age.map(
+            |Age {
+                 offset,
+                 len,
+                 stamps: [opened, next],
+             }| { opened * parts + (next - opened) * (offset * parts / len) },
+        );
         // `None`: the head has moved on meanwhile.
-        let age = stamps.map(|[opened, next]| {
-            let ticks = next - opened;
-            opened * len + ticks * offset::<T>(position) as u64
-        });
-        age.or(Some(u64::MAX))
+        Some(age.unwrap_or(u64::MAX))
     }
 }
 
@@ -549,7 +483,7 @@ impl<T> Shard<T> {
         if position >= self.tail() {
             return None;
         }
-        let segment = self.directory().find::<T>(number::<T>(position), &pin)?;
+        let (segment, _) = self.directory().find::<T>(position, &pin)?;
         // SAFETY: the head was read under the pin, and a segment with times is retired.
         known(unsafe { segment.since(position) })
     }
@@ -560,26 +494,15 @@ impl<T> Drop for Shard<T> {
     fn drop(&mut self) {
         // SAFETY: `&mut self`: the shard has no owner.
         let producer = unsafe { self.check_out() };
-        let first = number::<T>(self.front.head().position());
+        let head = self.front.head().position();
         // SAFETY: segments before the head are finished and freed, those behind it are not.
-        unsafe {
-            self.directory()
-                .free::<T>(first, number::<T>(producer.limit));
-        };
-        if let Some(spare) = self.spare() {
-            // SAFETY: a spare belongs to the thread that took it.
-            unsafe { spare.free() };
-        }
+        unsafe { self.directory().free::<T>(head, producer.limit) };
+        self.free_spare();
     }
 }
 
 /// The mark of an idle shard: less than the address of any joint.
 #[inline]
 fn idle() -> *mut Joint {
-    ptr::null_mut::<u8>().wrapping_add(1).cast()
-}
-
-/// The marker for the spare segment of a retired shard.
-fn closed() -> *mut () {
     ptr::null_mut::<u8>().wrapping_add(1).cast()
 }

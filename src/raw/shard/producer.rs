@@ -1,9 +1,8 @@
 //! The private state of a shard's owner: the staged items and the position of the next one.
 
-use crate::raw::memory::{number, DirectoryPage, Entry, Segment, Slot};
+use crate::raw::memory::{DirectoryEnd, Entry, Segment, Slot};
 use crate::raw::shard::{Producer, Shard};
 use crate::sync::{AtomicU64, Ordering};
-use std::ptr;
 use std::slice;
 
 impl<T> Producer<T> {
@@ -16,11 +15,6 @@ impl<T> Producer<T> {
     /// The tail of the shard after publishing now.
     pub(in crate::raw) fn next(&self) -> u64 {
         self.next
-    }
-
-    /// The number of the next segment to open.
-    pub(in crate::raw) fn opened(&self) -> u64 {
-        number::<T>(self.limit)
     }
 
     /// Whether the next item needs another segment. True for a producer without a shard.
@@ -95,19 +89,17 @@ impl<T> Producer<T> {
 
     /// Opens the next segment; in a queue all segments are `timed`, or none.
     pub(in crate::raw) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, timed: bool) {
-        let number = self.opened();
-        let segment = shard.spare().unwrap_or_else(|| Segment::new(timed));
-        // SAFETY: the owner's last page is never retired.
-        if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
-            self.page = DirectoryPage::append(shard.directory(), self.page, number);
-        }
+        let (first, len) = (self.limit, shard.next_len(self.next));
+        let segment = shard
+            .spare(len, first)
+            .unwrap_or_else(|| Segment::new(first, len, timed));
+        // SAFETY: this producer's, and alive until the last of its positions is finished, the first of which is to be published.
+        self.limit += unsafe { segment.len() } as u64;
         // ORDERING: Relaxed; a logical clock that only compares ages.
         let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
-        // SAFETY: as above.
-        let page = unsafe { &*self.page };
-        page.enter(number, segment, stamp);
+        self.end
+            .enter(shard.directory(), segment, self.limit, stamp);
         self.segment = Some(segment);
-        self.limit += Segment::<T>::LEN as u64;
     }
 
     /// Publishes all staged items at once. The caller [shows](Shard::show) the shard, or has announced a joint.
@@ -136,21 +128,18 @@ impl<T> Producer<T> {
 
     /// Takes the last open segment back if it is vacant.
     fn close_if_vacant(&mut self) {
-        let start = self.limit.saturating_sub(Segment::<T>::LEN as u64);
-        let Some(segment) = self.segment.filter(|_| self.next == start) else {
+        let vacant = |segment: &Segment<T>| self.next == segment.first();
+        let Some(segment) = self.segment.filter(vacant) else {
             return;
         };
         // SAFETY: none of its positions was published, so it belongs to this producer alone. It may have been
         // shared for positions that are claimed by now.
         unsafe { segment.retire() };
-        self.limit = start;
-        // SAFETY: the page covers the segment just closed, whose positions were never published.
-        self.page = unsafe { DirectoryPage::take_back(self.page, self.opened()) };
+        self.limit = self.next;
+        // SAFETY: as above.
+        let before = unsafe { self.end.take_back() };
         // What was staged before is in the segment before, which is alive. Otherwise that is used up, or was freed.
-        self.segment = (self.staged > 0)
-            // SAFETY: positions of that segment are not published.
-            .then(|| unsafe { DirectoryPage::segment_on(self.page, self.opened() - 1) })
-            .flatten();
+        self.segment = before.filter(|_| self.staged > 0);
     }
 
     /// Frees the memory that an idle shard does not need. Nothing is staged.
@@ -161,10 +150,10 @@ impl<T> Producer<T> {
     /// Frees the memory of a shard in which nothing is left, after [`vacate`](Self::vacate), until it is
     /// [reopened](Shard::reopen).
     pub(in crate::raw) fn retire(&mut self, shard: &Shard<T>) {
-        // SAFETY: called by the owner, which forgets its page and its segment, which is used up.
+        // SAFETY: called by the owner, which forgets its pages and its segment, which is used up.
         if self.is_full() && unsafe { shard.retire(self.next) } {
             self.segment = None;
-            self.page = ptr::null_mut();
+            self.end = DirectoryEnd::new();
         }
     }
 }

@@ -387,7 +387,7 @@ fn an_intake_detaches_what_is_idle_too() {
 
 #[test]
 fn ages_lie_between_the_stamps_of_segments() {
-    const LEN: usize = Segment::<u32>::LEN;
+    const LEN: usize = Segment::<u32>::SHORT;
     let shards = Arc::new(Shards::new(false));
     let mut producers = [(); 2].map(|()| Endpoint::new(Arc::clone(&shards)));
     let mut consumer = Consumer::new(&shards, 0);
