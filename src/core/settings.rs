@@ -1,5 +1,6 @@
 //! The settings of a queue.
 
+use super::mode::Ready;
 use crate::bound::Room;
 use crate::order::Order;
 use crate::policy::dead::{Letters, Overflow};
@@ -9,7 +10,7 @@ use crate::policy::watch::WatchTable;
 use crate::policy::Policies;
 use crate::rate::Gate;
 use crate::time::{Backoff, Clock, Time};
-use crate::wait::{DueTimer, WaitQueue};
+use crate::wait::{DueTimer, WaitWord};
 use crate::Pace;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -64,12 +65,12 @@ impl Settings {
             || self.name.is_some()
     }
 
-    /// The policies of a queue with these settings, and with this wait queue for items.
+    /// The policies of a queue with these settings, whose word begins with this mode.
     pub(super) fn policies<T, O: Order<T>>(
         self,
         overflow: Option<Overflow<T>>,
         timed: bool,
-        ready: &Arc<WaitQueue>,
+        mode: WaitWord,
         room: Option<&Arc<Room>>,
     ) -> Policies<T, O> {
         let letters = Letters::new(self.max_dead_letters, overflow);
@@ -77,10 +78,10 @@ impl Settings {
         // An item whose lease expires may become a dead letter.
         let room = room.filter(|_| Policies::<T, O>::LEASES).cloned();
         let room = room.map(|room| room as _);
-        self.pace.join(ready);
+        let due_timer = DueTimer::new(time.clone(), Ready::wait_queue(mode), room);
+        self.pace.join(&due_timer);
         Policies {
-            due_timer: DueTimer::new(time.clone(), Arc::clone(ready), room),
-            ready: Arc::clone(ready),
+            due_timer,
             time,
             gate: Gate::new(self.pace, self.max_held),
             failures: Failures::new(self.max_attempts, self.backoff, letters),

@@ -109,8 +109,10 @@ mod tests {
             priority,
             due,
         };
-        let fresh = crate::Ticket::of_store(1);
-        restore.add("fresh", place(1, 2, None), 0, Duration::ZERO);
+        // No number that a push gets: the first ticket of a process has number 1.
+        let number = 1 << 40;
+        let fresh = crate::Ticket::of_store(number);
+        restore.add("fresh", place(number, 2, None), 0, Duration::ZERO);
         restore.add("again", place(2, 2, None), 1, Duration::ZERO);
         let hour = Duration::from_secs(3600);
         let due = Some(queue.now() + hour);

@@ -15,7 +15,7 @@ use std::task::Context;
 /// Does an operation this often.
 type Operation = fn(u64);
 
-const OPERATIONS: [(&str, Operation); 15] = [
+const OPERATIONS: [(&str, Operation); 16] = [
     ("push", push),
     ("push-pop", |count| pairs(&Queue::unbounded(), count)),
     ("transaction-push", transaction_push),
@@ -37,6 +37,7 @@ const OPERATIONS: [(&str, Operation); 15] = [
     }),
     ("fair", fair),
     ("priority", priority),
+    ("make-drop", make_drop),
 ];
 
 /// More than a queue ever holds here.
@@ -185,5 +186,12 @@ fn priority(count: u64) {
     }
     for _ in 0..count {
         black_box(popper.pop().unwrap());
+    }
+}
+
+/// A queue that is made and dropped.
+fn make_drop(count: u64) {
+    for _ in 0..count {
+        black_box(Queue::<u64>::unbounded());
     }
 }
