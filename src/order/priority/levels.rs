@@ -31,7 +31,7 @@ pub(super) struct Levels<T> {
 
 /// The lists of all levels.
 struct Pages {
-    pages: Vec<Page>,
+    made: Vec<Page>,
     /// The place of each page by its number; [`NO_PAGE`], or none, if it was not made.
     places: Vec<u16>,
     /// A bit for each number of a page: whether one of its lists has items or gaps.
@@ -61,14 +61,14 @@ impl Pages {
     #[inline]
     fn page(&mut self, number: usize) -> Option<&mut Page> {
         let place = *self.places.get(number)?;
-        self.pages.get_mut(usize::from(place))
+        self.made.get_mut(usize::from(place))
     }
 
     /// The first page with items or gaps, and its number.
     #[inline]
     fn first(&mut self) -> Option<(&mut Page, usize)> {
         let (number, place) = self.first;
-        Some((self.pages.get_mut(place)?, number))
+        Some((self.made.get_mut(place)?, number))
     }
 
     /// The list of a level, which gets an item. Makes its page if there is none.
@@ -77,10 +77,10 @@ impl Pages {
         let (number, index) = (level / BITS, level % BITS);
         let place = self.places.get(number).copied();
         let mut place = usize::from(place.unwrap_or(NO_PAGE));
-        if place >= self.pages.len() {
+        if place >= self.made.len() {
             place = self.make(number);
         }
-        let page = &mut self.pages[place];
+        let page = &mut self.made[place];
         let list = &mut page.lists[index];
         if list.is_empty() {
             page.filled |= 1 << index;
@@ -96,12 +96,12 @@ impl Pages {
     #[cold]
     #[inline(never)]
     fn make(&mut self, number: usize) -> usize {
-        let place = self.pages.len();
+        let place = self.made.len();
         // Without the room for several that a vector begins with.
-        if place == self.pages.capacity() {
-            self.pages.reserve_exact(place.max(1));
+        if place == self.made.capacity() {
+            self.made.reserve_exact(place.max(1));
         }
-        self.pages.push(Page {
+        self.made.push(Page {
             lists: [List::EMPTY; BITS],
             filled: 0,
         });
@@ -128,7 +128,7 @@ impl<T> Levels<T> {
         Self {
             items: Lists::new(),
             lists: Pages {
-                pages: Vec::new(),
+                made: Vec::new(),
                 places: Vec::new(),
                 used: [0; PAGES.div_ceil(BITS)],
                 first: NONE_USED,
@@ -205,7 +205,7 @@ impl<T> Levels<T> {
 
     /// Releases the memory of places that are not needed.
     pub(super) fn sweep(&mut self) {
-        let pages = self.lists.pages.iter_mut();
+        let pages = self.lists.made.iter_mut();
         self.items.sweep(pages.flat_map(|page| &mut page.lists));
         // Lists of gaps are empty now.
         for number in 0..self.lists.places.len() {
