@@ -143,7 +143,7 @@ pub(crate) struct Capacity {
     /// A record without an owner, whose range is always empty.
     pool: PermitRecord,
     /// Attempts to revoke permits of a range.
-    revocations: CachePadded<AtomicUsize>,
+    revocations: AtomicUsize,
     records: RecordPool<Arc<PermitRecord>>,
 }
 
@@ -156,7 +156,7 @@ impl Capacity {
                 returned: CachePadded::new(FreeCount::with(limit.min(MAX_CAPACITY))),
                 ..PermitRecord::default()
             },
-            revocations: CachePadded::new(AtomicUsize::new(START)),
+            revocations: AtomicUsize::new(START),
             records: RecordPool::new(record_pool::FIRST),
         }
     }

@@ -20,7 +20,7 @@
 //! | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found this |
 
 use crate::sync::{barrier, planted, step, SMALL};
-use crate::wait::{WaitQueue, WaitWord};
+use crate::wait::{DueTimer, WaitQueue, WaitWord};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -74,20 +74,21 @@ impl WaitWord {
 
 /// The wait queue for items, with the mode of the queue in its word.
 #[derive(Clone)]
-pub(crate) struct Ready(Arc<WaitQueue>);
+pub(crate) struct Ready(Arc<DueTimer>);
 
 impl Ready {
-    pub(crate) fn new(mut mode: WaitWord) -> Self {
+    pub(crate) fn new(due_timer: &Arc<DueTimer>) -> Self {
+        Self(Arc::clone(due_timer))
+    }
+
+    /// The wait queue of a queue with this mode.
+    pub(crate) fn wait_queue(mut mode: WaitWord) -> WaitQueue {
         barrier::prepare();
         // Models begin to notify ends where they need it.
         if !SMALL && !barrier::is_asymmetric() {
             mode = mode.with(WaitWord::of(NOTIFY_ENDS));
         }
-        Self(Arc::new(WaitQueue::new(mode, false)))
-    }
-
-    pub(super) fn wait_queue(&self) -> &Arc<WaitQueue> {
-        &self.0
+        WaitQueue::new(mode, false)
     }
 
     /// Whether the queue is open, seen after what this thread stored before. False if only [`WaitQueue::fenced_word`] can say
@@ -104,7 +105,7 @@ impl Ready {
     pub(super) fn notify_end(&self, count: usize) -> bool {
         planted!("waitqueue.ends-unsaid", return false);
         let word = self.word_after_pop();
-        !word.has_only(BOUNDED | REGISTERED | SLOW_POPS) && notify_end_slowly(&self.0, count)
+        !word.has_only(BOUNDED | REGISTERED | SLOW_POPS) && notify_end_slowly(self, count)
     }
 
     /// The word after an item was taken for good just now. Pairs with the heavy barriers of [`Ready::close`] and
@@ -118,16 +119,16 @@ impl Ready {
     /// Makes ends of transactions and committed pops notify the waiters for the queue to be idle from now on. What other
     /// threads did before they could see the flag is visible afterwards.
     pub(super) fn begin_notifying_ends(&self) {
-        self.0.announce(NOTIFY_ENDS, 0, "waitqueue.notify-ends");
+        self.announce(NOTIFY_ENDS, 0, "waitqueue.notify-ends");
     }
 
     /// Refuses pushes from now on; returns whether they were not refused before.
     pub(crate) fn close(&self) -> bool {
         // The barrier is heavy even where the wait queue is armed already: pops read the word behind a compiler barrier
         // alone.
-        let closes = self.0.announce(CLOSED, SEALED, "waitqueue.close");
+        let closes = self.announce(CLOSED, SEALED, "waitqueue.close");
         if closes {
-            step!("waitqueue.closes-unsaid", self.0.wake_all());
+            step!("waitqueue.closes-unsaid", self.wake_all());
         }
         closes
     }
@@ -155,6 +156,6 @@ impl Deref for Ready {
 
     #[inline]
     fn deref(&self) -> &WaitQueue {
-        &self.0
+        self.0.wait_queue()
     }
 }

@@ -6,7 +6,7 @@
 use crate::raw::prefetch;
 use std::mem::{self, size_of};
 
-/// How many chunks are added at once.
+/// How many chunks are added at once, at most: each addition doubles the first ones.
 const ADDED: u32 = 16;
 /// How many vacant places are always tolerated.
 pub(super) const SLACK: usize = 256;
@@ -35,7 +35,7 @@ impl<P: Default> Chunks<P> {
         65..=128 => 2,
         _ => 1,
     };
-    /// How many places are added at once.
+    /// How many places are added at once, at most.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) const STEP: usize = (ADDED * Self::LEN) as usize;
 
@@ -111,7 +111,7 @@ impl<P: Default> Chunks<P> {
     #[cold]
     fn add_some(&mut self) {
         let first = u32::try_from(self.next.len()).unwrap_or(NO_PLACE);
-        let end = first.saturating_add(ADDED);
+        let end = first.saturating_add(first.clamp(1, ADDED));
         assert!(end < NO_PLACE / Self::LEN, "no more than 2³² places");
         let places = (end * Self::LEN) as usize;
         self.places.resize_with(places, P::default);

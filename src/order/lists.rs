@@ -10,7 +10,6 @@ use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::{iter, mem};
 
 /// A list. It has no chunk while it is empty.
-#[derive(Clone)]
 pub(super) struct List {
     /// The places of its first and its last item or gap.
     first: u32,
@@ -208,7 +207,7 @@ impl<T, M: Copy> Lists<T, M> {
     }
 
     /// Removes the first place, and returns its item; `None` if it is a gap, or the list is empty.
-    #[inline]
+    #[inline(always)] // the pop of an order
     pub(super) fn pop_front(&mut self, list: &mut List) -> Option<Entry<Stored<T, M>>> {
         let place = list.first;
         let slot = mem::take(self.chunks.get_mut(place)?);

@@ -65,7 +65,7 @@ impl<T, O: Order<T>> Policies<T, O> {
     /// that is committed at once does not count against `max_held`, so a waiter may go on.
     pub(crate) fn use_token(&self, token: &Token) {
         let more = token.start.is_some() || !token.counted && self.gate.is_limited();
-        self.ready.notify(usize::from(more));
+        self.ready().notify(usize::from(more));
     }
 
     /// Undoes a token whose item was not taken.
@@ -82,26 +82,26 @@ impl<T, O: Order<T>> Policies<T, O> {
             });
         }
         // Others may have been refused meanwhile.
-        self.ready.notify(1);
+        self.ready().notify(1);
     }
 
     pub(crate) fn resume(&self) {
         self.gate.resume();
-        self.ready.wake_all_waiting();
+        self.ready().wake_all_waiting();
     }
 
     pub(crate) fn set_pace(&self, pace: Pace) {
         // Registered before it is the pace, until after another one is, so that no change of its interval is missed.
-        pace.join(&self.ready);
+        pace.join(&self.due_timer);
         let old = self.gate.set_pace(pace);
-        old.leave(&self.ready);
-        self.ready.wake_all_waiting();
+        old.leave(&self.due_timer);
+        self.ready().wake_all_waiting();
     }
 
     /// Records that counted items are no longer held.
     pub(super) fn count_out(&self, items: usize) {
         self.gate.count_out(items);
-        self.ready.notify(items);
+        self.ready().notify(items);
     }
 
     /// Refunds the rate-limit slots of items that were not committed. The pace and the clock are user code, whose
@@ -119,7 +119,7 @@ impl<T, O: Order<T>> Policies<T, O> {
             });
             count += 1;
         }
-        self.ready.notify(count);
+        self.ready().notify(count);
     }
 
     /// The time; `None` if the clock panics. Then slots are spent instead of refunded, so that a limiter of items in

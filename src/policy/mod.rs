@@ -36,8 +36,6 @@ use std::time::Duration;
 
 /// The options of a queue, and its times.
 pub(crate) struct Policies<T, O: Order<T>> {
-    /// The wait queue for items.
-    pub(crate) ready: Arc<WaitQueue>,
     pub(crate) time: Time,
     pub(crate) due_timer: Arc<DueTimer>,
     /// Checked before items are dequeued.
@@ -53,6 +51,11 @@ pub(crate) struct Policies<T, O: Order<T>> {
 }
 
 impl<T, O: Order<T>> Policies<T, O> {
+    /// The wait queue for items.
+    fn ready(&self) -> &WaitQueue {
+        self.due_timer.wait_queue()
+    }
+
     /// Delays an item. Its holder counts it as aborted afterwards.
     pub(crate) fn delay(
         &self,
@@ -67,7 +70,7 @@ impl<T, O: Order<T>> Policies<T, O> {
         self.failures.delayed.put(envelope, failed);
         self.due_timer.plan(due);
         self.due_timer.call_backup();
-        step!("due.delays-unsaid", self.ready.notify(1));
+        step!("due.delays-unsaid", self.ready().notify(1));
         self.emit(|| Event::Delayed {
             attempts,
             delay,

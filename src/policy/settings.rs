@@ -69,7 +69,7 @@ impl Settings {
         self,
         overflow: Option<Overflow<T>>,
         timed: bool,
-        ready: &Arc<WaitQueue>,
+        wait_queue: WaitQueue,
         room: Option<&Arc<Room>>,
     ) -> Policies<T, O> {
         let letters = Letters::new(self.max_dead_letters, overflow);
@@ -77,10 +77,10 @@ impl Settings {
         // An item whose lease expires may become a dead letter.
         let room = room.filter(|_| Policies::<T, O>::RECLAIMS).cloned();
         let room = room.map(|room| room as _);
-        self.pace.join(ready);
+        let due_timer = DueTimer::new(time.clone(), wait_queue, room);
+        self.pace.join(&due_timer);
         Policies {
-            due_timer: DueTimer::new(time.clone(), Arc::clone(ready), room),
-            ready: Arc::clone(ready),
+            due_timer,
             time,
             gate: Gate::new(self.pace, self.max_held),
             failures: Failures::new(self.max_attempts, self.backoff, letters),

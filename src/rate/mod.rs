@@ -66,7 +66,7 @@ pub use limiter::{Limiter, RateSlot};
 pub use weak::WeakPace;
 
 use crate::sync::step;
-use crate::wait::WaitQueue;
+use crate::wait::DueTimer;
 use gcra::Gcra;
 use shared_limiter::{LimiterKind, SharedLimiter, WaitQueues};
 use std::fmt;
@@ -362,14 +362,14 @@ impl Pace {
 /// Methods for queues that use a pace.
 impl Pace {
     /// Registers a wait queue whose waiters are woken when the pace changes.
-    pub(crate) fn join(&self, wait_queue: &Arc<WaitQueue>) {
+    pub(crate) fn join(&self, wait_queue: &Arc<DueTimer>) {
         if let Some(shared) = &self.shared {
             shared.wait_queues.join(wait_queue);
         }
     }
 
     /// Reverts one [`Pace::join`].
-    pub(crate) fn leave(&self, wait_queue: &Arc<WaitQueue>) {
+    pub(crate) fn leave(&self, wait_queue: &Arc<DueTimer>) {
         if let Some(shared) = &self.shared {
             shared.wait_queues.leave(wait_queue);
         }

@@ -3,7 +3,7 @@
 use super::gcra::Gcra;
 use super::Limiter;
 use crate::sync::{lock, Mutex};
-use crate::wait::WaitQueue;
+use crate::wait::DueTimer;
 use std::sync::{Arc, Weak};
 
 /// A limiter, and the wait queues of the queues that use it.
@@ -19,10 +19,10 @@ pub(super) enum LimiterKind {
 
 /// The wait queues of the queues that use a pace, each as often as the pace was set on its queue.
 #[derive(Default)]
-pub(super) struct WaitQueues(Mutex<Vec<Weak<WaitQueue>>>);
+pub(super) struct WaitQueues(Mutex<Vec<Weak<DueTimer>>>);
 
 impl WaitQueues {
-    pub(super) fn join(&self, wait_queue: &Arc<WaitQueue>) {
+    pub(super) fn join(&self, wait_queue: &Arc<DueTimer>) {
         let mut wait_queues = lock(&self.0);
         if wait_queues.len() == wait_queues.capacity() {
             wait_queues.retain(is_alive);
@@ -33,7 +33,7 @@ impl WaitQueues {
         wait_queues.push(Arc::downgrade(wait_queue));
     }
 
-    pub(super) fn leave(&self, wait_queue: &Arc<WaitQueue>) {
+    pub(super) fn leave(&self, wait_queue: &Arc<DueTimer>) {
         let mut wait_queues = lock(&self.0);
         let index = wait_queues
             .iter()
@@ -47,22 +47,24 @@ impl WaitQueues {
     pub(super) fn wake(&self) {
         let wait_queues: Vec<_> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
         for wait_queue in wait_queues {
-            wait_queue.wake_all_waiting();
+            wait_queue.wait_queue().wake_all_waiting();
         }
     }
 }
 
-fn is_alive(wait_queue: &Weak<WaitQueue>) -> bool {
+fn is_alive(wait_queue: &Weak<DueTimer>) -> bool {
     wait_queue.strong_count() > 0
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::wait::WaitWord;
+    use crate::time::Time;
+    use crate::wait::{WaitQueue, WaitWord};
 
-    fn wait_queue() -> Arc<WaitQueue> {
-        Arc::new(WaitQueue::new(WaitWord::default(), false))
+    fn wait_queue() -> Arc<DueTimer> {
+        let wait_queue = WaitQueue::new(WaitWord::default(), false);
+        DueTimer::new(Time::system(), wait_queue, None)
     }
 
     #[test]

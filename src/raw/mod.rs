@@ -43,6 +43,7 @@ pub(crate) use memory::entry::{DeliveryMeta, Entry, Stored};
 pub(crate) use memory::exclusive::Exclusive;
 pub(crate) use memory::inbox::{Inbox, Vacant, VacantList};
 pub(crate) use memory::number_set::SetVersion;
+pub(crate) use memory::once::OnceBox;
 pub(crate) use memory::prefetch::prefetch;
 pub(crate) use registry::counters::Holder;
 pub(crate) use registry::intake::{Intake, Receive};

@@ -13,6 +13,7 @@
 //! A woken task may not be polled for a long time, or never again. So a queue where tasks wait has a *backup*, a waker
 //! of its own, which is called a little after the planned time, and wakes all waiters if the plan is still overdue.
 
+use crate::raw::OnceBox;
 use crate::sync::{barrier, fetch_min, planted, step, swallow_panic, weak, AtomicU64, Ordering};
 use crate::time::{later, Time, NEVER};
 use crate::wait::{WaitQueue, WakeTarget};
@@ -27,17 +28,20 @@ const GRACE: Duration = Duration::from_millis(100);
 /// The value of `backup` while only threads have waited, which always react.
 const UNUSED: u64 = 0;
 
-/// The next due time of one queue.
+/// The wait queue for the items of one queue, and the next due time.
+///
+/// What plans write is on another cache line than the word of the wait queue, which all pushes and pops read.
+#[repr(C)]
 pub(crate) struct DueTimer {
     next: AtomicU64,
     timer: AtomicU64,
     backup: AtomicU64,
-    waker: Waker,
+    wait_queue: WaitQueue,
     time: Time,
-    /// The wait queue for items.
-    wait_queue: Arc<WaitQueue>,
     /// What has the wait queue for room, if what is due can make room.
     room: Option<Arc<dyn Room>>,
+    /// The backup as a waker, made when it is first scheduled. Always the same one: a clock keeps one timer for each waker.
+    waker: OnceBox<Waker>,
 }
 
 /// What has a wait queue for room.
@@ -50,20 +54,21 @@ struct Backup(Weak<DueTimer>);
 
 impl DueTimer {
     /// `room`: if what is due can make room.
-    pub(crate) fn new(
-        time: Time,
-        wait_queue: Arc<WaitQueue>,
-        room: Option<Arc<dyn Room>>,
-    ) -> Arc<Self> {
-        Arc::new_cyclic(|due_timer| Self {
+    pub(crate) fn new(time: Time, wait_queue: WaitQueue, room: Option<Arc<dyn Room>>) -> Arc<Self> {
+        Arc::new(Self {
             next: AtomicU64::new(NEVER),
             timer: AtomicU64::new(NEVER),
             backup: AtomicU64::new(UNUSED),
-            waker: Waker::from(Arc::new(Backup(Weak::clone(due_timer)))),
-            time,
             wait_queue,
+            time,
             room,
+            waker: OnceBox::default(),
         })
+    }
+
+    #[inline]
+    pub(crate) fn wait_queue(&self) -> &WaitQueue {
+        &self.wait_queue
     }
 
     /// Wakes a waiter for an item to take up a plan, and one for room, if it may make room.
@@ -112,7 +117,7 @@ impl DueTimer {
 
     /// Makes a waiter the leader, which sleeps until the next due time at most, unless another waiter is. The backup covers
     /// a leader that does not react.
-    pub(crate) fn lead(&self, leads: &mut bool, wake_target: &WakeTarget<'_>) {
+    pub(crate) fn lead(self: &Arc<Self>, leads: &mut bool, wake_target: &WakeTarget<'_>) {
         let next = self.next();
         if next < self.timer() {
             self.set_timer(next);
@@ -133,7 +138,7 @@ impl DueTimer {
     }
 
     /// Wakes another waiter to become the leader, after one has given up the lead.
-    pub(crate) fn hand_over_lead(&self) {
+    pub(crate) fn hand_over_lead(self: &Arc<Self>) {
         barrier::full("waits.hand-over");
         self.call_backup();
         if self.next() != NEVER {
@@ -170,7 +175,7 @@ impl DueTimer {
     }
 
     /// Schedules the backup for a little after the planned time, if tasks wait. A clock's panic is caught.
-    pub(crate) fn call_backup(&self) {
+    pub(crate) fn call_backup(self: &Arc<Self>) {
         let next = self.next();
         if next == NEVER {
             return;
@@ -180,13 +185,15 @@ impl DueTimer {
         // word sees the plan.
         let release = weak!("duetimer.call-backup", Release);
         if at < fetch_min(&self.backup, at, release) {
-            swallow_panic(|| self.time.wake_at(at, &self.waker));
+            let backup = || Waker::from(Arc::new(Backup(Arc::downgrade(self))));
+            let waker = self.waker.get_or_add(backup);
+            swallow_panic(|| self.time.wake_at(at, waker));
         }
     }
 
     /// Wakes all waiters if the plan is overdue; also if the clock has called too early, so that the call is not
     /// rescheduled again and again.
-    fn check(&self) {
+    fn check(self: &Arc<Self>) {
         // ORDERING: Acquire; pairs with `duetimer.call-backup`.
         let at = self.backup.swap(NEVER, weak!("duetimer.look", Acquire));
         if at == NEVER {

@@ -3,6 +3,7 @@
 //! Loom reports a deadlock where a wake-up is lost. The barriers are fences here; that a heavy barrier
 //! may stand for a full one on the other side is argued in `sync/barrier.rs`, not modelled.
 
+use super::DueTimer;
 use super::{block, WaitQueue, WaitWord, Waiter, Waits, WakeTarget};
 use crate::core::mode::Ready;
 use crate::sync::model::model;
@@ -316,7 +317,8 @@ fn a_waiter_comes_back_with_its_record() {
 
 /// The wait queue of an open queue.
 fn open_queue() -> Ready {
-    Ready::new(WaitWord::default())
+    let wait_queue = Ready::wait_queue(WaitWord::default());
+    Ready::new(&DueTimer::new(Time::system(), wait_queue, None))
 }
 
 #[test]

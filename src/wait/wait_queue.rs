@@ -12,7 +12,6 @@ use super::waiter_list::WaiterList;
 use super::wake::{call, Wakers};
 use super::word::WaitWord;
 use crate::sync::{barrier, lock, swallow_panic, try_lock, weak, AtomicUsize, Mutex, Ordering};
-use crossbeam_utils::CachePadded;
 use std::mem;
 use std::task::Waker;
 
@@ -20,11 +19,15 @@ use std::task::Waker;
 const IDLE: usize = 128;
 
 /// The queue in which threads and tasks wait for what others publish.
+///
+/// The word is beside the lock, since whoever has that writes it, and behind the list, so that it shares its cache line with
+/// nothing else that is written while there are no waiters.
+#[repr(C)]
 pub(crate) struct WaitQueue {
-    word: CachePadded<AtomicUsize>,
     list: Mutex<WaiterList>,
     /// Notifications of the armed wait queue since the last waiter, approximately.
     idle: AtomicUsize,
+    word: AtomicUsize,
 }
 
 /// Methods for publishers.
@@ -38,9 +41,9 @@ impl WaitQueue {
             WaitWord::ARMED
         };
         Self {
-            word: CachePadded::new(AtomicUsize::new(flags.0 | armed)),
             list: Mutex::new(WaiterList::new(may_gather)),
             idle: AtomicUsize::new(0),
+            word: AtomicUsize::new(flags.0 | armed),
         }
     }
 

@@ -1,16 +1,20 @@
 //! Waiting until the queue is idle.
+//!
+//! The wait queue is made for the first waiter. To an end that finds none it is as if it had read the word of one that is not
+//! armed: whoever makes it passes the barrier of the first waiter before it looks whether the queue is idle.
 
 use super::Shared;
 use crate::core::mode::NOTIFY_ENDS;
 use crate::order::{Order, Source};
 use crate::time::NEVER;
-use crate::wait::{WaitQueue, Waiter, Waits, WakeTarget};
+use crate::wait::{WaitQueue, WaitWord, Waiter, Waits, WakeTarget};
 use std::task::Poll;
 
 impl<T, O: Order<T>> Shared<T, O> {
     /// The wait queue for the queue to be idle.
     pub(crate) fn idle_waiters(&self) -> &WaitQueue {
-        &self.idle
+        let idle = || WaitQueue::new(WaitWord::default(), false);
+        self.idle.get_or_add(idle)
     }
 
     /// Whether nothing is ready, delayed, scheduled, held or staged, at one instant of the call.
@@ -25,8 +29,11 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Of two concurrent ends, at least one sees the other: both pass the fence of [`WaitQueue::notify_slowly`] before
     /// the check, since the wait queue is armed while it has waiters.
     pub(super) fn notify_if_idle(&self) {
-        if self.idle.notify_slowly(0).waiting() > 0 && self.is_idle() {
-            self.idle.wake_all();
+        let Some(idle) = self.idle.get() else {
+            return;
+        };
+        if idle.notify_slowly(0).waiting() > 0 && self.is_idle() {
+            idle.wake_all();
         }
     }
 
@@ -34,7 +41,9 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// last item.
     pub(crate) fn planned(&self) {
         if self.ready.fenced_word().has(NOTIFY_ENDS) {
-            self.idle.wake_all_waiting();
+            if let Some(idle) = self.idle.get() {
+                idle.wake_all_waiting();
+            }
         }
     }
 
@@ -60,7 +69,7 @@ impl<T, O: Order<T>> Waits for ForIdle<'_, T, O> {
     type Found = ();
 
     fn waiter(&mut self) -> (&mut Waiter, &WaitQueue) {
-        (self.1, &self.0.idle)
+        (self.1, self.0.idle_waiters())
     }
 
     fn attempt(&mut self) -> Option<()> {

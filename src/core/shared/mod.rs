@@ -14,7 +14,7 @@ use crate::policy::dead::Overflow;
 use crate::policy::settings::Settings;
 use crate::policy::telemetry::Event;
 use crate::policy::Policies;
-use crate::raw::{ByProof, Remainder, Shards, Shareable, Stored};
+use crate::raw::{ByProof, OnceBox, Remainder, Shards, Shareable, Stored};
 use crate::sync::defer;
 use crate::wait::{WaitQueue, WaitWord};
 use crate::{PopError, PushError};
@@ -29,8 +29,8 @@ pub(crate) struct Shared<T, O: Order<T>> {
     /// The wait queue for items, and the mode of the queue.
     ready: Ready,
     room: Option<Arc<Room>>,
-    /// The wait queue for the queue to be idle.
-    idle: WaitQueue,
+    /// The wait queue for the queue to be idle, made for the first waiter.
+    idle: OnceBox<WaitQueue>,
     policies: Policies<T, O>,
 }
 
@@ -57,19 +57,20 @@ impl<T, O: Order<T>> Shared<T, O> {
         } else {
             settings.stickiness
         };
-        let shards = Arc::new(Shards::new(timed).with_stickiness(stickiness));
+        let shards = Arc::new(Shards::with(timed, stickiness));
         let slow_pops = timed || Self::SORTS || settings.slows_pops();
         let bounded = settings.capacity.is_some();
-        let ready = Ready::new(mode(bounded, timed || Self::SORTS, slow_pops));
+        let mode = mode(bounded, timed || Self::SORTS, slow_pops);
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
-        let policies = settings.policies(overflow, timed, ready.wait_queue(), room.as_ref());
+        let wait_queue = Ready::wait_queue(mode);
+        let policies = settings.policies(overflow, timed, wait_queue, room.as_ref());
         let source = O::source(order, &shards, &policies.due_timer);
         Self {
             shards,
             source: ByProof::new(source, proof),
-            ready,
+            ready: Ready::new(&policies.due_timer),
             room,
-            idle: WaitQueue::new(WaitWord::default(), false),
+            idle: OnceBox::default(),
             policies,
         }
     }

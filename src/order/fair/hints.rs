@@ -4,23 +4,35 @@
 //! places a hint may be a weak one: where keys collide, the tables are searched by their own hash, which nobody can
 //! predict. A hint that is stale, or that of another key, by chance or on purpose, costs a look at the wrong place.
 
+use crate::raw::OnceBox;
 use crate::sync::{AtomicU32, SMALL};
 use std::hash::{Hash, Hasher};
 
-/// The number of hints, as a power of two.
-const BITS: u32 = if SMALL { 0 } else { 12 };
-const HINTS: usize = 1 << BITS;
+/// The number of hints, as a power of two: of a queue with few keys, and of others.
+const FEW_BITS: u32 = if SMALL { 0 } else { 6 };
+const MANY_BITS: u32 = if SMALL { 0 } else { 12 };
 /// The hint of no key.
 const NO_KEY: u32 = u32::MAX;
 /// A multiplier that spreads consecutive numbers evenly (Knuth, "The Art of Computer Programming", volume 3, 6.4).
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A hint for each of some hashes.
-pub(super) struct Hints(Box<[AtomicU32; HINTS]>);
+#[derive(Default)]
+pub(super) struct Hints {
+    few: OnceBox<[AtomicU32; 1 << FEW_BITS]>,
+    /// Made when there are [many](Hints::expect_many) keys, and used instead from then on.
+    many: OnceBox<[AtomicU32; 1 << MANY_BITS]>,
+}
+
+/// Hints of no keys.
+fn none<const N: usize>() -> [AtomicU32; N] {
+    std::array::from_fn(|_| AtomicU32::new(NO_KEY))
+}
 
 impl Hints {
-    pub(super) fn new() -> Self {
-        Self(Box::new(std::array::from_fn(|_| AtomicU32::new(NO_KEY))))
+    /// Makes room for the hints of many keys.
+    pub(super) fn expect_many(&self) {
+        self.many.get_or_add(none);
     }
 
     /// The hint of a key, which may be that of another one: the number of either, if that has not changed. Runs `Hash` of
@@ -29,7 +41,10 @@ impl Hints {
     pub(super) fn of<K: Hash>(&self, key: &K) -> &AtomicU32 {
         let mut hasher = WeakHasher(0);
         key.hash(&mut hasher);
-        &self.0[hasher.index()]
+        match self.many.get() {
+            Some(many) => &many[hasher.index(MANY_BITS)],
+            None => &self.few.get_or_add(none)[hasher.index(FEW_BITS)],
+        }
     }
 }
 
@@ -40,8 +55,8 @@ impl WeakHasher {
     /// The upper bits, which depend on all others.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // of few bits
-    fn index(&self) -> usize {
-        self.0.rotate_left(BITS) as usize & (HINTS - 1)
+    fn index(&self, bits: u32) -> usize {
+        self.0.rotate_left(bits) as usize & ((1 << bits) - 1)
     }
 }
 
@@ -63,23 +78,24 @@ impl Hasher for WeakHasher {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Hints, BITS, NO_KEY};
+    use super::{Hints, MANY_BITS, NO_KEY};
     use std::hash::Hash;
     use std::sync::atomic::Ordering::Relaxed;
 
     /// The number of places for these keys.
     fn places<K: Hash>(keys: impl IntoIterator<Item = K>) -> usize {
-        let hints = Hints::new();
+        let hints = Hints::default();
+        hints.expect_many();
         for (key, number) in keys.into_iter().zip(0..) {
             hints.of(&key).store(number, Relaxed);
         }
-        let used = hints.0.iter();
+        let used = hints.many.get().into_iter().flatten();
         used.filter(|hint| hint.load(Relaxed) != NO_KEY).count()
     }
 
     #[test]
     fn a_hint_is_found_again() {
-        let hints = Hints::new();
+        let hints = Hints::default();
         assert_eq!(hints.of(&"key").load(Relaxed), NO_KEY);
         hints.of(&"key").store(7, Relaxed);
         assert_eq!(hints.of(&"key").load(Relaxed), 7);
@@ -92,6 +108,6 @@ mod tests {
         assert!(places(few.clone().map(|key| u64::from(key) << 40)) > 700);
         assert!(places(few.clone().map(|key| format!("tenant-{key}"))) > 700);
         assert!(places(few.map(|key| (key % 10, key > 500, -i64::from(key)))) > 700);
-        assert!(places(0..1_u64 << (BITS + 4)) == 1 << BITS);
+        assert!(places(0..1_u64 << (MANY_BITS + 4)) == 1 << MANY_BITS);
     }
 }

@@ -9,6 +9,7 @@ use super::hints::Hints;
 use super::meta::KeyMeta;
 use super::table::{Answer, KeyTable, StoredKey, SHARDS};
 use crate::order::Registry;
+use crate::raw::OnceBox;
 use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard, Ordering, RandomState};
 use crossbeam_utils::CachePadded;
 use std::array;
@@ -56,12 +57,15 @@ impl<K, T> Clone for Rules<K, T> {
     }
 }
 
+type LockedTable<K> = CachePadded<Mutex<KeyTable<K>>>;
+
 /// The keys of one queue.
 pub(crate) struct Keys<K, T> {
     rules: Rules<K, T>,
     hasher: RandomState,
     hints: Hints,
-    shards: Box<[CachePadded<Mutex<KeyTable<K>>>; SHARDS as usize]>,
+    /// Each is made for the first key in it.
+    shards: Box<[OnceBox<LockedTable<K>>; SHARDS as usize]>,
 }
 
 impl<K, T> Keys<K, T> {
@@ -69,8 +73,8 @@ impl<K, T> Keys<K, T> {
         Self {
             rules,
             hasher: RandomState::default(),
-            hints: Hints::new(),
-            shards: Box::new(array::from_fn(|_| Mutex::new(KeyTable::new()).into())),
+            hints: Hints::default(),
+            shards: Box::new(array::from_fn(|_| OnceBox::default())),
         }
     }
 
@@ -90,7 +94,8 @@ impl<K, T> Keys<K, T> {
 
     #[inline]
     fn table(&self, shard: u32) -> MutexGuard<'_, KeyTable<K>> {
-        lock(&self.shards[shard as usize])
+        let table = || Mutex::new(KeyTable::new()).into();
+        lock(self.shards[shard as usize].get_or_add(table))
     }
 
     /// Uncounts `count` items with the key of this number. Drops the key if no other item has it.
@@ -155,7 +160,8 @@ impl<K: Hash + Eq, T> Keys<K, T> {
     /// Counts an item with this key if the key has this number and its limit is not reached.
     #[inline]
     fn count_at(&self, number: u32, key: &K) -> Option<KeyMeta> {
-        let mut table = self.table(number & (SHARDS - 1));
+        // A hint of no key may name a table that was not made.
+        let mut table = lock(self.shards[(number & (SHARDS - 1)) as usize].get()?);
         let weight = table.count_at(number / SHARDS, key, self.rules.limit)?;
         Some(KeyMeta::new(number, weight))
     }
@@ -179,6 +185,9 @@ impl<K: Hash + Eq, T> Keys<K, T> {
             _ => (answer, Some(key)),
         };
         drop(table);
+        if matches!(answer, Answer::Counted { index, .. } if index > 0) {
+            self.hints.expect_many(); // several keys in one of so many tables
+        }
         let Answer::Counted { index, weight } = answer else {
             return None;
         };

@@ -3,10 +3,12 @@
 use std::mem;
 use std::ops::{Index, IndexMut};
 
-/// How many places a page has: one for each bit of a word.
-pub(super) const PAGE: u32 = u64::BITS;
+/// A bit for each place of a page. Few, since the first number of a table may be any of a page.
+type Bits = u16;
+/// How many places a page has.
+pub(super) const PAGE: u32 = Bits::BITS;
 /// How many empty pages an empty table keeps.
-const MAX_IDLE_PAGES: usize = 16;
+const MAX_IDLE_PAGES: usize = 64;
 
 /// A sparse table of values. A place without a value holds the default value.
 #[derive(Default)]
@@ -20,7 +22,7 @@ pub(super) struct Pages<V> {
 #[derive(Default)]
 struct Page<V> {
     /// A bit for each place that has a value.
-    used: u64,
+    used: Bits,
     /// As many places as were needed so far; none if the page is empty.
     places: Vec<V>,
 }
@@ -159,7 +161,7 @@ pub(super) struct PagedSlab<V> {
 impl<V: Default> PagedSlab<V> {
     /// The bits of a page, which may not exist yet.
     #[inline]
-    fn used(&self, page: u32) -> u64 {
+    fn used(&self, page: u32) -> Bits {
         let page = self.values.list.get(page as usize);
         page.map_or(0, |page| page.used)
     }
@@ -171,7 +173,7 @@ impl<V: Default> PagedSlab<V> {
     /// If there are four billion values. The table is not changed then.
     #[inline]
     pub(super) fn put(&mut self, value: V) -> u32 {
-        if self.used(self.current) == u64::MAX {
+        if self.used(self.current) == Bits::MAX {
             self.current = self.roomy.pop().unwrap_or_else(|| self.new_page());
         }
         let number = self.current * PAGE + self.used(self.current).trailing_ones();
@@ -189,7 +191,7 @@ impl<V: Default> PagedSlab<V> {
     #[inline]
     pub(super) fn take(&mut self, number: u32) -> V {
         let page = number / PAGE;
-        if self.used(page) == u64::MAX && page != self.current {
+        if self.used(page) == Bits::MAX && page != self.current {
             self.roomy.push(page);
         }
         let value = self.values.take(number);

@@ -7,6 +7,7 @@ use std::mem;
 
 /// How many places are added at once.
 const ONE_STEP: usize = Places::<usize, ()>::STEP;
+const ONE_CHUNK: usize = Places::<usize, ()>::LEN as usize;
 
 fn entry<T>(item: T) -> Entry<Stored<T, ()>> {
     let (attempts, since) = (1, 0);
@@ -27,7 +28,7 @@ fn places_are_reused() {
     assert_eq!(pop(&mut lists, &mut list), Some(1));
     let mut other = List::EMPTY;
     lists.push_front(&mut other, 2, entry(2));
-    assert_eq!((lists.places(), lists.len()), (ONE_STEP, 1));
+    assert_eq!((lists.places(), lists.len()), (ONE_CHUNK, 1));
 }
 
 /// Emptied in the middle of a chunk, a list begins anew: nothing of its old chunk is its end.

@@ -1,7 +1,9 @@
 //! Ready items in lists, one for each priority.
 //!
 //! Most items become ready in the order in which they are dequeued: behind all others of their priority, or before them if
-//! they are returned. They are in [`Lists`]; the first nonempty list is found by a bitmap.
+//! they are returned. They are in [`Lists`]; the first nonempty list is found by bitmaps.
+//!
+//! The lists are in pages, which are made when they are first used: a queue with few priorities has few of them.
 
 use super::meta::{Priority, PriorityMeta};
 use super::PriorityEntry;
@@ -13,26 +15,124 @@ const BITS: usize = u64::BITS as usize;
 /// A list for each priority; that of 0 is not used.
 const LEVELS: usize = Priority::LAST.get() as usize + 1;
 
-/// The number of words of their bitmap.
-const WORDS: usize = LEVELS.div_ceil(BITS);
+/// The number of pages if there were all of them.
+const PAGES: usize = LEVELS.div_ceil(BITS);
+
+/// No page.
+const NO_PAGE: u16 = u16::MAX;
+
+/// What comes after all pages.
+const NONE_USED: (usize, usize) = (usize::MAX, usize::MAX);
 
 pub(super) struct Levels<T> {
     pub(super) items: Lists<T, PriorityMeta>,
-    /// Empty until there is an item.
-    lists: Vec<List>,
+    lists: Pages,
+}
+
+/// The lists of all levels.
+struct Pages {
+    made: Vec<Page>,
+    /// The place of each page by its number; [`NO_PAGE`], or none, if it was not made.
+    places: Vec<u16>,
+    /// A bit for each number of a page: whether one of its lists has items or gaps.
+    used: [u64; PAGES.div_ceil(BITS)],
+    /// The number and the place of the first of these: most pops find their page without a search.
+    first: (usize, usize),
+}
+
+/// The lists of as many levels as a word has bits.
+struct Page {
+    lists: [List; BITS],
     /// A bit for each list: whether it has items or gaps.
-    filled: [u64; WORDS],
-    /// A bit for each word of these: whether it is not 0.
-    used: [u64; WORDS.div_ceil(BITS)],
+    filled: u64,
+}
+
+impl Page {
+    /// The first nonempty list, and its index. There is one.
+    #[inline]
+    fn first(&mut self) -> (&mut List, usize) {
+        let index = self.filled.trailing_zeros() as usize % BITS;
+        (&mut self.lists[index], index)
+    }
+}
+
+impl Pages {
+    /// The page with this number, if it was made.
+    #[inline]
+    fn page(&mut self, number: usize) -> Option<&mut Page> {
+        let place = *self.places.get(number)?;
+        self.made.get_mut(usize::from(place))
+    }
+
+    /// The first page with items or gaps, and its number.
+    #[inline]
+    fn first(&mut self) -> Option<(&mut Page, usize)> {
+        let (number, place) = self.first;
+        Some((self.made.get_mut(place)?, number))
+    }
+
+    /// The list of a level, which gets an item. Makes its page if there is none.
+    #[inline(always)] // the arrival
+    fn fill(&mut self, level: usize) -> &mut List {
+        let (number, index) = (level / BITS, level % BITS);
+        let place = self.places.get(number).copied();
+        let mut place = usize::from(place.unwrap_or(NO_PAGE));
+        if place >= self.made.len() {
+            place = self.make(number);
+        }
+        let page = &mut self.made[place];
+        let list = &mut page.lists[index];
+        if list.is_empty() {
+            page.filled |= 1 << index;
+            self.used[number / BITS] |= 1 << (number % BITS);
+            if number < self.first.0 {
+                self.first = (number, place);
+            }
+        }
+        list
+    }
+
+    /// Makes the page with this number, and returns its place.
+    #[cold]
+    #[inline(never)]
+    fn make(&mut self, number: usize) -> usize {
+        let place = self.made.len();
+        // Without the room for several that a vector begins with.
+        if place == self.made.capacity() {
+            self.made.reserve_exact(place.max(1));
+        }
+        self.made.push(Page {
+            lists: [List::EMPTY; BITS],
+            filled: 0,
+        });
+        let numbers = self.places.len().max(number + 1);
+        self.places.resize(numbers, NO_PAGE);
+        self.places[number] = u16::try_from(place).expect("fewer pages than levels");
+        place
+    }
+
+    /// Marks a page as one without items and gaps, and finds the first of the others.
+    #[inline(never)]
+    fn leave(&mut self, number: usize) {
+        self.used[number / BITS] &= !(1 << (number % BITS));
+        let group = self.used.iter().position(|&used| used != 0);
+        self.first = group.map_or(NONE_USED, |group| {
+            let number = group * BITS + self.used[group].trailing_zeros() as usize;
+            (number, usize::from(self.places[number]))
+        });
+    }
 }
 
 impl<T> Levels<T> {
     pub(super) fn new() -> Self {
         Self {
             items: Lists::new(),
-            lists: Vec::new(),
-            filled: [0; WORDS],
-            used: [0; WORDS.div_ceil(BITS)],
+            lists: Pages {
+                made: Vec::new(),
+                places: Vec::new(),
+                used: [0; PAGES.div_ceil(BITS)],
+                first: NONE_USED,
+            },
         }
     }
 
@@ -40,100 +140,85 @@ impl<T> Levels<T> {
     #[inline(always)] // the arrival
     pub(super) fn push_back(&mut self, number: i64, entry: PriorityEntry<T>) -> u32 {
         let level = usize::from(entry.item.meta.priority());
-        if self.lists.get(level).map_or(true, List::is_empty) {
-            self.fill(level);
-        }
-        self.items.push_back(&mut self.lists[level], number, entry)
+        self.items.push_back(self.lists.fill(level), number, entry)
     }
 
     /// Adds an item before all others of its priority, and returns its place.
     pub(super) fn push_front(&mut self, number: i64, entry: PriorityEntry<T>) -> u32 {
         let level = usize::from(entry.item.meta.priority());
-        self.fill(level);
-        self.items.push_front(&mut self.lists[level], number, entry)
+        self.items.push_front(self.lists.fill(level), number, entry)
     }
 
     /// Removes the first item.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<PriorityEntry<T>> {
-        let level = self.first_level()?;
-        let list = &mut self.lists[level];
+        let (page, number) = self.lists.first()?;
+        let (list, index) = page.first();
         let entry = self.items.pop_front(list);
         if list.is_empty() {
-            self.clear(level);
-            if let Some(level) = self.first_level() {
-                self.items.prefetch(&self.lists[level]);
+            page.filled &= !(1 << index);
+            if page.filled == 0 {
+                self.lists.leave(number);
+            }
+            if let Some((page, _)) = self.lists.first() {
+                self.items.prefetch(page.first().0);
             }
         }
         entry
     }
 
     /// The priority of the first item, and its number.
-    pub(super) fn first(&self) -> Option<(u64, i64)> {
-        let level = self.first_level()?;
-        let first = self.items.first(&self.lists[level])?;
-        Some((level as u64, first.number))
+    pub(super) fn first(&mut self) -> Option<(u64, i64)> {
+        let (page, number) = self.lists.first()?;
+        let (list, index) = page.first();
+        let first = self.items.first(list)?;
+        Some(((number * BITS + index) as u64, first.number))
     }
 
     /// Removes the gaps before the first item.
     #[cold]
     pub(super) fn trim(&mut self) {
-        while self
-            .first_level()
-            .is_some_and(|level| self.trim_list(level))
-        {}
+        while let Some((page, number)) = self.lists.first() {
+            let level = number * BITS + page.first().1;
+            if !self.trim_list(level) {
+                break;
+            }
+        }
     }
 
     /// Removes the gaps at the front of a list. Returns whether it is empty then.
     pub(super) fn trim_list(&mut self, level: usize) -> bool {
-        let Some(list) = self.lists.get_mut(level) else {
+        let (number, index) = (level / BITS, level % BITS);
+        let Some(page) = self.lists.page(number) else {
             return false;
         };
-        self.items.trim(list);
-        let is_empty = list.is_empty();
+        self.items.trim(&mut page.lists[index]);
+        let is_empty = page.lists[index].is_empty();
         if is_empty {
-            self.clear(level);
+            page.filled &= !(1 << index);
+            if page.filled == 0 {
+                self.lists.leave(number);
+            }
         }
         is_empty
     }
 
     /// Releases the memory of places that are not needed.
     pub(super) fn sweep(&mut self) {
-        self.items.sweep(self.lists.iter_mut());
+        let pages = self.lists.made.iter_mut();
+        self.items.sweep(pages.flat_map(|page| &mut page.lists));
         // Lists of gaps are empty now.
-        for level in 0..self.lists.len() {
-            self.trim_list(level);
+        for number in 0..self.lists.places.len() {
+            let mut filled = self.lists.page(number).map_or(0, |page| page.filled);
+            while filled != 0 {
+                self.trim_list(number * BITS + filled.trailing_zeros() as usize);
+                filled &= filled - 1;
+            }
         }
     }
 
     /// All places.
     pub(super) fn places(&self) -> Range<u32> {
         0..u32::try_from(self.items.places()).unwrap_or(u32::MAX)
-    }
-
-    /// Marks a list as nonempty.
-    #[inline(never)]
-    fn fill(&mut self, level: usize) {
-        self.lists.resize(LEVELS, List::EMPTY);
-        self.filled[level / BITS] |= 1 << (level % BITS);
-        self.used[level / BITS / BITS] |= 1 << (level / BITS % BITS);
-    }
-
-    /// Marks a list as empty.
-    #[inline]
-    fn clear(&mut self, level: usize) {
-        let word = level / BITS;
-        self.filled[word] &= !(1 << (level % BITS));
-        if self.filled[word] == 0 {
-            self.used[word / BITS] &= !(1 << (word % BITS));
-        }
-    }
-
-    /// The first nonempty list.
-    #[inline]
-    fn first_level(&self) -> Option<usize> {
-        let group = self.used.iter().position(|&used| used != 0)?;
-        let word = group * BITS + self.used[group].trailing_zeros() as usize;
-        Some(word * BITS + self.filled[word].trailing_zeros() as usize)
     }
 }

@@ -6,6 +6,7 @@
 use super::meta::{PriorityMeta, PushOptions};
 use super::ticket::Ticket;
 use crate::order::Registry;
+use crate::raw::OnceBox;
 use crate::sync::{lock, AtomicUsize, Mutex, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
 use std::collections::HashMap;
@@ -19,9 +20,10 @@ const SMALL_TABLE: usize = 64;
 
 /// The due times of all scheduled items, in nanoseconds since the creation of the queue.
 pub(crate) struct DueTimes {
-    tables: [CachePadded<TimeTable>; TABLES],
+    /// Each is made for the first ticket in it.
+    tables: [OnceBox<CachePadded<TimeTable>>; TABLES],
     /// The number of scheduled items.
-    count: CachePadded<AtomicUsize>,
+    count: AtomicUsize,
 }
 
 type TimeTable = Mutex<HashMap<Ticket, u64>>;
@@ -29,8 +31,8 @@ type TimeTable = Mutex<HashMap<Ticket, u64>>;
 impl DueTimes {
     pub(crate) fn new() -> Self {
         Self {
-            tables: std::array::from_fn(|_| CachePadded::default()),
-            count: CachePadded::new(AtomicUsize::new(0)),
+            tables: std::array::from_fn(|_| OnceBox::default()),
+            count: AtomicUsize::new(0),
         }
     }
 
@@ -65,7 +67,7 @@ impl DueTimes {
 
     #[allow(clippy::cast_possible_truncation)] // of the number's lowest bits
     fn table(&self, ticket: Ticket) -> &TimeTable {
-        &self.tables[ticket.block() as usize & (TABLES - 1)]
+        self.tables[ticket.block() as usize & (TABLES - 1)].get_or_add(CachePadded::default)
     }
 }
 
@@ -116,7 +118,11 @@ pub(super) mod tests {
 
     /// The number of due times, and the capacity of the tables.
     pub(crate) fn sizes(times: &DueTimes) -> (usize, usize) {
-        let tables = times.tables.iter().map(|table| lock(table));
+        let tables = times
+            .tables
+            .iter()
+            .filter_map(OnceBox::get)
+            .map(|table| lock(table));
         tables.fold((0, 0), |(len, capacity), table| {
             (len + table.len(), capacity + table.capacity())
         })

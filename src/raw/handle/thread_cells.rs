@@ -26,7 +26,7 @@
 use crate::raw::memory::reclaim;
 use crate::sync::{count_visit, lock, thread_locals, Mutex, UnsafeCell};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -53,9 +53,9 @@ pub(crate) struct ThreadCells<C: ThreadValue> {
     values: PhantomData<Cell<C>>,
 }
 
-/// The slots of one table, without the type of their values.
+/// The slots of one table, without the type of their values, in the order of their addresses.
 #[derive(Default)]
-struct SlotSet(Mutex<BTreeSet<NonNull<()>>>);
+struct SlotSet(Mutex<Vec<NonNull<()>>>);
 
 // SAFETY: they are only addresses here; whoever uses a slot says why that is sound.
 unsafe impl Send for SlotSet {}
@@ -137,7 +137,10 @@ impl<C: ThreadValue> ThreadCells<C> {
             busy: Cell::new(false),
         });
         let slot = NonNull::from(Box::leak(slot)).cast();
-        lock(&self.slots.0).insert(slot);
+        let mut slots = lock(&self.slots.0);
+        let index = slots.partition_point(|other| *other < slot);
+        slots.insert(index, slot);
+        drop(slots);
         MAP.with(|map| {
             map.add(Entry {
                 slots: Arc::clone(&self.slots),
@@ -261,14 +264,17 @@ impl Map {
 impl Entry {
     /// Whether the table was not dropped.
     fn is_in_table(&self) -> bool {
-        lock(&self.slots.0).contains(&self.slot)
+        lock(&self.slots.0).binary_search(&self.slot).is_ok()
     }
 
     fn end(self) {
         let mut slots = lock(&self.slots.0);
+        let Ok(index) = slots.binary_search(&self.slot) else {
+            return;
+        };
         // SAFETY: a slot of this thread, with a value of this type, and in the set.
-        if slots.contains(&self.slot) && unsafe { (self.end)(self.slot) } {
-            slots.remove(&self.slot);
+        if unsafe { (self.end)(self.slot) } {
+            slots.remove(index);
         }
     }
 }

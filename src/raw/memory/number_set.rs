@@ -12,7 +12,7 @@
 //! The upper half of each word counts the changes, so each change makes it greater: if the sums of the words of each
 //! level are the same in two passes over the tree, no word has changed in between.
 
-use crate::raw::memory::buckets::Buckets;
+use crate::raw::memory::once::Buckets;
 use crate::sync::{planted, start, weak, AtomicU64, Ordering, SMALL};
 
 /// The number of flags of a word.
@@ -20,15 +20,15 @@ const FLAGS: usize = if SMALL { 2 } else { 32 };
 const CHANGE: u64 = 1 << 32;
 /// A word without flags before its first change.
 const UNCHANGED: u64 = start(32) * CHANGE;
-/// Bucket `n` has `2^n` words; bucket 0 is never made, since its word is `first`.
-const BUCKETS: usize = if cfg!(loom) { 3 } else { 27 };
+/// Bucket `n` has `2^n` words; there is no bucket 0, since its word is `first`. The number of those after the first one.
+const MORE_BUCKETS: usize = if cfg!(loom) { 1 } else { 25 };
 
 pub(crate) struct NumberSet {
     /// A flag for each bucket.
     top: Word,
     /// A flag for each of the first numbers.
     first: Word,
-    buckets: Buckets<Bucket, BUCKETS>,
+    buckets: Buckets<Bucket, MORE_BUCKETS>,
 }
 
 struct Bucket {
@@ -109,15 +109,17 @@ impl Seen {
     }
 }
 
-impl NumberSet {
-    pub(in crate::raw) fn new() -> Self {
+impl Default for NumberSet {
+    fn default() -> Self {
         Self {
             top: Word::new(),
             first: Word::new(),
             buckets: Buckets::new(),
         }
     }
+}
 
+impl NumberSet {
     /// Adds a shard. Whoever has seen an effect of what the caller does afterwards finds it.
     pub(in crate::raw) fn add(&self, shard: usize) {
         let (number, index) = locate(shard / FLAGS);
@@ -374,7 +376,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "too many steps for Miri")]
     fn walks_find_the_members() {
-        let set = NumberSet::new();
+        let set = NumberSet::default();
         assert!(members(&set, 0).is_empty());
         let shards: Vec<_> = (0..200_000)
             .filter(|shard| shard % 1_000 % 37 == 5)
@@ -394,7 +396,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "tables and segments are small")]
     fn a_shard_is_removed_unless_it_was_added_since() {
-        let set = NumberSet::new();
+        let set = NumberSet::default();
         for shard in [3, 4, 70_000] {
             set.add(shard);
         }
@@ -418,7 +420,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "too many steps for Miri")]
     fn walks_read_no_words_without_members() {
-        let set = NumberSet::new();
+        let set = NumberSet::default();
         (0..100_000).for_each(|shard| set.add(shard));
         for shard in (0..100_000).filter(|shard| *shard != 640) {
             assert!(set.remove(set.see(shard), shard).is_some());

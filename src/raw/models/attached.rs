@@ -6,7 +6,7 @@ use crate::sync::model::model_of;
 use crate::sync::{AtomicBool, Ordering};
 
 fn set(shards: impl IntoIterator<Item = usize>) -> Arc<NumberSet> {
-    let set = NumberSet::new();
+    let set = NumberSet::default();
     shards.into_iter().for_each(|shard| set.add(shard));
     Arc::new(set)
 }

@@ -374,6 +374,9 @@ impl<T> Shards<T> {
 impl<T> Drop for Shards<T> {
     /// Drops the items; the fields then free their memory.
     fn drop(&mut self) {
+        if self.is_new() {
+            return;
+        }
         let mut consumer = Consumer::new(self, 0);
         drop_all(|| consumer.take_one(self));
         consumer.leave();

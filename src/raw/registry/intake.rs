@@ -5,9 +5,10 @@
 use crate::raw::memory::{DeliveryMeta, Entry, SetVersion};
 use crate::raw::registry::detach::Visits;
 use crate::raw::registry::shards::Shards;
-use crate::raw::shard::{Cursor, Home, Sink, Take};
+use crate::raw::shard::{Cursor, Front, Home, Shard, Sink, Take};
 use crate::sync::planted;
 use crate::sync::Backoff;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Drains the shards of a queue, and keeps them alive.
@@ -17,6 +18,8 @@ pub(crate) struct Intake<T> {
     /// The version of the set of attached shards at that time; [`NEVER`](SetVersion::NEVER) if no shard is visited.
     version: SetVersion,
     visits: Visits,
+    /// The shard to which aborted items return: asked at each pop.
+    common: NonNull<Shard<T>>,
     shards: Arc<Shards<T>>,
 }
 
@@ -37,6 +40,7 @@ impl<T> Intake<T> {
             visited: Vec::new(),
             version: SetVersion::NEVER,
             visits: Visits::default(),
+            common: NonNull::from(shards.common()),
             shards,
         }
     }
@@ -44,14 +48,20 @@ impl<T> Intake<T> {
     /// Whether there are returned items.
     #[inline]
     pub(crate) fn has_returned(&self) -> bool {
-        self.shards.common().front().has_runs()
+        self.returned().has_runs()
+    }
+
+    #[inline]
+    fn returned<'a>(&self) -> &'a Front<T> {
+        // SAFETY: shards are type-stable, and the intake keeps its queue alive.
+        unsafe { self.common.as_ref() }.front()
     }
 
     /// Takes all returned items: the latest transaction first, the items of each in order.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_returned(&mut self, into: &mut Vec<Entry<T>>) {
-        let front = self.shards.common().front();
+        let front = self.returned();
         while front.has_runs() && front.take(into, usize::MAX) > 0 {}
     }
 

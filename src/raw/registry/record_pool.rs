@@ -3,35 +3,57 @@
 //! A record is *in use* from when it is acquired for use until an owner finds nothing left in it and *retires* it; a shard,
 //! when it is attached. Walks visit the records in use only: the pool has the set of their numbers.
 
-use crate::raw::memory::{Buckets, NumberSet};
+use crate::raw::memory::{once::OnceBox, Buckets, NumberSet};
 use crate::sync::{weak, AtomicUsize, Ordering, SMALL};
-use std::sync::Arc;
+use std::borrow::Borrow;
 
-/// Records in the first bucket; each further bucket doubles.
+/// The first records, which are acquired again first: few queues have more.
 pub(crate) const FIRST: usize = if SMALL { 2 } else { 8 };
-const BUCKETS: usize = if cfg!(loom) { 2 } else { 28 };
+/// Bucket `n` has as many records as all before it; there is no bucket 0, since its only record is `first`.
+const BUCKETS: usize = if cfg!(loom) { 4 } else { 32 };
 
 /// A pool of type-stable records, which are acquired with the lowest free number first.
-pub(crate) struct RecordPool<R> {
-    buckets: Buckets<Vec<R>, BUCKETS>,
+///
+/// `S`: how it has the set of the records in use, which may have to stay at its address.
+pub(crate) struct RecordPool<R, S = NumberSet> {
+    first: OnceBox<R>,
+    buckets: Buckets<Box<[R]>, { BUCKETS - 2 }>,
     /// One more than the highest number ever acquired.
     len: AtomicUsize,
     /// The numbers of the records that have no owner any more.
     free: NumberSet,
     /// The numbers of the records in use.
-    used: Arc<NumberSet>,
+    used: S,
     /// The number of first records that are never retired, since they are acquired again first.
     permanent: usize,
 }
 
-impl<R: Default> RecordPool<R> {
+impl<R, S: Borrow<NumberSet>> RecordPool<R, S> {
+    /// The record with number 0 of a pool that was made [with a reserved one](RecordPool::with_reserved), which is made for the
+    /// first caller.
+    #[inline]
+    pub(crate) fn reserved(&self, make: impl FnOnce() -> R) -> &R {
+        self.first.get_or_add(make)
+    }
+}
+
+impl<R: Default, S: Borrow<NumberSet> + Default> RecordPool<R, S> {
+    /// A record pool in which number 0 is acquired, for whoever [makes](RecordPool::reserved) that record.
+    pub(crate) fn with_reserved(permanent: usize) -> Self {
+        Self {
+            len: AtomicUsize::new(1),
+            ..Self::new(permanent)
+        }
+    }
+
     /// A record pool whose first `permanent` records are never retired.
     pub(crate) fn new(permanent: usize) -> Self {
         Self {
+            first: OnceBox::default(),
             buckets: Buckets::new(),
             len: AtomicUsize::new(0),
-            free: NumberSet::new(),
-            used: Arc::new(NumberSet::new()),
+            free: NumberSet::default(),
+            used: S::default(),
             permanent,
         }
     }
@@ -42,7 +64,7 @@ impl<R: Default> RecordPool<R> {
         // Only owners of the record change its flag. Loom finds no race between a load and a write if a load by the same
         // thread precedes the write, so the models do without the check.
         if SMALL && !self.stays(number) || !self.is_in_use(number) {
-            self.used.add(number);
+            self.used().add(number);
         }
         number
     }
@@ -66,8 +88,12 @@ impl<R: Default> RecordPool<R> {
                 bucket < BUCKETS,
                 "two billion handles of one queue are in use"
             );
-            let new = || (0..FIRST << bucket).map(|_| R::default()).collect();
-            self.buckets.get_or_add(bucket, new);
+            if bucket == 0 {
+                self.first.get_or_add(R::default);
+            } else {
+                let new = || (0..1 << (bucket - 1)).map(|_| R::default()).collect();
+                self.buckets.get_or_add(bucket, new);
+            }
             Some(len + 1)
         };
         let number = self.len.fetch_update(release, Ordering::Relaxed, count);
@@ -75,7 +101,7 @@ impl<R: Default> RecordPool<R> {
     }
 }
 
-impl<R> RecordPool<R> {
+impl<R, S: Borrow<NumberSet>> RecordPool<R, S> {
     /// One more than the highest number ever acquired.
     #[inline]
     pub(crate) fn len(&self) -> usize {
@@ -86,13 +112,21 @@ impl<R> RecordPool<R> {
     /// The record with this number, which was acquired before.
     #[inline]
     pub(crate) fn get(&self, number: usize) -> &R {
-        let (bucket, offset) = locate(number);
-        &self.buckets.existing(bucket)[offset]
+        match number {
+            0 => self.first.existing(),
+            // Without a search for the bucket: at the end of each segment of a queue that one handle fills.
+            1 => &self.buckets.existing(1)[0],
+            _ => {
+                let (bucket, offset) = locate(number);
+                &self.buckets.existing(bucket)[offset]
+            }
+        }
     }
 
-    /// All records ever acquired, whether in use or not.
+    /// All records ever acquired, whether in use or not; not a reserved one that was not made.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
-        (0..self.len()).map(|number| self.get(number))
+        let others = (1..self.len()).map(|number| self.get(number));
+        self.first.get().into_iter().chain(others)
     }
 
     /// Releases a record. The next owner sees all that this one did.
@@ -115,23 +149,29 @@ impl<R> RecordPool<R> {
     ///
     /// The caller owns the record, and it is in use.
     pub(crate) fn retire(&self, number: usize) {
-        self.used.take(number);
+        self.used().take(number);
     }
 
     /// Whether a record is in use: exact for its owner, otherwise a hint.
     pub(crate) fn is_in_use(&self, number: usize) -> bool {
-        self.used.has(number)
+        self.used().has(number)
     }
 
     /// The numbers of the records in use.
-    pub(crate) fn used(&self) -> &Arc<NumberSet> {
+    #[inline]
+    pub(crate) fn used(&self) -> &NumberSet {
+        self.used.borrow()
+    }
+
+    /// What has the set of these numbers.
+    pub(crate) fn owner_of_used(&self) -> &S {
         &self.used
     }
 
     /// The records in use.
     #[inline]
     pub(crate) fn in_use(&self) -> impl Iterator<Item = &R> {
-        self.used.from(0).map(|number| self.get(number))
+        self.used().from(0).map(|number| self.get(number))
     }
 
     /// Whether a record is never retired.
@@ -144,11 +184,8 @@ impl<R> RecordPool<R> {
 /// The bucket of a record, and its index there.
 #[inline]
 fn locate(number: usize) -> (usize, usize) {
-    if number < FIRST {
-        return (0, number);
-    }
-    let bucket = ((number + FIRST) / FIRST).ilog2() as usize;
-    (bucket, number + FIRST - (FIRST << bucket))
+    let bucket = |log: u32| (log as usize + 1, number - (1 << log));
+    number.checked_ilog2().map_or((0, 0), bucket)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -158,8 +195,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "tables and segments are small")]
     fn numbers_are_located_without_gaps() {
-        let places: Vec<_> = [0, 7, 8, 23, 24].into_iter().map(locate).collect();
-        assert_eq!(places, [(0, 0), (0, 7), (1, 0), (1, 15), (2, 0)]);
+        let places: Vec<_> = [0, 1, 2, 3, 4, 7].into_iter().map(locate).collect();
+        assert_eq!(places, [(0, 0), (1, 0), (2, 0), (2, 1), (3, 0), (3, 3)]);
     }
 
     #[test]

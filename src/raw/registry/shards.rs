@@ -13,7 +13,7 @@ use crate::sync::{
 };
 use crossbeam_utils::CachePadded;
 use std::iter;
-use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// How many of the first shards are not detached when they are released, and how many counters are never retired, since
 /// they are acquired again first; in the models none.
@@ -22,57 +22,65 @@ const PERMANENT: usize = if SMALL { 0 } else { FIRST };
 /// The number of the common shard.
 pub(in crate::raw) const COMMON: usize = 0;
 
+/// The shards of a queue, each of which has the address of the set of attached shards.
+type ShardPool<T> = RecordPool<Shard<T>, Arc<NumberSet>>;
+
 /// Everything that the handles of a queue share.
+///
+/// What is seldom used is between the clock, which is written for each segment, and the records, which all read: so these
+/// are not on one cache line.
+#[repr(C)]
 pub(crate) struct Shards<T> {
-    pub(in crate::raw) records: RecordPool<Shard<T>>,
-    /// The common shard, one of the records: an order asks for it at each pop.
-    common: NonNull<Shard<T>>,
-    /// Held by whoever pushes into the common shard, which it owns then.
-    pushing: Mutex<()>,
-    /// Whether a thread detaches idle shards.
-    pub(super) detaching: CachePadded<AtomicBool>,
-    pub(in crate::raw) handles: RecordPool<CachePadded<Counters>>,
-    /// The handle whose transaction was found open last.
-    pub(in crate::raw) last_open: AtomicUsize,
+    /// The logical clock that stamps segments when they are opened.
+    pub(in crate::raw) stamps: AtomicU64,
     /// Counts items popped by no handle.
     popped: Counters,
     /// Counts items that were put in without a push.
     restored: AtomicU64,
-    /// The logical clock that stamps segments when they are opened.
-    pub(in crate::raw) stamps: CachePadded<AtomicU64>,
+    /// The handle whose transaction was found open last.
+    pub(in crate::raw) last_open: AtomicUsize,
+    /// Held by whoever pushes into the common shard, which it owns then.
+    pushing: Mutex<()>,
+    /// Whether a thread detaches idle shards.
+    pub(super) detaching: AtomicBool,
     /// Whether items keep their times.
     pub(in crate::raw) timed: bool,
     /// How many items a consumer takes from a shard before it compares shards again.
     pub(in crate::raw) stickiness: u32,
+    pub(in crate::raw) records: ShardPool<T>,
+    pub(in crate::raw) handles: RecordPool<CachePadded<Counters>>,
 }
-
-// SAFETY: as `Shard`, to one of which `common` points.
-unsafe impl<T: Send> Send for Shards<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for Shards<T> {}
 
 impl<T> Shards<T> {
     /// A tick of the logical clock, as a difference between [ages](crate::raw::shard::Shard::age).
     pub(in crate::raw) const TICK: u64 = MAX_ITEMS as u64;
 
-    pub(crate) fn new(timed: bool) -> Self {
+    /// `timed`: whether items keep their times. See also [stickiness](crate::Builder::stickiness).
+    pub(crate) fn with(timed: bool, stickiness: u32) -> Self {
         barrier::prepare();
-        let records = RecordPool::new(PERMANENT);
-        let (number, common) = acquire(&records);
-        debug_assert!(number == COMMON);
         Self {
-            common: NonNull::from(common),
-            records,
-            pushing: Mutex::new(()),
-            detaching: CachePadded::default(),
-            handles: RecordPool::new(PERMANENT),
-            last_open: AtomicUsize::new(0),
+            stamps: AtomicU64::new(FIRST_STAMP),
             popped: Counters::default(),
             restored: AtomicU64::new(0),
-            stamps: CachePadded::new(AtomicU64::new(FIRST_STAMP)),
+            last_open: AtomicUsize::new(0),
+            pushing: Mutex::new(()),
+            detaching: AtomicBool::new(false),
             timed,
-            stickiness: u32::MAX,
+            stickiness,
+            records: RecordPool::with_reserved(PERMANENT),
+            handles: RecordPool::new(PERMANENT),
         }
+    }
+
+    /// Without a stickiness.
+    #[cfg(test)]
+    pub(crate) fn new(timed: bool) -> Self {
+        Self::with(timed, u32::MAX)
+    }
+
+    /// Whether nothing was ever pushed.
+    pub(super) fn is_new(&self) -> bool {
+        self.records.len() == 1 && self.attached().from(0).next().is_none()
     }
 
     /// Pushes into the common shard, unless `admit` refuses after the push and the item can be taken back.
@@ -94,16 +102,23 @@ impl<T> Shards<T> {
         refused.map_or(Ok(()), |entry| Err(entry.item))
     }
 
-    /// The shard without a handle.
+    /// The shard without a handle, which is made for the first handle.
     #[inline]
     pub(in crate::raw) fn common(&self) -> &Shard<T> {
-        // SAFETY: a record lives as long as the pool, at the same address.
-        unsafe { self.common.as_ref() }
+        self.records.reserved(|| {
+            let shard = Shard::default();
+            shard.begin_detached(self.records.owner_of_used(), COMMON);
+            shard
+        })
     }
 
     /// A consumer's cursor on a shard.
     pub(in crate::raw) fn cursor(&self, shard: usize) -> Cursor<T> {
-        Cursor::new(self.records.get(shard), self.timed, self.stickiness)
+        let shard = match shard {
+            COMMON => self.common(),
+            _ => self.records.get(shard),
+        };
+        Cursor::new(shard, self.timed, self.stickiness)
     }
 
     pub(in crate::raw) fn attached(&self) -> &NumberSet {
@@ -135,12 +150,6 @@ impl<T> Shards<T> {
         let before = iter::once_with(|| self.attached().from(0)).flatten();
         let before = before.take_while(move |&shard| shard < start);
         self.attached().from(start).chain(before)
-    }
-
-    /// Sets the [stickiness](crate::Builder::stickiness).
-    pub(crate) fn with_stickiness(mut self, stickiness: u32) -> Self {
-        self.stickiness = stickiness;
-        self
     }
 
     /// Frees the memory of empty shards without an owner.
@@ -287,11 +296,11 @@ impl<T> Shards<T> {
 }
 
 /// Acquires a shard. It may be detached: whoever publishes something in it [shows](Shard::show) it.
-pub(in crate::raw) fn acquire<T>(records: &RecordPool<Shard<T>>) -> (usize, &Shard<T>) {
+pub(in crate::raw) fn acquire<T>(records: &ShardPool<T>) -> (usize, &Shard<T>) {
     let number = records.acquire();
     let shard = records.get(number);
     if shard.front().is_new() {
-        shard.begin_detached(records.used(), number);
+        shard.begin_detached(records.owner_of_used(), number);
     }
     shard.reopen();
     (number, shard)

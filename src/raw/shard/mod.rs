@@ -39,10 +39,13 @@ use std::sync::Arc;
 /// A single-producer, multi-consumer queue, one of many in a queue.
 ///
 /// Type-stable: a shard lives as long as the queue, whoever owns it.
+///
+/// What is seldom used is beside what the owner writes: consumers come there once per segment, and they read the tail
+/// then anyway.
 pub(in crate::raw) struct Shard<T> {
-    published: CachePadded<Published>,
     front: CachePadded<Front<T>>,
-    supply: CachePadded<Supply<T>>,
+    published: Published,
+    supply: Supply<T>,
 }
 
 /// The fields that the owner writes.
@@ -100,20 +103,20 @@ unsafe impl<T: Send> Sync for Shard<T> {}
 impl<T> Default for Shard<T> {
     fn default() -> Self {
         Self {
-            published: CachePadded::new(Published {
+            front: CachePadded::new(Front::new()),
+            published: Published {
                 tail: AtomicU64::new(FIRST),
                 joint: AtomicPtr::new(ptr::null_mut()),
                 skipped: AtomicU64::new(FIRST),
                 is_free: AtomicBool::new(true),
-            }),
-            front: CachePadded::new(Front::new()),
-            supply: CachePadded::new(Supply {
+            },
+            supply: Supply {
                 directory: Directory::default(),
                 spare: AtomicPtr::new(ptr::null_mut()),
                 idle_at: AtomicU64::new(u64::MAX),
                 vacant_at: AtomicU64::new(FIRST),
                 checked_in: UnsafeCell::new(Some(Producer::new())),
-            }),
+            },
         }
     }
 }

@@ -28,16 +28,12 @@ impl Wake for Bell {
 /// A due timer, its clock, and a bell that waits in its wait queue.
 fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     let (clock, bell) = (ManualClock::new(), Arc::new(Bell::default()));
-    let wait_queue = Arc::new(WaitQueue::new(WaitWord::default(), false));
-    let due_timer = DueTimer::new(
-        Time::of(Arc::new(clock.clone())),
-        Arc::clone(&wait_queue),
-        None,
-    );
+    let wait_queue = WaitQueue::new(WaitWord::default(), false);
+    let due_timer = DueTimer::new(Time::of(Arc::new(clock.clone())), wait_queue, None);
     let waker = Waker::from(Arc::clone(&bell));
     let mut wait = Alone {
         waiter: &mut Waiter::default(),
-        wait_queue: &wait_queue,
+        wait_queue: due_timer.wait_queue(),
         gathers: false,
         attempt: |_: &Waiter| None,
     };
