@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 pub(crate) type Work<'a> = Box<dyn FnOnce() -> Tally + Send + 'a>;
 
 /// What one thread or several have done, from the first start to the last end.
+#[derive(Clone, Copy)]
 struct Done {
     start: Instant,
     end: Instant,

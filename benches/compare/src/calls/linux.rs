@@ -56,6 +56,7 @@ fn count(kind: Kind) {
 }
 
 /// Takes any number of arguments in C. Those that a caller does not pass are what their places hold, as in the C library.
+#[allow(clippy::many_single_char_names)] // positions, without a meaning of their own
 #[no_mangle]
 unsafe extern "C" fn syscall(
     number: c_long,
@@ -142,6 +143,7 @@ fn answer(result: c_long) -> c_long {
 ///
 /// The arguments fit the call.
 #[cfg(target_arch = "x86_64")]
+#[allow(clippy::many_single_char_names)]
 unsafe fn execute(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     let result;
     // SAFETY: the registers are those of the system's convention; the caller answers for their contents.
@@ -169,6 +171,7 @@ unsafe fn execute(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
 ///
 /// The arguments fit the call.
 #[cfg(target_arch = "aarch64")]
+#[allow(clippy::many_single_char_names)]
 unsafe fn execute(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     let result;
     // SAFETY: the registers are those of the system's convention; the caller answers for their contents.

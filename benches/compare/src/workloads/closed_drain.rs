@@ -114,7 +114,7 @@ fn drained(name: &'static str, handles: [usize; 2], prepare: fn(&mut Backlog)) -
             let span = start.elapsed();
             all.sent += match end {
                 PopError::Closed => Tally::of(0..backlog.items()),
-                _ => Tally::default(),
+                PopError::Empty => Tally::default(),
             };
             all.received += received;
             all.values.push(per_item(span, backlog.items()));

@@ -14,8 +14,9 @@ use std::thread;
 
 /// Threads that live at the same time, and all threads of the first queue.
 const AT_ONCE: usize = 64;
-/// Pairs after the last thread, during which reclamation that is deferred can happen.
 const PAIRS: u64 = 1000;
+/// Handles after the last thread, whose use frees what was retired before.
+const HANDLES: u64 = 10_000;
 const COLUMNS: &[&str] = &["64 threads", "10,000 threads"];
 
 pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
@@ -39,36 +40,50 @@ pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
 /// Opens an end of a queue, for pushes and pops.
 type Open<E> = fn(&Queue<u64>) -> E;
 
-/// A queue that so many threads have used, each with an end of its own, and two ends of this thread.
-fn used<E: Sender<u64> + Receiver<u64>>(threads: usize, open: Open<E>) -> (E, E) {
-    let queue = Queue::unbounded();
+/// Lets so many threads use the queue, each with an end of its own, and opens two ends for this thread.
+fn used<E>(queue: &Queue<u64>, threads: usize, open: Open<E>) -> (E, E)
+where
+    E: Sender<u64> + Receiver<u64>,
+{
     let mut left = threads;
     while left > 0 {
         let wave = left.min(AT_ONCE);
         let barrier = &Barrier::new(wave);
         thread::scope(|scope| {
-            for _ in 0..wave {
-                scope.spawn(|| {
-                    let mut end = open(&queue);
-                    end.push_retrying(0);
-                    barrier.wait();
-                    while end.pop().is_some() {}
-                });
+            let work = || {
+                let mut end = open(queue);
+                end.push_retrying(0);
+                barrier.wait();
+                while end.pop().is_some() {}
+            };
+            let threads: Vec<_> = (0..wave).map(|_| scope.spawn(work)).collect();
+            // The scope alone does not wait for what a thread gives back at its very end.
+            for thread in threads {
+                thread.join().expect("no thread panics");
             }
         });
         left -= wave;
     }
-    (open(&queue), open(&queue))
+    (open(queue), open(queue))
 }
 
 fn calls<E>(name: &'static str, threads: [usize; 2], load: Load, open: Open<E>) -> Subject
 where
     E: Sender<u64> + Receiver<u64>,
 {
-    let mut queues = threads.map(|threads| used(threads, open));
+    let mut queues = threads.map(|threads| used(&Queue::unbounded(), threads, open));
     Subject::new(name, move || {
         both(queues.each_mut().map(|ends| push_pop_empty(ends, load)))
     })
+}
+
+/// Opens and drops handles, which frees what was retired before.
+fn reclaim(queue: &Queue<u64>) {
+    for number in 0..HANDLES {
+        let mut handle = queue.handle();
+        handle.push(number).expect("the queue is open");
+        handle.pop().expect("it has an item");
+    }
 }
 
 /// The bytes that a queue keeps when its threads have ended.
@@ -79,8 +94,11 @@ where
     Subject::new(name, move || {
         let (mut values, mut received) = (Vec::new(), Tally::default());
         for threads in threads {
+            reclaim(&Queue::unbounded());
             alloc::start();
-            let (mut sender, mut receiver) = used(threads, open);
+            let queue = Queue::unbounded();
+            let (mut sender, mut receiver) = used(&queue, threads, open);
+            reclaim(&queue);
             received += items((0..PAIRS).map_while(|number| {
                 sender.push_retrying(number);
                 receiver.pop()
