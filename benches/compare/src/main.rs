@@ -8,6 +8,7 @@
 #![allow(clippy::similar_names)]
 
 mod alloc;
+mod calls;
 mod goals;
 mod measure;
 mod options;

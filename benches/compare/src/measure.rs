@@ -1,5 +1,6 @@
 //! Rounds: each subject of a workload runs once in each, in an order that rotates.
 
+use crate::calls::{self, Calls, KINDS};
 use crate::peers::{Ends, Peer};
 use crate::results::{Row, Table};
 use crate::tally::{Payload, Tally};
@@ -11,6 +12,19 @@ pub(crate) struct Round {
     pub(crate) values: Vec<f64>,
     pub(crate) sent: Tally,
     pub(crate) received: Tally,
+    /// The system calls of all threads, if they were counted.
+    pub(crate) calls: Calls,
+}
+
+impl Round {
+    pub(crate) fn new(values: Vec<f64>, sent: Tally, received: Tally) -> Self {
+        Self {
+            values,
+            sent,
+            received,
+            calls: Calls::default(),
+        }
+    }
 }
 
 /// A queue in a workload.
@@ -52,6 +66,8 @@ pub(crate) struct Workload {
     /// What the values of a round are; one without a name, if there is only one.
     pub(crate) columns: &'static [&'static str],
     pub(crate) repeat: Repeat,
+    /// Whether the system calls of its rounds are shown.
+    pub(crate) calls: bool,
     /// Opens the queues.
     pub(crate) subjects: Box<dyn FnOnce() -> Vec<Subject>>,
 }
@@ -67,6 +83,7 @@ impl Workload {
             unit: "ns",
             columns: &[""],
             repeat: Repeat::Rounds,
+            calls: false,
             subjects: Box::new(subjects),
         }
     }
@@ -82,6 +99,12 @@ impl Workload {
     pub(crate) fn once(self) -> Self {
         let repeat = Repeat::Once;
         Self { repeat, ..self }
+    }
+
+    /// Shows the system calls too, where they are counted.
+    pub(crate) fn with_calls(self) -> Self {
+        let calls = calls::COUNTED;
+        Self { calls, ..self }
     }
 
     /// Runs all rounds. A subject that loses items, or invents some, is out from then on.
@@ -108,7 +131,10 @@ impl Workload {
                     column => format!("{}: {column}", self.name),
                 },
                 unit: self.unit,
-                rows: running.iter().map(|subject| subject.row(at)).collect(),
+                rows: running
+                    .iter()
+                    .map(|subject| subject.row(at, self.calls))
+                    .collect(),
             })
             .collect()
     }
@@ -118,6 +144,8 @@ impl Workload {
 struct Running {
     subject: Subject,
     values: Vec<Vec<f64>>,
+    /// For 1,000 items.
+    calls: Vec<[f64; KINDS]>,
     loss: Option<String>,
 }
 
@@ -126,6 +154,7 @@ impl Running {
         Self {
             subject,
             values: Vec::new(),
+            calls: Vec::new(),
             loss: None,
         }
     }
@@ -138,6 +167,7 @@ impl Running {
             values,
             sent,
             received,
+            calls,
         } = (self.subject.round)();
         if sent != received {
             self.loss = Some(match received.count {
@@ -146,15 +176,17 @@ impl Running {
             });
         } else if measured {
             self.values.push(values);
+            self.calls.push(calls.per_thousand(sent.count));
         }
     }
 
-    fn row(&self, column: usize) -> Row {
+    fn row(&self, column: usize, shown: bool) -> Row {
         let samples = self.values.iter().map(|values| values[column]).collect();
         Row {
             subject: self.subject.name,
             ends: self.subject.ends,
             samples,
+            calls: self.calls.iter().copied().filter(|_| shown).collect(),
             loss: self.loss.clone(),
         }
     }

@@ -1,5 +1,6 @@
 //! What was measured, and its statistics.
 
+use crate::calls::{self, KINDS};
 use crate::peers::Ends;
 
 /// The values of all subjects for one quantity of a workload. Less is better.
@@ -14,6 +15,8 @@ pub(crate) struct Row {
     pub(crate) ends: Ends,
     /// One value for each round.
     pub(crate) samples: Vec<f64>,
+    /// The system calls of each round for 1,000 items, if they are shown.
+    pub(crate) calls: Vec<[f64; KINDS]>,
     /// What was received instead of what was sent.
     pub(crate) loss: Option<String>,
 }
@@ -26,24 +29,40 @@ pub(crate) struct Summary {
     pub(crate) upper: f64,
 }
 
+impl Summary {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let quartile = |quarters: usize| values[(values.len() - 1) * quarters / 4];
+        Self {
+            lower: quartile(1),
+            median: quartile(2),
+            upper: quartile(3),
+        }
+    }
+}
+
 impl Row {
     /// What the rounds came to, if the subject lost nothing.
     pub(crate) fn summary(&self) -> Option<Summary> {
         if self.loss.is_some() || self.samples.is_empty() {
             return None;
         }
-        let mut sorted = self.samples.clone();
-        sorted.sort_by(f64::total_cmp);
-        let quartile = |quarters: usize| sorted[(sorted.len() - 1) * quarters / 4];
-        Some(Summary {
-            lower: quartile(1),
-            median: quartile(2),
-            upper: quartile(3),
-        })
+        Some(Summary::of(self.samples.clone()))
     }
 
     pub(crate) fn median(&self) -> Option<f64> {
         self.summary().map(|summary| summary.median)
+    }
+
+    /// The median of the rounds for each kind of call.
+    pub(crate) fn calls(&self) -> Option<[f64; KINDS]> {
+        if self.loss.is_some() || self.calls.is_empty() {
+            return None;
+        }
+        let of_kind = |kind: usize| self.calls.iter().map(|calls| calls[kind]).collect();
+        Some(std::array::from_fn(|kind| {
+            Summary::of(of_kind(kind)).median
+        }))
     }
 
     /// It is this repository's queue, used in some way.
@@ -96,6 +115,34 @@ impl Table {
                 _ if row.ends == Ends::Spsc => println!("  not ranked"),
                 _ => println!(),
             }
+        }
+        self.print_calls();
+    }
+
+    /// The subjects whose system calls are shown.
+    pub(crate) fn calls(&self) -> Vec<(&'static str, [f64; KINDS])> {
+        let rows = self.rows.iter();
+        rows.filter_map(|row| Some((row.subject, row.calls()?)))
+            .collect()
+    }
+
+    fn print_calls(&self) {
+        let calls = self.calls();
+        if calls.is_empty() {
+            return;
+        }
+        let (first, second): (Vec<_>, Vec<_>) = calls::NAMES
+            .map(|name| name.rsplit_once(' ').unwrap_or(("", name)))
+            .into_iter()
+            .unzip();
+        println!("  for 1,000 items:");
+        for words in [first, second] {
+            let words = words.iter().map(|word| format!("{word:>13}"));
+            println!("  {:<22}{}", "", words.collect::<String>());
+        }
+        for (subject, numbers) in calls {
+            let numbers = numbers.iter().map(|number| format!("{number:>13.2}"));
+            println!("  {subject:<22}{}", numbers.collect::<String>());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! All workloads with few items, and a peer that loses one.
 
+use crate::calls::{self, Calls};
 use crate::goals::{outcomes, print};
 use crate::measure::Workload;
 use crate::options::Options;
@@ -8,12 +9,17 @@ use crate::results::{Row, Table};
 use crate::threads::Load;
 use crate::watchdog::Watchdog;
 use crate::workloads::stream;
+use crate::workloads::wake::{sleeps, this_thread};
 use crate::{output, run};
 use std::collections::VecDeque;
 use std::env;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{mpsc, Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 fn options(arguments: &[&str]) -> Options {
@@ -81,6 +87,23 @@ fn the_results_are_written() {
         plot.contains("Mutex&lt;HashMap&gt;"),
         "the subjects are named: {plot}"
     );
+    fs::remove_dir_all(folder).expect("the folder exists");
+}
+
+#[test]
+fn system_calls_are_written_for_the_workloads_that_wait() {
+    let folder = folder("calls");
+    let options = options(&["--quick", "--only", "waiting, bounded, 1P1C"]);
+    let tables = run(&options);
+    output::write(&folder, "a machine", &options, &tables).expect("the folder can be written");
+
+    let results = fs::read_to_string(folder.join("results.json")).expect("the results");
+    let results: serde_json::Value = serde_json::from_str(&results).expect("valid JSON");
+    let calls = &results["tables"][0]["subjects"][0]["calls"];
+    assert_eq!(calls["futex waits"].is_number(), calls::COUNTED, "{calls}");
+    let summary = fs::read_to_string(folder.join("summary.md")).expect("the summary");
+    let rows = summary.matches("| waiting, bounded, 1P1C | crossbeam-channel |");
+    assert_eq!(rows.count(), usize::from(calls::COUNTED), "{summary}");
     fs::remove_dir_all(folder).expect("the folder exists");
 }
 
@@ -183,4 +206,95 @@ fn a_peer_that_delivers_an_item_twice_is_reported() {
     let table = planted::<Planted<NO_ITEM, 42>>();
     let loss = table.rows[0].loss.as_deref();
     assert_eq!(loss, Some("other items than the 100 sent"));
+}
+
+/// The calls that happened at all, by name.
+fn counted(calls: Calls) -> Vec<(&'static str, f64)> {
+    let calls = calls::NAMES.into_iter().zip(calls.per_thousand(1000));
+    let switch = |name: &str| name.ends_with("switches");
+    calls
+        .filter(|(name, number)| *number > 0.0 && !switch(name))
+        .collect()
+}
+
+/// What this thread does in `work`.
+fn calls_of(work: impl FnOnce()) -> Calls {
+    let before = calls::of_this_thread();
+    work();
+    calls::of_this_thread() - before
+}
+
+/// One thread unparks another each time that it sleeps. Returns the calls of both.
+fn unpark_sleeper(times: u64) -> (Calls, Calls) {
+    let parks = &AtomicU64::new(0);
+    let (announce, announced) = mpsc::channel();
+    thread::scope(|scope| {
+        let sleeper = scope.spawn(move || {
+            announce.send(this_thread()).expect("the waker waits");
+            calls_of(|| {
+                for number in 1..=times {
+                    parks.store(number, Ordering::Release);
+                    thread::park();
+                }
+            })
+        });
+        let name = announced.recv().expect("the sleeper starts");
+        let name = name.expect("the system shows threads");
+        let mut waker = Calls::default();
+        for number in 1..=times {
+            while parks.load(Ordering::Acquire) < number || !sleeps(&name) {
+                thread::sleep(Duration::from_micros(100));
+            }
+            waker += calls_of(|| sleeper.thread().unpark());
+        }
+        (waker, sleeper.join().expect("no panic"))
+    })
+}
+
+#[test]
+fn system_calls_are_counted() {
+    if !calls::COUNTED {
+        return;
+    }
+    let (waker, sleeper) = unpark_sleeper(5);
+    assert_eq!(counted(waker), [("futex wakes", 5.0)]);
+    assert_eq!(counted(sleeper), [("futex waits", 5.0)]);
+    let voluntary = calls::NAMES
+        .iter()
+        .position(|name| *name == "voluntary switches");
+    let voluntary = sleeper.per_thousand(1000)[voluntary.expect("it is counted")];
+    assert!((5.0..8.0).contains(&voluntary), "{voluntary} switches");
+
+    let calls = calls_of(|| (0..3).for_each(|_| thread::yield_now()));
+    assert_eq!(counted(calls), [("yields", 3.0)]);
+    let calls = calls_of(|| (0..2).for_each(|_| thread::sleep(Duration::from_micros(1))));
+    assert_eq!(counted(calls), [("sleeps", 2.0)]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn calls_in_vain_are_counted_and_return_their_errors() {
+    let word = 1_u32;
+    let futex = |operation: i32, value: u32| {
+        // SAFETY: the word is alive, and a wait for another value returns at once.
+        unsafe { libc::syscall(libc::SYS_futex, &word, operation, value, ptr::null::<()>()) }
+    };
+    let calls = calls_of(|| {
+        assert_eq!(futex(libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, 2), -1);
+        let error = io::Error::last_os_error().raw_os_error();
+        assert_eq!(error, Some(libc::EAGAIN));
+        assert_eq!(futex(libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1), 0);
+        // SAFETY: a query of the commands, which touches no memory.
+        assert!(unsafe { libc::syscall(libc::SYS_membarrier, 0, 0, 0) } > 0);
+    });
+    let in_vain = [
+        "futex waits",
+        "waits in vain",
+        "futex wakes",
+        "wakes in vain",
+        "membarriers",
+    ];
+    if calls::COUNTED {
+        assert_eq!(counted(calls), in_vain.map(|name| (name, 1.0)));
+    }
 }

@@ -1,5 +1,6 @@
 //! Threads that start together, and what each receiver still expects.
 
+use crate::calls::{self, Calls};
 use crate::measure::Round;
 use crate::tally::{Payload, Tally};
 use std::hint::black_box;
@@ -12,35 +13,60 @@ use std::time::{Duration, Instant};
 /// The work of one thread, which returns what it received.
 pub(crate) type Work<'a> = Box<dyn FnOnce() -> Tally + Send + 'a>;
 
-/// Runs all work from one instant on, each on its own thread, a single one on this thread. Returns the time from the
-/// first start to the last end.
-pub(crate) fn together(mut all: Vec<Work<'_>>) -> (Duration, Tally) {
-    if all.len() == 1 {
-        let work = all.remove(0);
+/// What one thread or several have done, from the first start to the last end.
+#[derive(Clone, Copy)]
+struct Done {
+    start: Instant,
+    end: Instant,
+    received: Tally,
+    calls: Calls,
+}
+
+impl Done {
+    fn of(work: Work<'_>) -> Self {
+        let before = calls::of_this_thread();
         let start = Instant::now();
-        let tally = work();
-        return (start.elapsed(), tally);
+        let received = work();
+        let end = Instant::now();
+        Self {
+            start,
+            end,
+            received,
+            calls: calls::of_this_thread() - before,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let (mut received, mut calls) = (self.received, self.calls);
+        received += other.received;
+        calls += other.calls;
+        Self {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+            received,
+            calls,
+        }
+    }
+}
+
+/// Runs all work from one instant on, each on its own thread, a single one on this thread.
+fn together(mut all: Vec<Work<'_>>) -> Done {
+    if all.len() == 1 {
+        return Done::of(all.remove(0));
     }
     let barrier = &Barrier::new(all.len());
     thread::scope(|scope| {
-        let timed = |work: Work<'_>| {
-            barrier.wait();
-            let start = Instant::now();
-            let tally = work();
-            (start, Instant::now(), tally)
+        let start = |work| {
+            scope.spawn(move || {
+                barrier.wait();
+                Done::of(work)
+            })
         };
-        let start = |work| scope.spawn(move || timed(work));
         let threads: Vec<_> = all.into_iter().map(start).collect();
-        let (mut starts, mut ends, mut received) = (Vec::new(), Vec::new(), Tally::default());
-        for thread in threads {
-            let (start, end, tally) = thread.join().expect("no thread panics");
-            starts.push(start);
-            ends.push(end);
-            received += tally;
-        }
-        let (start, end) = (starts.into_iter().min(), ends.into_iter().max());
-        let span = start.zip(end).map(|(start, end)| end - start);
-        (span.expect("there are threads"), received)
+        let done = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no thread panics"));
+        done.reduce(Done::and).expect("there are threads")
     })
 }
 
@@ -60,10 +86,16 @@ impl Load {
 
     /// A round that passes all items.
     pub(crate) fn round(&self, span: Duration, received: Tally) -> Round {
+        let value = span.as_secs_f64() * 1e9 / self.as_float();
+        Round::new(vec![value], Tally::of(0..self.items), received)
+    }
+
+    /// A round in which threads pass all items together.
+    pub(crate) fn shared_round(&self, work: Vec<Work<'_>>) -> Round {
+        let done = together(work);
         Round {
-            values: vec![span.as_secs_f64() * 1e9 / self.as_float()],
-            sent: Tally::of(0..self.items),
-            received,
+            calls: done.calls,
+            ..self.round(done.end - done.start, done.received)
         }
     }
 
@@ -176,6 +208,5 @@ pub(crate) fn flow<S: Send, R: Send>(
         let work: Work = Box::new(move || receive(receiver, share));
         work
     });
-    let (span, received) = together(senders.chain(receivers).collect());
-    load.round(span, received)
+    load.shared_round(senders.chain(receivers).collect())
 }

@@ -138,18 +138,21 @@ mod alone;
 mod at_rest;
 mod batches;
 mod bounded;
+mod closed_drain;
 mod crowd;
 mod deliveries;
+mod ended_threads;
 mod latency;
 mod memory;
 mod orders;
 mod payloads;
 mod rank;
 mod round_trip;
+mod served_waiter;
 mod stickiness;
 pub(crate) mod stream;
 mod waiting;
-mod wake;
+pub(crate) mod wake;
 
 pub(crate) fn workloads(sizes: Sizes) -> Vec<Workload> {
     [
@@ -162,6 +165,9 @@ pub(crate) fn workloads(sizes: Sizes) -> Vec<Workload> {
         round_trip::workloads,
         wake::workloads,
         crowd::workloads,
+        closed_drain::workloads,
+        ended_threads::workloads,
+        served_waiter::workloads,
         orders::workloads,
         payloads::workloads,
         rank::workloads,

@@ -1,9 +1,11 @@
 //! All samples, for other tools.
 
+use crate::calls;
 use crate::goals::outcomes;
 use crate::options::Options;
 use crate::results::{Row, Table};
 use serde_json::{json, Value};
+use std::collections::BTreeMap;
 
 pub(super) fn results(machine: &str, options: &Options, tables: &[Table]) -> Value {
     json!({
@@ -35,5 +37,6 @@ fn row(row: &Row) -> Value {
         "quartiles": summary.map(|summary| [summary.lower, summary.upper]),
         "samples": row.samples,
         "lost": row.loss,
+        "calls": row.calls().map(|numbers| calls::NAMES.into_iter().zip(numbers).collect::<BTreeMap<_, _>>()),
     })
 }

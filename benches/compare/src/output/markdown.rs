@@ -1,5 +1,6 @@
 //! The medians as tables of documents.
 
+use crate::calls;
 use crate::results::{Row, Table};
 
 /// Tables for the README, the guide and `docs/performance.md`: workloads, and subjects as columns.
@@ -128,10 +129,27 @@ pub(super) fn chosen(tables: &[Table]) -> String {
 /// to it.
 pub(super) fn summary(tables: &[Table]) -> String {
     let head = "| workload | unit | requeue | transaction | no handle | best peer | ratio |\n|---|---|---|---|---|---|---|\n";
-    tables
-        .iter()
-        .map(summary_line)
-        .fold(head.into(), |text, line| text + &line)
+    let lines: String = tables.iter().map(summary_line).collect();
+    format!("{head}{lines}{}", calls_summary(tables))
+}
+
+/// The system calls for 1,000 items, one line for each subject of a workload in which they are shown.
+fn calls_summary(tables: &[Table]) -> String {
+    let names = ["workload", "subject"].into_iter().chain(calls::NAMES);
+    let head = line(names.clone().map(escaped));
+    let rule = line(names.map(|_| "---".into()));
+    let rows = tables.iter().flat_map(|table| {
+        let rows = table.calls().into_iter();
+        rows.map(|(subject, numbers)| {
+            let cells = [escaped(&table.workload), escaped(subject)];
+            line(cells.into_iter().chain(numbers.map(short)))
+        })
+    });
+    let rows = rows.collect::<String>();
+    if rows.is_empty() {
+        return rows;
+    }
+    format!("\nFor 1,000 items:\n\n{head}{rule}{rows}")
 }
 
 fn summary_line(table: &Table) -> String {

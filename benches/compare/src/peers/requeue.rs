@@ -29,7 +29,7 @@ pub(crate) struct WithHandle<T, O: Order<T> = Fifo> {
 }
 
 impl<T, O: Order<T>> WithHandle<T, O> {
-    pub(super) fn of(queue: &Queue<T, O>) -> Self {
+    pub(crate) fn of(queue: &Queue<T, O>) -> Self {
         Self {
             handle: queue.handle(),
             batch: Vec::new(),

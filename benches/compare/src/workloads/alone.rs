@@ -4,7 +4,7 @@ use super::{of_threads, Sizes};
 use crate::measure::{Round, Subject, Workload};
 use crate::peers::{Peer, Plan, Receiver, Sender};
 use crate::tally::Payload;
-use crate::threads::{flow, together, Load, Share, Work};
+use crate::threads::{flow, Load, Share, Work};
 
 pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
     let load = sizes.load();
@@ -52,8 +52,7 @@ pub(crate) fn batch_pairs<P: Peer<T>, T: Payload>(plan: Plan, load: Load, size: 
             });
             work
         });
-        let (span, received) = together(work.collect());
-        load.round(span, received)
+        load.shared_round(work.collect())
     })
 }
 

@@ -63,11 +63,8 @@ where
         let received = numbers.clone();
         let received = items(received.map_while(|_| returned.recv_timeout(patience).ok()));
         runtime.shutdown_background();
-        Round {
-            values: vec![spent.as_secs_f64() * 1e3],
-            sent: Tally::of(numbers),
-            received,
-        }
+        let value = spent.as_secs_f64() * 1e3;
+        Round::new(vec![value], Tally::of(numbers), received)
     })
 }
 

@@ -66,22 +66,25 @@ fn dropped_ends<P: Peer<T>, T: Payload>(ends: usize, room: usize, load: Load) ->
         receivers.truncate(1);
         (senders.remove(0), receivers.remove(0))
     });
-    Subject::of::<P, T>(move || {
-        let rounds = queues.each_mut().map(|(sender, receiver)| {
-            let start = Instant::now();
-            let received = items((0..load.items).map_while(|number| {
-                sender.push_retrying(T::of(number));
-                let item = receiver.pop()?;
-                receiver.pop().is_none().then_some(item.number())
-            }));
-            load.round(start.elapsed(), received)
-        });
-        both(rounds)
-    })
+    Subject::of::<P, T>(move || both(queues.each_mut().map(|ends| push_pop_empty(ends, load))))
+}
+
+/// One thread pushes, pops and finds nothing, again and again.
+pub(super) fn push_pop_empty<T: Payload>(
+    (sender, receiver): &mut (impl Sender<T>, impl Receiver<T>),
+    load: Load,
+) -> Round {
+    let start = Instant::now();
+    let received = items((0..load.items).map_while(|number| {
+        sender.push_retrying(T::of(number));
+        let item = receiver.pop()?;
+        receiver.pop().is_none().then_some(item.number())
+    }));
+    load.round(start.elapsed(), received)
 }
 
 /// Two rounds as one with two values.
-fn both([mut first, second]: [Round; 2]) -> Round {
+pub(super) fn both([mut first, second]: [Round; 2]) -> Round {
     first.values.extend(second.values);
     first.sent += second.sent;
     first.received += second.received;

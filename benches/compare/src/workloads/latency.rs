@@ -61,11 +61,7 @@ where
                 due
             }));
             let (received, histogram) = consumer.join().expect("the consumer ends");
-            Round {
-                values: percentiles(&histogram),
-                sent,
-                received,
-            }
+            Round::new(percentiles(&histogram), sent, received)
         })
     })
 }

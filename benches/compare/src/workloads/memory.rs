@@ -36,15 +36,11 @@ fn memory<P: Peer<T>, T: Payload>(load: Load) -> Subject {
         }
         let values = vec![full, bytes()];
         alloc::stop();
-        Round {
-            values,
-            sent: Tally::of(0..load.items),
-            received,
-        }
+        Round::new(values, Tally::of(0..load.items), received)
     })
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn bytes() -> f64 {
+pub(super) fn bytes() -> f64 {
     alloc::live() as f64
 }

@@ -16,7 +16,7 @@ pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
             ..sizes.plan(senders, receivers)
         };
         let name = format!("waiting, {name}, {senders}P{receivers}C");
-        Workload::new(name, move || subjects(plan, load))
+        Workload::new(name, move || subjects(plan, load)).with_calls()
     };
     cases.into_iter().flatten().map(workload).collect()
 }

@@ -87,17 +87,14 @@ fn wake<P: Peer<T>, T: Payload>(
                 number
             }));
             spans.sort_unstable();
-            Round {
-                values: vec![spans[spans.len() / 2].as_secs_f64() * 1e9],
-                sent: Tally::of(0..wakes),
-                received,
-            }
+            let value = spans[spans.len() / 2].as_secs_f64() * 1e9;
+            Round::new(vec![value], Tally::of(0..wakes), received)
         })
     })
 }
 
 /// The file with the state of this thread, if the system has one.
-fn this_thread() -> Option<PathBuf> {
+pub(crate) fn this_thread() -> Option<PathBuf> {
     let link = fs::read_link("/proc/thread-self").ok()?;
     Some(Path::new("/proc").join(link).join("stat"))
 }
@@ -112,7 +109,7 @@ fn until_asleep(thread: Option<&Path>) {
 }
 
 /// The state follows the name, which is in parentheses.
-fn sleeps(thread: &Path) -> bool {
+pub(crate) fn sleeps(thread: &Path) -> bool {
     let stat = fs::read_to_string(thread).expect("the waiter is alive");
     let state = stat
         .rsplit(')')
