@@ -622,6 +622,28 @@ fn transactions_of_the_same_size_allocate_nothing_for_failures() {
     assert!(calls < 300, "{calls} allocations for 200 transactions");
 }
 
+#[test]
+fn batches_in_transactions_allocate_nothing_at_rest() {
+    const ITEMS: u64 = 30;
+    let _alone = alone();
+    let mut handle = Queue::unbounded().handle();
+    let mut pass = |times| {
+        let calls = CALLS.with(Cell::get);
+        for _ in 0..times {
+            let tx = handle.begin();
+            tx.push_batch(0..ITEMS).unwrap();
+            tx.commit();
+            let tx = handle.begin();
+            assert!(tx.pop_batch(ITEMS as usize).map(|item| *item).eq(0..ITEMS));
+            tx.commit();
+        }
+        CALLS.with(Cell::get) - calls
+    };
+    pass(100);
+    let calls = pass(100);
+    assert!(calls < 5, "{calls} allocations for 200 transactions");
+}
+
 /// The bytes of a queue for each of its items, all of which have left a transaction in this way.
 fn bytes_per_retried(retry: impl FnOnce(&mut OwnedTransaction<u64>, usize)) -> usize {
     const ITEMS: usize = 10_000;

@@ -226,7 +226,7 @@ impl<T, O: Order<T>> Access<T, O> {
         }
         let before = self.staged();
         // Without items, or if user code panics.
-        let mut local = defer_with(&mut *self, |local| local.end_batch(put));
+        let mut local = defer_with(&mut *self, |local| local.end_batch(before));
         if local.shared.registers() {
             for item in items {
                 let meta = register(&local.shared, &item);
@@ -247,14 +247,14 @@ impl<T, O: Order<T>> Access<T, O> {
         Ok(count)
     }
 
-    /// Ends the staging of a batch of which nothing is staged, or which is not complete.
-    fn end_batch(&mut self, put: Put) {
-        if put == Put::Publish || self.staged() == 0 {
+    /// Ends the staging of a batch of which nothing is staged, or which is not complete: what was staged `before` stays.
+    fn end_batch(&mut self, before: usize) {
+        if before == 0 {
             self.endpoint.end_staging();
             self.permits.end(0, 0);
             self.shared.notify_end(0);
-            self.drop_staged();
         }
+        self.drop_staged(before);
     }
 
     /// Stages items, where the queue registers none.
@@ -293,18 +293,18 @@ impl<T, O: Order<T>> Access<T, O> {
 
 /// The end of a transaction.
 impl<T, O: Order<T>> Access<T, O> {
-    /// Drops the staged items.
-    pub(super) fn drop_staged(&mut self) {
+    /// Drops the staged items but the first ones, which are so many.
+    pub(super) fn drop_staged(&mut self, kept: usize) {
         if !Shared::<T, O>::SORTS {
-            return self.endpoint.drop_staged();
+            return self.endpoint.drop_staged(kept);
         }
         // The destructor of an item may panic.
         let mut local = defer_with(self, |local| {
-            if local.staged() > 0 {
-                local.drop_staged();
+            if local.staged() > kept {
+                local.drop_staged(kept);
             }
         });
-        while let Some(entry) = local.endpoint.unstage() {
+        while let Some(entry) = local.endpoint.unstage(kept) {
             local.shared.unregister(entry.item.meta);
             drop(entry);
         }

@@ -6,6 +6,7 @@ use super::local::Local;
 use super::shared::Shared;
 use crate::order::{Order, Place, PlaceOf, PushMeta, PushMetaOf};
 use crate::sync::defer_with;
+use crate::time::Wait;
 use crate::PushError;
 use std::collections::VecDeque;
 use std::mem;
@@ -76,14 +77,17 @@ fn unregister<T, O: Order<T>>(shared: &Shared<T, O>, metas: VecDeque<PushMetaOf<
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Pushes items of an unknown number now.
+    /// Pushes items of an unknown number. They are collected first only if there may be no room for all of them.
+    #[inline]
     pub(crate) fn push_batch(
         &mut self,
         items: impl IntoIterator<Item = T>,
+        put: Put,
+        wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
         if self.may_find_full {
             let items: Vec<_> = items.into_iter().collect();
-            return self.put(items, Put::Publish, Default::default());
+            return self.put_waiting(items, put, wait, Default::default());
         }
         let since = self.shared.stamp();
         let register = |shared: &Shared<T, O>, item: &T| {
@@ -93,7 +97,7 @@ impl<T, O: Order<T>> Local<T, O> {
                 .unwrap_or_default();
             PushMeta { since, meta }
         };
-        self.store_all(items.into_iter(), Put::Publish, register)
+        self.store_all(items.into_iter(), put, register)
     }
 }
 

@@ -55,7 +55,7 @@ impl<T, O: Order<T>> Local<T, O> {
             self.deliveries.ended(&self.shared);
         }
         // Last: the destructors of staged items are user code. This runs also if one of the removed items panics.
-        let _staged = defer_with(self, |local| local.drop_staged());
+        let _staged = defer_with(self, |local| local.drop_staged(0));
         drop(removed);
     }
 }

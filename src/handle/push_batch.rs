@@ -7,32 +7,26 @@ use crate::order::Order;
 use crate::PushError;
 
 impl<T, O: Order<T>> Handle<T, O> {
-    /// Pushes all items in one transaction, and returns their number: they become ready all at once. If the iterator
-    /// panics, none is pushed.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(3);
-    /// let mut handle = queue.handle();
-    /// assert_eq!(handle.push_batch(1..=2)?, 2);
-    /// let refused = handle.push_batch(3..=4).unwrap_err();
-    /// assert_eq!(refused.into_inner(), [3, 4]); // there was room for only one of them
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] if the queue is bounded and had no room for all of them,
-    /// [`PushError::Closed`] if it is closed. All items come back in their order.
-    pub fn push_batch(
-        &mut self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        self.local().push_batch(items)
-    }
-
     verb! {
         push_batch(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| self.local().put_waiting(items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Default::default());
+            |wait| self.local().push_batch(items, Put::Publish, wait);
+        now:
+        /// Pushes all items in one transaction, and returns their number: they become ready all at once. If the iterator
+        /// panics, none is pushed.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::bounded(3);
+        /// let mut handle = queue.handle();
+        /// assert_eq!(handle.push_batch(1..=2)?, 2);
+        /// let refused = handle.push_batch(3..=4).unwrap_err();
+        /// assert_eq!(refused.into_inner(), [3, 4]); // there was room for only one of them
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] if the queue is bounded and had no room for all of them,
+        /// [`PushError::Closed`] if it is closed. All items come back in their order.
         blocking:
         /// Pushes all items in one transaction, and waits until there is room for all of them.
         ///

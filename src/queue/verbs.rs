@@ -115,34 +115,28 @@ impl<T, O: Order<T>> Queue<T, O> {
         /// ```
     }
 
-    /// Pushes all items in one transaction, and returns their number: they become ready all at once. If the iterator
-    /// panics, none is pushed.
-    ///
-    /// The items of a batch are popped in their order. The order between a batch and other pushes or batches is
-    /// unspecified; push through one [`Handle`](crate::Handle) if you need it.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::bounded(3);
-    /// assert_eq!(queue.push_batch(1..=2)?, 2);
-    /// let refused = queue.push_batch(3..=4).unwrap_err();
-    /// assert_eq!(refused.into_inner(), [3, 4]); // there was room for only one of them
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`] if the queue is bounded and had no room for all of them, [`PushError::Closed`] if it is
-    /// closed. All items come back in their order.
-    pub fn push_batch(
-        &self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<usize, PushError<Vec<T>>> {
-        self.call(|cell| cell.settled().push_batch(items))
-    }
-
     verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| self.call(|cell| cell.settled().put_waiting(items.into_iter().collect::<Vec<_>>(), Put::Publish, wait, Default::default()));
+            |wait| self.call(|cell| cell.settled().push_batch(items, Put::Publish, wait));
+        now:
+        /// Pushes all items in one transaction, and returns their number: they become ready all at once. If the iterator
+        /// panics, none is pushed.
+        ///
+        /// The items of a batch are popped in their order. The order between a batch and other pushes or batches is
+        /// unspecified; push through one [`Handle`](crate::Handle) if you need it.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::bounded(3);
+        /// assert_eq!(queue.push_batch(1..=2)?, 2);
+        /// let refused = queue.push_batch(3..=4).unwrap_err();
+        /// assert_eq!(refused.into_inner(), [3, 4]); // there was room for only one of them
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// [`PushError::Full`] if the queue is bounded and had no room for all of them, [`PushError::Closed`] if it is
+        /// closed. All items come back in their order.
         blocking:
         /// Pushes all items in one transaction, and waits until there is room for all of them. Order as for
         /// [`Queue::push_batch`].

@@ -24,7 +24,7 @@ impl<T> Endpoint<T> {
     pub(super) fn abort(&mut self, unborrowed: &Unborrowed<'_>) {
         self.give_back(unborrowed);
         self.end_staging();
-        self.drop_staged();
+        self.drop_staged(0);
     }
 
     pub(super) fn stage_one(&mut self, item: T) {

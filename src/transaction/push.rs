@@ -110,7 +110,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
 
     verb! {
         push_batch(&self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>>,
-            |wait| self.local().put_waiting(items.into_iter().collect::<Vec<_>>(), Put::Stage, wait, Default::default());
+            |wait| self.local().push_batch(items, Put::Stage, wait);
         now:
         /// Stages all items, and returns their number. If the iterator panics, none is staged.
         ///

@@ -1,7 +1,7 @@
 //! Panics of user code: in a transaction, in a destructor, in an iterator.
 
 use crate::common::{assert_at_rest, drain, filled, panics, Ledger, Tracked};
-use requeue::{commit_all, Queue};
+use requeue::{commit_all, FairQueue, Order, Queue, Unleased};
 
 #[test]
 fn a_panic_in_a_transaction_aborts_it() {
@@ -113,6 +113,29 @@ fn a_panicking_iterator_pushes_nothing() {
     handle.push(ledger.item(4)).unwrap();
     assert_eq!(handle.pop().map(|item| item.id), Ok(4));
     ledger.assert_each_dropped_once();
+}
+
+#[test]
+fn a_panicking_iterator_stages_nothing() {
+    stage_by_panicking_iterators(&Queue::unbounded());
+    stage_by_panicking_iterators(&FairQueue::by(|item: &Tracked| item.id));
+}
+
+/// Stages a batch whose iterator panics, in a transaction that has staged nothing and in one that has.
+fn stage_by_panicking_iterators<O: Order<Tracked> + Unleased>(queue: &Queue<Tracked, O>) {
+    let ledger = Ledger::new(5);
+    let items = || ledger.items().inspect(|item| assert_ne!(item.id, 3));
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    assert!(panics(|| tx.push_batch(items())));
+    assert_at_rest(queue, 0, 0);
+    tx.push(ledger.item(4)).unwrap();
+    assert!(panics(|| tx.push_batch(items())));
+    assert_eq!(ledger.drops(), [2, 2, 2, 2, 0]);
+    assert_eq!(tx.staged(), 1);
+    tx.commit();
+    assert_eq!(handle.pop().map(|item| item.id), Ok(4));
+    assert!(handle.pop().is_err());
 }
 
 #[test]

@@ -6,9 +6,11 @@
 
 use futures::task::noop_waker_ref;
 use requeue::{FairQueue, Handle, Order, PriorityQueue, Queue, Workers};
+use std::cmp::Reverse;
 use std::env;
 use std::future::Future;
 use std::hint::black_box;
+use std::mem;
 use std::num::Wrapping;
 use std::pin::pin;
 use std::task::Context;
@@ -28,6 +30,8 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("abort", abort),
     ("no-handle", no_handle),
     ("batch", batches),
+    ("transaction-batch-push", transaction_batch_pushes),
+    ("transaction-batch-pop", transaction_batch_pops),
     ("bounded", |count| pairs(&Queue::bounded(ROOM), count)),
     ("bounded-transaction", |count| {
         transaction_pairs(&Queue::bounded(ROOM), count);
@@ -148,6 +152,30 @@ fn batches(count: u64) {
         pusher.push_batch(0..32).unwrap();
         let tx = popper.begin();
         black_box(tx.pop_batch(32).len());
+        tx.commit();
+    }
+}
+
+/// As [`batches`], of a type of their own (see [`bounded_blocking`]): each batch is pushed in a transaction.
+fn transaction_batch_pushes(count: u64) {
+    let mut handle = Queue::unbounded().handle();
+    for first in (0..count).step_by(32) {
+        let tx = handle.begin();
+        tx.push_batch((first..first + 32).map(Reverse)).unwrap();
+        tx.commit();
+    }
+    mem::forget(handle); // with the queue: without the drops of the items
+}
+
+/// As [`transaction_batch_pushes`], each popped in one, and each item read. Pushes all items at once before.
+fn transaction_batch_pops(count: u64) {
+    let (mut pusher, mut popper) = handles(&Queue::unbounded());
+    pusher.push_batch((0..count).map(Reverse)).unwrap();
+    for _ in 0..count / 32 {
+        let tx = popper.begin();
+        for item in tx.pop_batch(32) {
+            black_box(item.0);
+        }
         tx.commit();
     }
 }

@@ -1,7 +1,6 @@
 //! A borrow of a cell that accumulates held items before it delivers them.
 
 use crate::raw::handle::cell::{Borrow, Fresh, Session};
-use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::handle::items::HeldItems;
 use crate::raw::hold::HeldPosition;
 use std::ops::{Deref, DerefMut};
@@ -11,7 +10,6 @@ pub(crate) struct Gathering<'c, L: Session> {
     borrow: Borrow<'c, L>,
     /// Items from this position on were not delivered yet.
     start: HeldPosition,
-    held_before: usize,
     /// Items from this position on were not examined yet.
     fresh: Fresh,
 }
@@ -19,11 +17,10 @@ pub(crate) struct Gathering<'c, L: Session> {
 impl<'c, L: Session> Borrow<'c, L> {
     /// Turns this borrow, the only one, into one that accumulates items.
     pub(crate) fn gather(mut self) -> Gathering<'c, L> {
-        let (start, held_before) = end_of(self.endpoint());
+        let start = self.endpoint().end_of_hold();
         Gathering {
             borrow: self,
             start,
-            held_before,
             fresh: Fresh(start),
         }
     }
@@ -38,19 +35,14 @@ impl<'c, L: Session> Gathering<'c, L> {
     /// Delivers the accumulated items.
     #[inline(always)] // the batch of a transaction
     pub(crate) fn give_out(&mut self) -> HeldItems<'c, L::Stored> {
-        let (end, held) = end_of(self.borrow.endpoint());
-        let added = held.saturating_sub(self.held_before);
+        let endpoint = self.borrow.endpoint();
         // SAFETY: filled since, and delivered only here: `parts` and `DerefMut` give the contents only, which cannot
         // create other references, and what is added or examined from now on starts behind these items.
-        let items = unsafe { HeldItems::after(self.borrow.endpoint(), self.start, added) };
-        (self.start, self.fresh, self.held_before) = (end, Fresh(end), held);
+        let items = unsafe { HeldItems::after(endpoint, self.start) };
+        self.start = endpoint.end_of_hold();
+        self.fresh = Fresh(self.start);
         items
     }
-}
-
-/// The position of the next item, and the number of held items.
-fn end_of<T>(endpoint: &Endpoint<T>) -> (HeldPosition, usize) {
-    (endpoint.end_of_hold(), endpoint.held())
 }
 
 impl<L: Session> Deref for Gathering<'_, L> {

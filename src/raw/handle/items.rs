@@ -4,7 +4,6 @@ use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::{HeldPosition, ItemRef};
 use crate::raw::shard::HeldSlot;
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::{ptr, vec};
 
 /// Proof that there are no references to held items: it is derived from an exclusive reference to the cell, and
@@ -21,9 +20,12 @@ impl Unborrowed<'_> {
 /// An iterator over the slots of such items. It accesses nothing else of the hold, so it may be used on another thread
 /// than the transaction.
 pub(crate) struct HeldItems<'t, T> {
-    current: Range<*const HeldSlot<T>>,
-    more: vec::IntoIter<Range<*const HeldSlot<T>>>,
+    /// The next slot, and the items from it on that are left in its block. Behind the last one there may be slots whose items
+    /// were removed; they are never read, since the transaction may reuse them.
+    next: *const HeldSlot<T>,
     left: usize,
+    /// The same of the blocks behind.
+    more: vec::IntoIter<(*const HeldSlot<T>, usize)>,
     items: PhantomData<&'t mut T>,
 }
 
@@ -32,25 +34,22 @@ pub(crate) struct HeldItems<'t, T> {
 unsafe impl<T: Send> Send for HeldItems<'_, T> {}
 
 impl<'t, T> HeldItems<'t, T> {
-    /// The items that were put into the hold from `position` on; `left` is their number.
+    /// The items that were put into the hold from `position` on.
     ///
     /// # Safety
     ///
     /// There are no references to the items, and the transaction is borrowed for `'t`.
-    pub(in crate::raw) unsafe fn after(
-        endpoint: &Endpoint<T>,
-        position: HeldPosition,
-        left: usize,
-    ) -> Self {
-        // SAFETY: `len` slots follow in the block.
-        let part = |(first, len): (*const HeldSlot<T>, usize)| first..unsafe { first.add(len) };
-        let mut parts = endpoint.hold.places_from(position).map(part);
-        let current = parts.next().unwrap_or(ptr::null()..ptr::null());
-        let more = parts.collect::<Vec<_>>().into_iter();
+    #[inline]
+    pub(in crate::raw) unsafe fn after(endpoint: &Endpoint<T>, position: HeldPosition) -> Self {
+        let hold = &endpoint.hold;
+        let ((next, left), more) = match hold.in_one_block(position) {
+            Some(items) => (items, Vec::new()),
+            None => ((ptr::null(), 0), hold.by_blocks(position)),
+        };
         Self {
-            current,
-            more,
+            next,
             left,
+            more: more.into_iter(),
             items: PhantomData,
         }
     }
@@ -58,26 +57,24 @@ impl<'t, T> HeldItems<'t, T> {
     /// All held items.
     pub(in crate::raw) fn all(endpoint: &Endpoint<T>, _: Unborrowed<'t>) -> Self {
         // SAFETY: there are no references to held items, and the transaction is borrowed for `'t`.
-        unsafe { Self::after(endpoint, HeldPosition::default(), endpoint.held()) }
+        unsafe { Self::after(endpoint, HeldPosition::default()) }
     }
 
     #[inline]
     pub(crate) fn next(&mut self) -> Option<ItemRef<'t, T>> {
+        if self.left == 0 {
+            (self.next, self.left) = self.more.next()?;
+        }
+        self.left -= 1;
         loop {
-            if self.left == 0 {
-                return None;
-            }
-            while self.current.is_empty() {
-                self.current = self.more.next()?;
-            }
-            let slot = self.current.start;
-            // SAFETY: the slot is within the block, was filled, and is delivered only here, once: the range advances.
-            // The item does not move while the transaction is borrowed, and the block is alive while it has items.
+            let slot = self.next;
+            // SAFETY: an item is left in this slot or behind it, so the slot is within the block and was filled. It is
+            // delivered only here, once: `next` advances. The item does not move while the transaction is borrowed, and the
+            // block is alive while it has items.
             unsafe {
-                self.current.start = slot.add(1);
+                self.next = slot.add(1);
                 let delivery = (*slot).delivery();
                 if !delivery.is_gone() {
-                    self.left -= 1;
                     return Some(ItemRef::new((*slot).item(), delivery.attempts));
                 }
             }
@@ -86,6 +83,7 @@ impl<'t, T> HeldItems<'t, T> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.left
+        let behind = self.more.as_slice().iter().map(|(_, left)| left);
+        self.left + behind.sum::<usize>()
     }
 }

@@ -53,17 +53,46 @@ impl<T> Hold<T> {
         unsafe { Row::get(self.parts[position.part], index) }
     }
 
-    /// The filled slots from `position` on, block by block: the first one of each block, and their number.
-    pub(in crate::raw) fn places_from(
+    /// The slot of the first item from `position` on, and the number of items, if they are in one block, which has no gaps.
+    #[inline]
+    pub(in crate::raw) fn in_one_block(
         &self,
         position: HeldPosition,
-    ) -> impl Iterator<Item = (*const HeldSlot<T>, usize)> + '_ {
-        (position.part..self.parts.len()).map(move |part| {
+    ) -> Option<(*const HeldSlot<T>, usize)> {
+        if self.has_gaps || position.part + 1 != self.parts.len() {
+            return None;
+        }
+        // SAFETY: the position is in the last block, or at its end.
+        let slot = unsafe { self.first.add(position.index) };
+        Some((slot, self.index() - position.index))
+    }
+
+    /// The blocks with items from `position` on: the first slot of each from there on, and the number of items.
+    #[cold]
+    pub(in crate::raw) fn by_blocks(
+        &self,
+        position: HeldPosition,
+    ) -> Vec<(*const HeldSlot<T>, usize)> {
+        let parts = (position.part..self.parts.len()).map(|part| {
             let first = usize::from(part == position.part) * position.index;
             // SAFETY: the hold owns the block; `first` is within it.
-            let slot = unsafe { Row::element(self.parts[part], first) };
-            (slot.cast_const(), self.filled(part) - first)
-        })
+            let slot = unsafe { Row::element(self.parts[part], first) }.cast_const();
+            let items = self.filled(part) - first - self.gaps(part, first);
+            (slot, items)
+        });
+        parts.filter(|(_, items)| *items > 0).collect()
+    }
+
+    /// The number of removed items in a block, from this index on.
+    fn gaps(&self, part: usize, first: usize) -> usize {
+        if !self.has_gaps {
+            return 0;
+        }
+        // SAFETY: the hold owns the block, and has filled so many of its slots.
+        let slot = |index| unsafe { Row::get(self.parts[part], index) };
+        // SAFETY: was filled, whether its item has left or not.
+        let is_gone = |index: &usize| unsafe { slot(*index).delivery() }.is_gone();
+        (first..self.filled(part)).filter(is_gone).count()
     }
 
     /// The position behind the item at `address`, if it is held. The search begins at the block where the last one

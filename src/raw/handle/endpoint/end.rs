@@ -151,6 +151,6 @@ impl<T> Drop for Endpoint<T> {
         }
         endpoint.give_back(&unborrowed);
         endpoint.end_staging();
-        endpoint.drop_staged();
+        endpoint.drop_staged(0);
     }
 }

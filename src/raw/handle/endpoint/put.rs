@@ -75,16 +75,19 @@ impl<T> Endpoint<T> {
         self.counters().abort_staging();
     }
 
-    /// Removes the last staged item.
-    pub(crate) fn unstage(&mut self) -> Option<Entry<T>> {
+    /// Removes the last staged item, unless no more than `kept` are staged.
+    pub(crate) fn unstage(&mut self, kept: usize) -> Option<Entry<T>> {
+        if self.staged() <= kept {
+            return None;
+        }
         self.producer.unstage()
     }
 
-    /// Drops the staged items.
+    /// Drops the staged items but the first ones, which are so many.
     #[inline]
-    pub(crate) fn drop_staged(&mut self) {
-        if self.staged() > 0 {
-            drop_all(|| self.unstage());
+    pub(crate) fn drop_staged(&mut self, kept: usize) {
+        if self.staged() > kept {
+            drop_all(|| self.unstage(kept));
         }
     }
 
