@@ -300,7 +300,7 @@ struct KnownSlot {
 
 impl KnownSlot {
     /// What no table has.
-    const NONE: Self = Self {
+    const OF_NO_TABLE: Self = Self {
         table: ptr::null(),
         slot: NonNull::dangling(),
     };
@@ -309,8 +309,8 @@ impl KnownSlot {
 impl Known {
     const fn new() -> Self {
         #[allow(clippy::declare_interior_mutable_const)] // to fill an array
-        const NONE: Cell<KnownSlot> = Cell::new(KnownSlot::NONE);
-        Self([NONE; MAX_KNOWN_SLOTS])
+        const VACANT: Cell<KnownSlot> = Cell::new(KnownSlot::OF_NO_TABLE);
+        Self([VACANT; MAX_KNOWN_SLOTS])
     }
 
     #[inline]
@@ -330,7 +330,7 @@ impl Known {
 
     fn forget(&self) {
         for known in &self.0 {
-            known.set(KnownSlot::NONE);
+            known.set(KnownSlot::OF_NO_TABLE);
         }
     }
 }
