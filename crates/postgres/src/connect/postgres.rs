@@ -284,7 +284,7 @@ impl Shared {
     async fn take_out(&self, pool: &Pool) -> Result<Connection<'static>> {
         let client = Object::take(self.object(pool, pool.timeouts()).await?);
         Ok(Connection::new(
-            Owner::Process(client, Default::default()),
+            Owner::Process(client, parking_lot::Mutex::default()),
             self.manner,
         ))
     }
