@@ -50,7 +50,7 @@ pub(crate) type Removed<T> = Option<T>;
 pub(super) type AtHead<T, O> = Vec<EntryOf<T, O>>;
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Delays or buries the held items that do not return to the head of their shard, by the rules of the queue, and returns
+    /// Delays or dead-letters the held items that do not return to the head of their shard, by the rules of the queue, and returns
     /// how many permits that frees.
     #[inline(never)]
     pub(super) fn reroute_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
@@ -99,7 +99,7 @@ impl<T, O: Order<T>> Local<T, O> {
             }
             Disposition::Death => {
                 let envelope = self.deliveries.envelope();
-                self.shared.bury(envelope, failed);
+                self.shared.dead_letter(envelope, failed);
             }
         }
         self.endpoint.counters().count_aborted(1);

@@ -79,7 +79,7 @@ impl<T, O: Order<T>> Policies<T, O> {
     }
 
     /// Makes an item a dead letter; its place among them was reserved before.
-    pub(crate) fn bury(&self, envelope: Envelope<T, O>, mut failed: Failed<StoredOf<T, O>>) {
+    pub(crate) fn dead_letter(&self, envelope: Envelope<T, O>, mut failed: Failed<StoredOf<T, O>>) {
         // A clock is user code: it may panic, but an abort must not.
         swallow_panic(|| failed.due = self.time.now());
         let (attempts, reason) = (failed.entry.delivery.attempts, failed.reason);

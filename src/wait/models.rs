@@ -217,7 +217,7 @@ fn a_waiter_that_gives_up_passes_its_wake_up_on() {
 fn a_waiter_woken_in_vain_waits_again() {
     model(|| {
         let things = Things::new(0);
-        let thief = thread::spawn({
+        let consumer = thread::spawn({
             let things = Arc::clone(&things);
             move || {
                 if things.take().is_some() {
@@ -231,7 +231,7 @@ fn a_waiter_woken_in_vain_waits_again() {
         });
         things.wait();
         publisher.join().unwrap();
-        thief.join().unwrap();
+        consumer.join().unwrap();
     });
 }
 

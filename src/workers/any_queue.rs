@@ -1,7 +1,6 @@
 //! The queue of a pool without its types.
 
 use crate::backend::Backend;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -66,10 +65,4 @@ impl<'q> AnyQueue<'q> {
     }
 }
 
-impl fmt::Debug for AnyQueue<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyQueue")
-            .field("is_closed", &self.0.is_closed())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!([] AnyQueue<'_>, |queue| is_closed: queue.0.is_closed());

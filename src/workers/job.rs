@@ -6,7 +6,6 @@ use super::outcome::Reply;
 use super::{JobError, Outcome};
 use crate::sync::swallow_panic;
 use std::any::Any;
-use std::fmt;
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
@@ -190,10 +189,4 @@ impl Job {
     }
 }
 
-impl fmt::Debug for Job {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Job")
-            .field("has_run", &self.call.is_none())
-            .finish()
-    }
-}
+debug_struct!([] Job, |job| has_run: job.call.is_none());

@@ -3,7 +3,6 @@
 use super::block::{block_on, Driver};
 use super::JobError;
 use crate::sync::{lock, swallow_panic, Mutex};
-use std::fmt;
 use std::future::{poll_fn, Future};
 use std::mem;
 use std::pin::Pin;
@@ -119,13 +118,7 @@ impl<R> Future for Outcome<R> {
     }
 }
 
-impl<R> fmt::Debug for Outcome<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outcome")
-            .field("has_ended", &self.has_ended())
-            .finish()
-    }
-}
+debug_struct!([R] Outcome<R>, |outcome| has_ended: outcome.has_ended());
 
 /// Sends the result of a job. If it is dropped before, the job was dropped.
 pub(super) struct Reply<R> {

@@ -3,7 +3,6 @@
 use super::pause::for_at_most;
 use super::worker::Command;
 use super::{Report, WorkerStatus, Workers};
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -280,10 +279,4 @@ impl Drop for Tasks {
     }
 }
 
-impl fmt::Debug for Tasks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tasks")
-            .field("tasks", &self.workers.pool.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!([] Tasks, |tasks| tasks: tasks.workers.pool.len());

@@ -6,7 +6,6 @@ use super::worker::Command;
 use super::{AnyQueue, PoolBuilder, Report, WorkerStatus};
 use crate::backend::Backend;
 use crate::Wait;
-use std::fmt;
 use std::mem;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -286,10 +285,4 @@ impl<Q> Drop for Workers<Q> {
     }
 }
 
-impl<Q> fmt::Debug for Workers<Q> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workers")
-            .field("workers", &self.pool.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!([Q] Workers<Q>, |workers| workers: workers.pool.len());

@@ -16,7 +16,7 @@ mod waiting;
 
 use requeue::backend::{Backend, Holds, Settlement};
 use requeue::Backoff;
-use std::future::Future;
+use std::future::{ready, Future};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::thread;
@@ -44,7 +44,7 @@ pub trait Subject: Send + Sync + 'static {
     const SHORT: Duration;
     /// Whether time passes only by [`pass`](Self::pass).
     const MANUAL: bool;
-    /// How long a call takes until it really waits.
+    /// How long a call goes on at least until it waits.
     const SETTLE: Duration;
 
     /// Makes a queue that is open and empty.
@@ -52,6 +52,11 @@ pub trait Subject: Send + Sync + 'static {
 
     /// The dead letters of a queue, in the order in which they died.
     fn letters(&self, queue: &Self::Queue) -> impl Future<Output = Vec<Letter>> + Send;
+
+    /// How many calls wait for items of a queue. `None` if a call waits after its first poll.
+    fn waiting(_: &Self::Queue) -> impl Future<Output = Option<usize>> + Send {
+        ready(None)
+    }
 
     /// Lets time pass.
     fn pass(&self, time: Duration) -> impl Future<Output = ()> + Send;

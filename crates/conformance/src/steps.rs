@@ -154,8 +154,13 @@ pub(crate) async fn letter<S: Subject>(subject: &S, queue: &S::Queue) -> Letter 
 }
 
 /// A pop that waits.
-pub(crate) async fn popping<S: Subject>(tx: &TxOf<S>, wait: Wait) -> Waiting<'_, Option<u32>> {
-    Waiting::begin::<S>(async move { tx.pop(wait).await.unwrap().map(|item| *item) }).await
+pub(crate) async fn popping<'t, S: Subject>(
+    queue: &S::Queue,
+    tx: &'t TxOf<S>,
+    wait: Wait,
+) -> Waiting<'t, Option<u32>> {
+    let popping = async move { tx.pop(wait).await.unwrap().map(|item| *item) };
+    Waiting::begin::<S>(queue, popping).await
 }
 
 /// A time that has not passed yet.

@@ -72,6 +72,10 @@ impl Subject for Postgresql {
         letters.collect()
     }
 
+    async fn waiting(queue: &PgQueue<u32>) -> Option<usize> {
+        Some(queue.stats().await.unwrap().waiting)
+    }
+
     async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }

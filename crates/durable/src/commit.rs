@@ -75,7 +75,7 @@ impl<T: Send + 'static, O: Order<T>> Drop for Taken<'_, T, O> {
     }
 }
 
-debug!([T: Send + 'static, O: Order<T>] Taken<'_, T, O>, "Taken", |it| { "len": it.len() });
+requeue::debug_struct!([T: Send + 'static, O: Order<T>] Taken<'_, T, O>, |it| len: it.len());
 
 /// A transaction that commits, alone or with others: with the batch that it adds to the log.
 pub(crate) trait Member: AsMut<Batch> {

@@ -25,7 +25,7 @@ impl<T, K> Entry<T, K> {
     }
 }
 
-debug!([T, K] Entry<T, K>, "Entry", |it| { "id": it.id });
+requeue::debug_struct!([T, K] Entry<T, K>, |it| id: it.id);
 
 /// How many bytes the items of a queue may take in memory, and take.
 #[derive(Debug)]

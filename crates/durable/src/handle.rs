@@ -141,4 +141,4 @@ impl<T: Send + 'static, O: Order<T>> Clone for Handle<T, O> {
     }
 }
 
-debug!([T: Send + 'static, O: Order<T>] Handle<T, O>, "Handle", |it| { "queue": it.queue.name(), "name": it.name });
+requeue::debug_struct!([T: Send + 'static, O: Order<T>] Handle<T, O>, |it| queue: it.queue.name(), name: it.name);

@@ -97,18 +97,6 @@
 
 #![allow(private_bounds)]
 
-/// Implements `Debug` for a type whose parameters may not have it.
-macro_rules! debug {
-    ([$($generics:tt)*] $type:ty, $name:literal $(, |$this:ident| { $($field:literal: $value:expr),+ })?) => {
-        impl<$($generics)*> std::fmt::Debug for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                $(let $this = self;)?
-                f.debug_struct($name)$($(.field($field, &$value))+)?.finish_non_exhaustive()
-            }
-        }
-    };
-}
-
 /// Shows what holds an item as the item.
 macro_rules! show {
     ($($trait:ident for $type:ident),+) => {$(

@@ -159,7 +159,7 @@ impl StoreOptions {
     }
 }
 
-debug!([] StoreOptions, "StoreOptions", |it| { "durability": it.durability, "reserve": it.reserve, "accept_damage": it.accept_damage });
+requeue::debug_struct!([] StoreOptions, |it| durability: it.durability, reserve: it.reserve, accept_damage: it.accept_damage);
 
 impl Store {
     /// Opens the store in a directory with the default options, or creates it there.
@@ -307,4 +307,4 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-debug!([] Store, "Store", |it| { "path": it.inner.path });
+requeue::debug_struct!([] Store, |it| path: it.inner.path);

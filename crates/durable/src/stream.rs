@@ -137,7 +137,7 @@ where
     }
 }
 
-debug!([T: Send + 'static, O: Order<T>, H] PopStream<'_, T, O, H>, "PopStream");
+requeue::debug_struct!([T: Send + 'static, O: Order<T>, H] PopStream<'_, T, O, H>);
 
 /// A sink that pushes into a queue, from [`Handle::sink`] or [`Handle::into_sink`].
 ///
@@ -184,4 +184,4 @@ where
     }
 }
 
-debug!([T: Send + 'static, O: Order<T>, H] PushSink<'_, T, O, H>, "PushSink");
+requeue::debug_struct!([T: Send + 'static, O: Order<T>, H] PushSink<'_, T, O, H>);

@@ -426,4 +426,4 @@ impl<T: Send + 'static, O: Order<T>> Drop for Transaction<'_, T, O> {
     }
 }
 
-debug!([T: Send + 'static, O: Order<T>] Transaction<'_, T, O>, "Transaction", |it| { "ram": it.core.as_ref().map(|core| &core.ram) });
+requeue::debug_struct!([T: Send + 'static, O: Order<T>] Transaction<'_, T, O>, |it| ram: it.core.as_ref().map(|core| &core.ram));

@@ -1,7 +1,7 @@
 //! Claims: which items a pop takes.
 
-use crate::connect::{Param, Params, Shared};
-use crate::error::{Error, Result};
+use crate::connect::{in_task, Param, Params, Shared};
+use crate::error::Result;
 use crate::item::Record;
 use crate::prefetch::take_ahead;
 use crate::queue::Core;
@@ -150,8 +150,7 @@ pub(crate) async fn claim_leased(
         return take_ahead(core, buffer, id, max).await;
     }
     let core = Arc::clone(core);
-    let claimed = tokio::spawn(async move { claim(&core, id, max, on_control).await });
-    claimed.await.unwrap_or(Err(Error::Ended))
+    in_task(async move { claim(&core, id, max, on_control).await }).await
 }
 
 /// Claims items, on a connection of the pool or on that for short statements: who has a connection of the pool must not wait for a

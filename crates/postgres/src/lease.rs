@@ -107,7 +107,7 @@ impl Shared {
         leases.find(rules).ok_or(Error::Ended)
     }
 
-    async fn new_holder(&self, rules: &Rules) -> Result<Holder> {
+    async fn new_holder(self: &Arc<Self>, rules: &Rules) -> Result<Holder> {
         let holder = Holder {
             id: self.next_id().await?,
             name: Arc::clone(&rules.holder),
@@ -120,13 +120,13 @@ impl Shared {
     }
 
     /// Renews the leases of these holders, on another connection soon if this one hangs: before the leases expire.
-    async fn renew(&self, holders: &[Holder]) -> Result<()> {
+    async fn renew(self: &Arc<Self>, holders: &[Holder]) -> Result<()> {
         let limit = (shortest(holders) / 3).max(LEAST);
         self.beat(holders, limit.min(self.manner.limit)).await
     }
 
     /// Tells the server that these holders are alive.
-    async fn beat(&self, holders: &[Holder], limit: Duration) -> Result<()> {
+    async fn beat(self: &Arc<Self>, holders: &[Holder], limit: Duration) -> Result<()> {
         let sent = Instant::now();
         let ids: Vec<i64> = holders.iter().map(|holder| holder.id).collect();
         let names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();

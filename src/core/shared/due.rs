@@ -128,7 +128,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let (dead, alive): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_dead);
         let died = dead.len();
         for entry in dead {
-            self.bury(Vacant::new(), Failed::new(entry, &cause));
+            self.dead_letter(Vacant::new(), Failed::new(entry, &cause));
         }
         let ready = self.shards.put_at_head(alive);
         self.give_back(died);
@@ -139,9 +139,9 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Makes an item a dead letter; its place among them was reserved before.
-    pub(crate) fn bury(&self, envelope: Envelope<T, O>, failed: Failed<StoredOf<T, O>>) {
+    pub(crate) fn dead_letter(&self, envelope: Envelope<T, O>, failed: Failed<StoredOf<T, O>>) {
         let meta = failed.entry.item.meta;
-        self.policies.bury(envelope, failed);
+        self.policies.dead_letter(envelope, failed);
         self.retire(meta);
     }
 }

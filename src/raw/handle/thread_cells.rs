@@ -306,7 +306,7 @@ struct KnownSlot {
 
 impl KnownSlot {
     /// What no table has.
-    const NONE: Self = Self {
+    const OF_NO_TABLE: Self = Self {
         table: ptr::null(),
         slot: NonNull::dangling(),
     };
@@ -315,8 +315,8 @@ impl KnownSlot {
 impl Known {
     const fn new() -> Self {
         #[allow(clippy::declare_interior_mutable_const)] // to fill an array
-        const NONE: Cell<KnownSlot> = Cell::new(KnownSlot::NONE);
-        Self([NONE; MAX_KNOWN_SLOTS])
+        const VACANT: Cell<KnownSlot> = Cell::new(KnownSlot::OF_NO_TABLE);
+        Self([VACANT; MAX_KNOWN_SLOTS])
     }
 
     #[inline]
@@ -336,7 +336,7 @@ impl Known {
 
     fn forget(&self) {
         for known in &self.0 {
-            known.set(KnownSlot::NONE);
+            known.set(KnownSlot::OF_NO_TABLE);
         }
     }
 }

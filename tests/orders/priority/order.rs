@@ -192,7 +192,7 @@ fn fail_once(queue: &PriorityQueue<u32>) {
 }
 
 #[test]
-fn the_dead_are_buried_and_pushed_again_with_their_priority() {
+fn dead_letters_are_pushed_again_with_their_priority() {
     let queue = Queue::builder().by_priority().max_attempts(1).build();
     let ticket = queue.priority(3).push(1).unwrap();
     fail_once(&queue);

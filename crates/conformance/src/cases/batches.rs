@@ -19,7 +19,7 @@ pub async fn a_batch_waits_for_its_first_item_only<S: Subject>(subject: &S) {
     let queue = subject.queue(Settings::default()).await;
     let tx = queue.begin(None);
     let popping = async { tx.pop_batch(9, Wait::Forever).await.unwrap().len() };
-    let waiting = Waiting::begin::<S>(popping).await;
+    let waiting = Waiting::begin::<S>(&queue, popping).await;
     push(&queue, [1]).await;
     assert_eq!(waiting.output().await, 1);
 }

@@ -100,7 +100,7 @@ pub async fn a_push_waits_for_a_commit<S: Subject>(subject: &S) {
     let (mut producer, mut tx) = (queue.begin(None), queue.begin(None));
     tx.take().await;
     let pushing = producer.push(2, Wait::Forever);
-    let waiting = Waiting::begin::<S>(async { pushing.await.unwrap() }).await;
+    let waiting = Waiting::begin::<S>(&queue, async { pushing.await.unwrap() }).await;
     tx.done().await;
     waiting.output().await;
     producer.done().await;
@@ -112,7 +112,7 @@ pub async fn a_push_waits_for_the_abort_of_another<S: Subject>(subject: &S) {
     let (mut producer, mut other) = (queue.begin(None), queue.begin(None));
     other.stage([1]).await;
     let pushing = producer.push(2, Wait::Forever);
-    let waiting = Waiting::begin::<S>(async { pushing.await.unwrap() }).await;
+    let waiting = Waiting::begin::<S>(&queue, async { pushing.await.unwrap() }).await;
     other.undo().await;
     waiting.output().await;
     producer.done().await;
@@ -124,7 +124,7 @@ pub async fn a_push_that_was_cancelled_takes_no_place<S: Subject>(subject: &S) {
     let (producer, mut tx) = (queue.begin(None), queue.begin(None));
     tx.take().await;
     let pushing = producer.push(2, Wait::Forever);
-    drop(Waiting::begin::<S>(async { pushing.await.unwrap() }).await);
+    drop(Waiting::begin::<S>(&queue, async { pushing.await.unwrap() }).await);
     tx.done().await;
     has_room(&queue, 1).await;
     push(&queue, [3]).await;
@@ -135,7 +135,7 @@ pub async fn the_close_wakes_a_push_that_waits<S: Subject>(subject: &S) {
     let queue = filled_with(subject, capacity(1), [1]).await;
     let producer = queue.begin(None);
     let pushing = producer.push(2, Wait::Forever);
-    let waiting = Waiting::begin::<S>(async { pushing.await.is_err() }).await;
+    let waiting = Waiting::begin::<S>(&queue, async { pushing.await.is_err() }).await;
     queue.close().await.unwrap();
     assert!(waiting.output().await);
 }

@@ -20,7 +20,7 @@ pub async fn a_pop_that_is_never_polled_takes_nothing<S: Subject>(subject: &S) {
 pub async fn a_pop_that_waited_takes_nothing<S: Subject>(subject: &S) {
     let queue = subject.queue(Settings::default()).await;
     let tx = queue.begin(None);
-    drop(popping::<S>(&tx, Wait::Forever).await);
+    drop(popping::<S>(&queue, &tx, Wait::Forever).await);
     push(&queue, [1]).await;
     assert_eq!(queue.begin(None).take().await, 1);
 }
@@ -29,7 +29,7 @@ pub async fn a_batch_that_waited_takes_nothing<S: Subject>(subject: &S) {
     let queue = subject.queue(Settings::default()).await;
     let (tx, mut other) = (queue.begin(None), queue.begin(None));
     let batch = async { tx.pop_batch(2, Wait::Forever).await.unwrap().len() };
-    drop(Waiting::begin::<S>(batch).await);
+    drop(Waiting::begin::<S>(&queue, batch).await);
     push(&queue, [1, 2]).await;
     assert_eq!(other.take_each(2).await, [1, 2]);
     other.done().await;
@@ -38,8 +38,8 @@ pub async fn a_batch_that_waited_takes_nothing<S: Subject>(subject: &S) {
 pub async fn a_pop_that_was_woken_passes_it_on<S: Subject>(subject: &S) {
     let queue = subject.queue(Settings::default()).await;
     let (first, second) = (queue.begin(None), queue.begin(None));
-    let mut one = popping::<S>(&first, Wait::Forever).await;
-    let other = popping::<S>(&second, Wait::Forever).await;
+    let mut one = popping::<S>(&queue, &first, Wait::Forever).await;
+    let other = popping::<S>(&queue, &second, Wait::Forever).await;
     push(&queue, [1]).await;
     one.woken().await;
     drop(one);
@@ -51,7 +51,7 @@ pub async fn a_transaction_is_open_after_a_cancelled_pop<S: Subject>(subject: &S
     let mut tx = queue.begin(None);
     assert_eq!(tx.take().await, 1);
     tx.stage([2]).await;
-    drop(popping::<S>(&tx, Wait::Forever).await);
+    drop(popping::<S>(&queue, &tx, Wait::Forever).await);
     tx.done().await;
     drains(&queue, &[2]).await;
 }
@@ -60,7 +60,7 @@ pub async fn an_abort_after_a_cancelled_pop_gives_everything_back<S: Subject>(su
     let queue = filled(subject, [1, 2]).await;
     let mut tx = queue.begin(None);
     assert_eq!(tx.take_each(2).await, [1, 2]);
-    drop(popping::<S>(&tx, Wait::Forever).await);
+    drop(popping::<S>(&queue, &tx, Wait::Forever).await);
     tx.undo().await;
     drains(&queue, &[1, 2]).await;
 }
@@ -85,8 +85,8 @@ pub async fn pops_are_cancelled_while_items_come<S: Subject>(subject: &S) {
     let queue = subject.queue(Settings::default()).await;
     for item in 0..10 {
         let (mut first, mut second) = (queue.begin(None), queue.begin(None));
-        let one = popping::<S>(&first, Wait::Forever).await;
-        let other = popping::<S>(&second, Wait::Forever).await;
+        let one = popping::<S>(&queue, &first, Wait::Forever).await;
+        let other = popping::<S>(&queue, &second, Wait::Forever).await;
         let (dropped, kept) = if item % 2 == 0 {
             (one, other)
         } else {

@@ -69,8 +69,8 @@ pub async fn it_accepts_follow_ups<S: Subject>(subject: &S) {
 pub async fn the_close_wakes_all_who_wait<S: Subject>(subject: &S) {
     let queue = subject.queue(Settings::default()).await;
     let (first, second) = (queue.begin(None), queue.begin(None));
-    let one = popping::<S>(&first, Wait::Forever).await;
-    let other = popping::<S>(&second, Wait::For(crate::LONG)).await;
+    let one = popping::<S>(&queue, &first, Wait::Forever).await;
+    let other = popping::<S>(&queue, &second, Wait::For(crate::LONG)).await;
     close(&queue).await;
     assert_eq!(one.output().await, None);
     assert_eq!(other.output().await, None);
@@ -81,7 +81,7 @@ pub async fn a_waiter_learns_of_the_last_commit<S: Subject>(subject: &S) {
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     holder.take().await;
     close(&queue).await;
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     holder.done().await;
     assert_eq!(waiting.output().await, None);
 }
@@ -91,7 +91,7 @@ pub async fn a_waiter_gets_items_aborted_after_the_close<S: Subject>(subject: &S
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     holder.take().await;
     close(&queue).await;
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     holder.undo().await;
     assert_eq!(waiting.output().await, Some(1));
 }
@@ -101,7 +101,7 @@ pub async fn a_waiter_gets_follow_ups<S: Subject>(subject: &S) {
     let (mut tx, mut holder) = (queue.begin(None), queue.begin(None));
     holder.take().await;
     close(&queue).await;
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     holder.stage([2]).await;
     holder.done().await;
     assert_eq!(waiting.output().await, Some(2));
@@ -114,7 +114,7 @@ pub async fn a_waiter_learns_of_the_last_letter<S: Subject>(subject: &S) {
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     let held = holder.pop(Wait::Forever).await.unwrap().expect("an item");
     close(&queue).await;
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     let settled = holder.settle(held, fail("no"));
     settled.map_err(<S::Queue as Backend>::Error::from).unwrap();
     holder.done().await;
@@ -129,7 +129,7 @@ pub async fn delayed_items_are_waited_for<S: Subject>(subject: &S) {
     close(&queue).await;
     let mut other = queue.begin(None);
     if S::MANUAL {
-        let waiting = popping::<S>(&tx, Wait::Forever).await;
+        let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
         subject.pass(S::SHORT).await;
         assert_eq!(waiting.output().await, Some(1));
     } else {

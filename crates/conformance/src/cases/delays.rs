@@ -88,7 +88,7 @@ pub async fn a_waiting_pop_gets_a_delayed_item<S: Subject>(subject: &S) {
         assert_eq!(tx.take().await, 1);
         return;
     }
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     subject.pass(S::SHORT).await;
     assert_eq!(waiting.output().await, Some(1));
 }

@@ -125,7 +125,7 @@ pub async fn a_waiting_pop_gets_an_expired_item<S: Subject>(subject: &S) {
         assert_eq!(other.take().await, 1);
         return;
     }
-    let waiting = popping::<S>(&other, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &other, Wait::Forever).await;
     subject.pass(S::SHORT).await;
     assert_eq!(waiting.output().await, Some(1));
 }

@@ -20,7 +20,7 @@ pub async fn a_commit_of_a_retry_wakes<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     holder.settle_next(Settlement::Retry).await;
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     holder.done().await;
     assert_eq!(waiting.output().await, Some(1));
 }

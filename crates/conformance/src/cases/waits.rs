@@ -51,7 +51,7 @@ pub async fn each_form_of_a_batch_takes_what_is_ready<S: Subject>(subject: &S) {
 pub async fn a_wait_for_a_time_ends<S: Subject>(subject: &S) {
     let queue = subject.queue(Settings::default()).await;
     let tx = queue.begin(None);
-    let waiting = popping::<S>(&tx, Wait::For(S::SHORT)).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::For(S::SHORT)).await;
     subject.pass(S::SHORT).await;
     assert_eq!(waiting.output().await, None);
 }
@@ -59,7 +59,7 @@ pub async fn a_wait_for_a_time_ends<S: Subject>(subject: &S) {
 pub async fn a_wait_until_a_time_ends<S: Subject>(subject: &S) {
     let queue = subject.queue(Settings::default()).await;
     let tx = queue.begin(None);
-    let waiting = popping::<S>(&tx, Wait::Until(queue.now() + S::SHORT)).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Until(queue.now() + S::SHORT)).await;
     subject.pass(S::SHORT).await;
     assert_eq!(waiting.output().await, None);
 }
@@ -68,7 +68,7 @@ pub async fn a_batch_waits_for_a_time<S: Subject>(subject: &S) {
     let queue = subject.queue(Settings::default()).await;
     let tx = queue.begin(None);
     let popping = async { tx.pop_batch(2, Wait::For(S::SHORT)).await.unwrap().len() };
-    let waiting = Waiting::begin::<S>(popping).await;
+    let waiting = Waiting::begin::<S>(&queue, popping).await;
     subject.pass(S::SHORT).await;
     assert_eq!(waiting.output().await, 0);
 }
@@ -81,7 +81,7 @@ pub async fn a_push_wakes<S: Subject>(subject: &S) {
         Wait::For(LONG),
         Wait::Until(queue.now() + LONG),
     ] {
-        let waiting = popping::<S>(&tx, wait).await;
+        let waiting = popping::<S>(&queue, &tx, wait).await;
         push(&queue, [1]).await;
         assert_eq!(waiting.output().await, Some(1));
     }
@@ -91,7 +91,7 @@ pub async fn a_staged_push_wakes_nobody_before_its_commit<S: Subject>(subject: &
     let queue = subject.queue(Settings::default()).await;
     let (tx, mut producer) = (queue.begin(None), queue.begin(None));
     producer.stage([1]).await;
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     producer.done().await;
     assert_eq!(waiting.output().await, Some(1));
 }
@@ -100,7 +100,7 @@ pub async fn a_commit_of_a_pop_and_a_push_wakes<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut worker) = (queue.begin(None), queue.begin(None));
     worker.take().await;
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     worker.stage([2]).await;
     worker.done().await;
     assert_eq!(waiting.output().await, Some(2));
@@ -110,7 +110,7 @@ pub async fn an_abort_wakes<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     holder.take().await;
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     holder.undo().await;
     assert_eq!(waiting.output().await, Some(1));
 }
@@ -119,7 +119,7 @@ pub async fn a_drop_wakes<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, holder) = (queue.begin(None), queue.begin(None));
     holder.take().await;
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     drop(holder);
     assert_eq!(waiting.output().await, Some(1));
 }
@@ -128,7 +128,7 @@ pub async fn a_retry_wakes<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (tx, mut holder) = (queue.begin(None), queue.begin(None));
     let held = holder.pop(Wait::Forever).await.unwrap().expect("an item");
-    let waiting = popping::<S>(&tx, Wait::Forever).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::Forever).await;
     let settled = holder.settle(held, Settlement::Retry);
     settled.map_err(<S::Queue as Backend>::Error::from).unwrap();
     holder.done().await;
@@ -142,7 +142,7 @@ pub async fn a_push_wakes_a_batch<S: Subject>(subject: &S) {
         let items = tx.pop_batch(5, Wait::Forever).await.unwrap();
         items.iter().map(|item| **item).collect::<Vec<_>>()
     };
-    let waiting = Waiting::begin::<S>(popping).await;
+    let waiting = Waiting::begin::<S>(&queue, popping).await;
     push(&queue, [1, 2]).await;
     assert_eq!(waiting.output().await, [1, 2]);
 }
@@ -151,8 +151,8 @@ pub async fn an_abort_wakes_several<S: Subject>(subject: &S) {
     let queue = filled(subject, [1, 2, 3]).await;
     let (first, second, mut holder) = (queue.begin(None), queue.begin(None), queue.begin(None));
     holder.take_each(3).await;
-    let one = popping::<S>(&first, Wait::Forever).await;
-    let other = popping::<S>(&second, Wait::Forever).await;
+    let one = popping::<S>(&queue, &first, Wait::Forever).await;
+    let other = popping::<S>(&queue, &second, Wait::Forever).await;
     holder.undo().await;
     let mut taken = [one.output().await, other.output().await];
     taken.sort_unstable();
@@ -164,7 +164,7 @@ pub async fn each_push_serves_one_of_those_that_wait<S: Subject>(subject: &S) {
     let transactions = [(); 3].map(|()| queue.begin(None));
     let mut waiting = Vec::new();
     for tx in &transactions {
-        waiting.push(popping::<S>(tx, Wait::Forever).await);
+        waiting.push(popping::<S>(&queue, tx, Wait::Forever).await);
     }
     push(&queue, [1, 2]).await;
     push(&queue, [3]).await;
@@ -180,7 +180,7 @@ pub async fn a_transaction_that_waited_in_vain_is_open<S: Subject>(subject: &S) 
     let queue = subject.queue(Settings::default()).await;
     let mut tx = queue.begin(None);
     tx.stage([1]).await;
-    let waiting = popping::<S>(&tx, Wait::For(S::SHORT)).await;
+    let waiting = popping::<S>(&queue, &tx, Wait::For(S::SHORT)).await;
     subject.pass(S::SHORT).await;
     assert_eq!(waiting.output().await, None);
     tx.done().await;

@@ -33,7 +33,7 @@ impl<T: Send + 'static, O: Order<T>> Iterator for Iter<T, O> {
 
 impl<T: Send + 'static, O: Order<T>> FusedIterator for Iter<T, O> {}
 
-debug!([T: Send + 'static, O: Order<T>] Iter<T, O>, "Iter");
+requeue::debug_struct!([T: Send + 'static, O: Order<T>] Iter<T, O>);
 
 impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     /// The items of the queue, popped one by one: waits while nothing is ready, and ends when the queue is closed and

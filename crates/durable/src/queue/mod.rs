@@ -222,4 +222,4 @@ impl<T: Send + 'static, O: Order<T>> Clone for DurableQueue<T, O> {
     }
 }
 
-debug!([T: Send + 'static, O: Order<T>] DurableQueue<T, O>, "DurableQueue", |it| { "name": it.name(), "ram": it.ram });
+requeue::debug_struct!([T: Send + 'static, O: Order<T>] DurableQueue<T, O>, |it| name: it.name(), ram: it.ram);

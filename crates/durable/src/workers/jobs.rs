@@ -168,7 +168,7 @@ impl<T: Send + 'static, R, O: Order<T>> Clone for Jobs<T, R, O> {
     }
 }
 
-debug!([T: Send + 'static, R, O: Order<T>] Jobs<T, R, O>, "Jobs", |it| { "queue": it.queue.name() });
+requeue::debug_struct!([T: Send + 'static, R, O: Order<T>] Jobs<T, R, O>, |it| queue: it.queue.name());
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use super::{Param, Params};
 use crate::error::{has_conflict, Error, Result};
 use deadpool_postgres::{ClientWrapper, Object};
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::future::{poll_fn, Future};
 use std::ops::Deref;
 use std::task::Poll;
@@ -80,7 +81,8 @@ impl Owed {
 pub(crate) enum Owner<'c> {
     /// `None` while it is dropped.
     Pool(Option<Object>),
-    Process(ClientWrapper),
+    /// With the statements that it has prepared.
+    Process(ClientWrapper, Mutex<HashMap<String, Statement>>),
     /// The transaction of the caller.
     Caller(&'c Transaction<'c>),
 }
@@ -120,7 +122,7 @@ impl<'c> Connection<'c> {
     /// After a statement that missed its time a transaction sends no other one, which would miss it too. The connection for short
     /// statements has many users: what the others send has a time of its own.
     fn may_send(&self, limit: Duration) -> Result<()> {
-        let is_shared = matches!(self.owner, Owner::Process(_));
+        let is_shared = matches!(self.owner, Owner::Process(..));
         if self.owed.lock().missed && !is_shared {
             return Err(Error::TimedOut(limit));
         }
@@ -134,8 +136,18 @@ impl<'c> Connection<'c> {
         let Some(cache) = cache else {
             return Ok(Prepared::Unnamed(sql));
         };
-        let statement = self.in_time(cache.prepare_cached(sql)).await;
-        statement.map(Prepared::Named)
+        let Owner::Process(client, prepared) = &self.owner else {
+            let statement = self.in_time(cache.prepare_cached(sql)).await;
+            return statement.map(Prepared::Named);
+        };
+        let known = prepared.lock().get(sql).cloned();
+        if let Some(known) = known {
+            return Ok(Prepared::Named(known));
+        }
+        // Past the cache of the client, in which a caller that is polled no more would hold up all others.
+        let statement = self.in_time(client.prepare(sql)).await?;
+        prepared.lock().insert(sql.into(), statement.clone());
+        Ok(Prepared::Named(statement))
     }
 
     /// Sends a statement at the first poll. To be awaited [in time](Self::in_time).
@@ -224,7 +236,7 @@ impl<'c> Connection<'c> {
     fn cache(&self) -> Option<&ClientWrapper> {
         match &self.owner {
             Owner::Pool(object) => object.as_deref(),
-            Owner::Process(client) => Some(client),
+            Owner::Process(client, _) => Some(client),
             Owner::Caller(_) => None,
         }
     }

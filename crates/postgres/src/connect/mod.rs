@@ -9,4 +9,4 @@ pub(crate) use connection::{Connection, Manner, Owner};
 pub use options::Options;
 pub(crate) use params::{Param, Params};
 pub use postgres::Postgres;
-pub(crate) use postgres::Shared;
+pub(crate) use postgres::{in_task, Shared};

@@ -213,29 +213,40 @@ requeue::debug_struct!([] Postgres, |db| schema: db.shared.schema, pool: db.shar
 
 impl Shared {
     /// The connection for short statements; a new one if it was closed, or hangs. The wait for others that open it counts.
-    pub(crate) async fn control(&self) -> Result<Arc<Connection<'static>>> {
-        let got = async {
-            let mut control = self.control.lock().await;
-            if let Some(open) = control.as_ref().filter(|control| control.is_open()) {
-                return Ok(Arc::clone(open));
+    pub(crate) async fn control(self: &Arc<Self>) -> Result<Arc<Connection<'static>>> {
+        let opened = |control: &Option<Arc<Connection<'static>>>| {
+            control.clone().filter(|control| control.is_open())
+        };
+        let known = self.control.try_lock();
+        if let Some(open) = known.ok().and_then(|control| opened(&control)) {
+            return Ok(open);
+        }
+        let (shared, limit) = (Arc::clone(self), self.manner.limit);
+        let got = async move {
+            let mut control = shared.control.lock().await;
+            if let Some(open) = opened(&control) {
+                return Ok(open);
             }
-            let new = Arc::new(self.take_out(&self.opener).await?);
+            let new = Arc::new(shared.take_out(&shared.opener).await?);
             *control = Some(Arc::clone(&new));
             Ok(new)
         };
-        let limit = self.manner.limit;
-        let got = timeout(limit, got).await;
+        let got = in_task(async move { Ok(timeout(limit, got).await) }).await?;
         got.unwrap_or_else(|_| Err(none_within(limit)))
     }
 
     /// Runs a short statement of its own.
-    pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
+    pub(crate) async fn run(self: &Arc<Self>, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         self.control().await?.run_alone(sql, params).await
     }
 
     /// Runs a statement of its own that may wait, which would delay the short ones on their connection. But whoever holds the last
     /// connection of the pool must not wait for another one.
-    pub(crate) async fn run_aside(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
+    pub(crate) async fn run_aside(
+        self: &Arc<Self>,
+        sql: &str,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>> {
         let mut timeouts = self.pool.timeouts();
         timeouts.wait = Some(Duration::ZERO);
         match self.connection_within(timeouts).await {
@@ -246,7 +257,7 @@ impl Shared {
 
     /// Runs a short statement of its own, and has the connection replaced if all of it takes longer than `limit`.
     pub(crate) async fn run_within(
-        &self,
+        self: &Arc<Self>,
         limit: Duration,
         sql: &str,
         params: Params<'_>,
@@ -272,7 +283,10 @@ impl Shared {
     /// A connection out of a pool, which is closed when it is dropped.
     async fn take_out(&self, pool: &Pool) -> Result<Connection<'static>> {
         let client = Object::take(self.object(pool, pool.timeouts()).await?);
-        Ok(Connection::new(Owner::Process(client), self.manner))
+        Ok(Connection::new(
+            Owner::Process(client, parking_lot::Mutex::default()),
+            self.manner,
+        ))
     }
 
     /// A connection of a pool. Each step has a time, also if the pool sets none, or has no timer.
@@ -302,24 +316,37 @@ impl Shared {
     }
 
     /// What the server is asked for once, on the connection for short statements. Waits for others that ask, as for a lock.
-    pub(crate) async fn once<T: Copy, F: Future<Output = Result<T>>>(
+    pub(crate) async fn once<O, T, F>(
         &self,
-        known: &OnceCell<T>,
-        ask: impl FnOnce() -> F,
-    ) -> Result<T> {
-        let limit = self.manner.limit;
-        let asked = timeout(limit.saturating_mul(2), known.get_or_try_init(ask)).await;
-        asked.unwrap_or(Err(Error::TimedOut(limit))).copied()
+        owner: &Arc<O>,
+        known: fn(&O) -> &OnceCell<T>,
+        ask: fn(Arc<O>) -> F,
+    ) -> Result<T>
+    where
+        O: Send + Sync + 'static,
+        T: Copy + Send + Sync + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        if let Some(known) = known(owner).get() {
+            return Ok(*known);
+        }
+        let (owner, limit) = (Arc::clone(owner), self.manner.limit);
+        in_task(async move {
+            let asked = known(&owner).get_or_try_init(|| ask(Arc::clone(&owner)));
+            let asked = timeout(limit.saturating_mul(2), asked).await;
+            asked.unwrap_or(Err(Error::TimedOut(limit))).copied()
+        })
+        .await
     }
 
     /// The number of this process. The first call checks the version of the tables; it does not come while a transaction has a
     /// session, which may be the last one of a pooler.
-    pub(crate) async fn process(&self) -> Result<i64> {
-        let ask = || async {
-            self.schema.check(&*self.control().await?).await?;
-            self.next_id().await
+    pub(crate) async fn process(self: &Arc<Self>) -> Result<i64> {
+        let ask = |shared: Arc<Self>| async move {
+            shared.schema.check(&*shared.control().await?).await?;
+            shared.next_id().await
         };
-        self.once(&self.process, ask).await
+        self.once(self, |shared| &shared.process, ask).await
     }
 
     /// The number of this process, if it was needed.
@@ -328,10 +355,17 @@ impl Shared {
     }
 
     /// A number that no item, holder or process has.
-    pub(crate) async fn next_id(&self) -> Result<i64> {
+    pub(crate) async fn next_id(self: &Arc<Self>) -> Result<i64> {
         let control = self.control().await?;
         Ok(control.run(&self.sql.next_id, &[]).await?[0].get(0))
     }
+}
+
+/// Does what others wait for: its caller may be polled no more while they wait, and yet not be dropped.
+pub(crate) async fn in_task<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    tokio::spawn(work).await.unwrap_or(Err(Error::Ended))
 }
 
 fn none_within(limit: Duration) -> Error {

@@ -107,8 +107,9 @@ impl Rules {
 
 impl Core {
     /// The id of the queue, which is created if there is none of its name.
-    pub(crate) async fn id(&self) -> Result<i32> {
-        self.db.shared.once(&self.id, || self.find()).await
+    pub(crate) async fn id(self: &Arc<Self>) -> Result<i32> {
+        let find = |core: Arc<Self>| async move { core.find().await };
+        self.db.shared.once(self, |core| &core.id, find).await
     }
 
     async fn find(&self) -> Result<i32> {
@@ -129,7 +130,11 @@ impl Core {
     }
 
     /// Runs a statement about this queue: its first parameter is the id, the others are these.
-    pub(crate) async fn run(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>> {
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        sql: Statement,
+        others: Params<'_>,
+    ) -> Result<Vec<Row>> {
         let (id, shared) = (self.id().await?, &self.db.shared);
         let first: Params<'_> = &[&id];
         let params = [first, others].concat();
@@ -137,7 +142,7 @@ impl Core {
     }
 
     /// The same. Without an answer it is in doubt.
-    async fn change(&self, sql: Statement, others: Params<'_>) -> Result<Vec<Row>> {
+    async fn change(self: &Arc<Self>, sql: Statement, others: Params<'_>) -> Result<Vec<Row>> {
         let (id, shared) = (self.id().await?, &self.db.shared);
         let first: Params<'_> = &[&id];
         let (control, params) = (shared.control().await?, [first, others].concat());
@@ -145,7 +150,7 @@ impl Core {
     }
 
     /// The same, for a statement that makes items ready. Wakes waiters for them, and returns how many.
-    async fn make_ready(&self, sql: Statement, others: Params<'_>) -> Result<u64> {
+    async fn make_ready(self: &Arc<Self>, sql: Statement, others: Params<'_>) -> Result<u64> {
         let rows = self.change(sql, others).await?;
         self.db.shared.wake_rows(&rows);
         Ok(rows.iter().map(|row| count(row, 1)).sum())

@@ -286,7 +286,7 @@ impl PgTransaction<'_> {
 }
 
 /// Whether a pop may find an item. A slot is taken only then.
-async fn has_ready(core: &Core) -> Result<bool, Error> {
+async fn has_ready(core: &Arc<Core>) -> Result<bool, Error> {
     if core.buffer.iter().any(|buffer| buffer.len() > 0) {
         return Ok(true);
     }

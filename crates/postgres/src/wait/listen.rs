@@ -109,7 +109,7 @@ async fn in_time<T>(
 impl Shared {
     /// Wakes waiters for a notification: a queue, a number of items or 0 if it is unknown, and the
     /// process that has pushed them.
-    async fn notified(&self, payload: &str) {
+    async fn notified(self: &Arc<Self>, payload: &str) {
         let mut numbers = payload.split(' ').map(str::parse::<i64>);
         let (Some(Ok(queue)), Some(Ok(items)), Some(Ok(process))) =
             (numbers.next(), numbers.next(), numbers.next())

@@ -109,7 +109,7 @@ impl Shared {
         self.hub.teller.start(self, tell);
     }
 
-    async fn send_news(&self) -> Result<()> {
+    async fn send_news(self: &Arc<Self>) -> Result<()> {
         let process = self.process().await?;
         let news = mem::take(&mut *self.hub.news.lock());
         let (queues, items): (Vec<i32>, Vec<i64>) = news.into_iter().unzip();

@@ -2,6 +2,9 @@
 
 use crate::{until, Db, LONG};
 use requeue_postgres::{PgQueue, Postgres};
+use std::future::{poll_fn, Future};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::task::JoinHandle;
 
@@ -32,6 +35,34 @@ async fn a_wait_ends_at_its_deadline() {
     let item = tx.pop_deadline(&queue, deadline).await.unwrap();
     assert_eq!(item.map(|item| *item), Some(1));
     tx.commit().await.unwrap();
+}
+
+/// As in a branch of `select!` that does not drop the pop of another one.
+#[tokio::test]
+async fn a_pop_that_is_polled_no_more_holds_up_no_other_call() {
+    for polls in 1..=24 {
+        let db = Db::new().await;
+        let (queue, other): (PgQueue<u32>, PgQueue<u32>) = (db.queue("q"), db.queue("other"));
+        let mut pop = pin!(async {
+            let tx = queue.begin().await.unwrap();
+            tx.pop_wait(LONG).await.unwrap().map(|item| *item)
+        });
+        let mut polled = 0;
+        poll_fn(|context| {
+            assert!(pop.as_mut().poll(context).is_pending());
+            polled += 1;
+            if polled == polls {
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await;
+        let mut tx = db.begin().await.unwrap();
+        let waited = tx.pop_wait(&other, Duration::from_millis(1)).await;
+        assert!(waited.unwrap().is_none(), "after {polls} polls");
+        queue.push(1).await.unwrap();
+        assert_eq!(pop.await, Some(1));
+    }
 }
 
 #[tokio::test]

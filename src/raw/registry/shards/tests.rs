@@ -11,12 +11,12 @@ use crate::sync::barrier;
 use std::sync::Arc;
 
 /// More than the permanent records.
-const MANY: u32 = if cfg!(miri) { 20 } else { 1_000 };
+const ENDPOINTS: u32 = if cfg!(miri) { 20 } else { 1_000 };
 /// Records that are never retired: those that are acquired first.
-const FEW: usize = 8;
+const PERMANENT: usize = 8;
 
 fn endpoints(shards: &Arc<Shards<u32>>) -> Vec<Endpoint<u32>> {
-    (0..MANY)
+    (0..ENDPOINTS)
         .map(|_| Endpoint::new(Arc::clone(shards)))
         .collect()
 }
@@ -25,7 +25,7 @@ fn endpoints(shards: &Arc<Shards<u32>>) -> Vec<Endpoint<u32>> {
 fn crowded() -> (Arc<Shards<u32>>, Vec<Endpoint<u32>>, usize) {
     let shards = Arc::new(Shards::new(true));
     let endpoints = crowd(&shards);
-    (shards, endpoints, MANY as usize)
+    (shards, endpoints, ENDPOINTS as usize)
 }
 
 /// Endpoints that own an empty shard each.
@@ -62,17 +62,17 @@ fn walks_skip_empty_shards_of_dropped_handles() {
     for (item, endpoint) in (0..).zip(&mut endpoints) {
         endpoint.push(item);
     }
-    assert_eq!(shards.count(), MANY as usize);
-    assert_eq!(shards.handles.used().from(0).count(), MANY as usize);
+    assert_eq!(shards.count(), ENDPOINTS as usize);
+    assert_eq!(shards.handles.used().from(0).count(), ENDPOINTS as usize);
     drop(endpoints);
-    assert_eq!(shards.ready(), u64::from(MANY));
+    assert_eq!(shards.ready(), u64::from(ENDPOINTS));
     let mut items = drain(&shards);
     items.sort_unstable();
-    assert!(items.into_iter().eq(0..MANY));
-    assert!(shards.count() <= FEW, "{} shards", shards.count());
-    assert!(shards.handles.used().from(0).count() <= FEW);
-    assert_eq!(shards.pushed(), u64::from(MANY));
-    assert_eq!(shards.tally().committed, u64::from(MANY));
+    assert!(items.into_iter().eq(0..ENDPOINTS));
+    assert!(shards.count() <= PERMANENT, "{} shards", shards.count());
+    assert!(shards.handles.used().from(0).count() <= PERMANENT);
+    assert_eq!(shards.pushed(), u64::from(ENDPOINTS));
+    assert_eq!(shards.tally().committed, u64::from(ENDPOINTS));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_shard_that_is_empty_when_its_handle_is_dropped_is_detached_at_once() {
     let (shards, endpoints, last) = crowded();
     assert!(shards.is_attached(last));
     drop(endpoints);
-    assert!(shards.count() <= FEW, "{} shards", shards.count());
+    assert!(shards.count() <= PERMANENT, "{} shards", shards.count());
     assert!(!shards.is_attached(last));
     assert_eq!(shards.records.len(), last + 1);
 }
@@ -203,16 +203,16 @@ fn a_retired_shard_is_as_new_for_the_next_handle() {
             }
         }
         assert_eq!(shards.oldest(), Some(1));
-        assert_eq!(shards.ready(), u64::from(EACH * MANY));
+        assert_eq!(shards.ready(), u64::from(EACH * ENDPOINTS));
         if round == 1 {
             hold_all(&mut holder);
             assert!(shards.is_empty());
             holder.abort(UNBORROWED);
         }
-        assert_eq!(drain(&shards).len(), (EACH * MANY) as usize);
+        assert_eq!(drain(&shards).len(), (EACH * ENDPOINTS) as usize);
         assert_eq!(shards.oldest(), None);
-        endpoints.truncate(MANY as usize / 10);
-        endpoints.extend((MANY / 10..MANY).map(|_| Endpoint::new(Arc::clone(&shards))));
+        endpoints.truncate(ENDPOINTS as usize / 10);
+        endpoints.extend((ENDPOINTS / 10..ENDPOINTS).map(|_| Endpoint::new(Arc::clone(&shards))));
     }
 }
 
@@ -360,7 +360,7 @@ fn pops_in_vain_detach_what_is_idle() {
     assert!(shards.count() <= 1, "{} shards", shards.count());
     drop(endpoints);
     let mut only = Endpoint::new(Arc::clone(&shards));
-    for item in 0..10 * MANY {
+    for item in 0..10 * ENDPOINTS {
         only.push(item);
         assert_eq!((only.pop(), only.pop()), (Some(item), None));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 
 /// More than two segments or nodes of numbers, and a part of one.
-const MANY: u64 = if cfg!(miri) { 30 } else { 600 };
+const TIMES: u64 = if cfg!(miri) { 30 } else { 600 };
 
 fn timed<T>() -> Arc<Shards<T>> {
     Arc::new(Shards::new(true))
@@ -36,7 +36,7 @@ fn stage_since(endpoint: &mut Endpoint<u64>, item: u64, since: u64) {
 
 /// Pushes with and without a handle: more than a segment and a node of each.
 fn fill(shards: &Shards<u64>, endpoint: &mut Endpoint<u64>) {
-    for since in 1..=MANY {
+    for since in 1..=TIMES {
         endpoint.push_since(since, since);
         shards.push(since, since, || true).unwrap();
     }
@@ -71,7 +71,7 @@ fn items_of_forgotten_transactions_and_dropped_handles_keep_their_times() {
 #[test]
 fn a_shard_with_another_owner_keeps_its_times() {
     let shards = timed();
-    for since in 1..=MANY {
+    for since in 1..=TIMES {
         endpoint(&shards).push_since(since, since);
         if since % 7 == 0 {
             assert_eq!(shards.oldest(), Some(since - 6));
@@ -86,7 +86,7 @@ fn a_shard_with_another_owner_keeps_its_times() {
 fn emptied_segments_take_new_times() {
     let shards = timed();
     let mut endpoint = endpoint(&shards);
-    for since in 1..=10 * MANY {
+    for since in 1..=10 * TIMES {
         endpoint.push_since(since, since);
         assert_eq!(shards.oldest(), Some(since));
         assert_eq!(hold_all(&mut endpoint, 1), 1);
@@ -113,7 +113,7 @@ fn items_that_are_not_published_leave_no_time() {
     let mut endpoint = endpoint(&shards);
     endpoint.push_since(0, 0);
     assert_eq!(endpoint.pop(), Some(0));
-    (0..3 * MANY).for_each(|item| stage_since(&mut endpoint, item, 1));
+    (0..3 * TIMES).for_each(|item| stage_since(&mut endpoint, item, 1));
     endpoint.abort(UNBORROWED);
     endpoint.note_time(2);
     endpoint.begin_staging();
@@ -191,7 +191,7 @@ fn items_without_a_time_are_not_the_oldest() {
 fn check_layout<T: Clone>(item: &T) {
     let shards = timed();
     let mut endpoint = endpoint(&shards);
-    for since in 1..=MANY {
+    for since in 1..=TIMES {
         endpoint.push_since(item.clone(), since);
         assert!(shards.push(item.clone(), since, || true).is_ok());
     }
@@ -202,7 +202,7 @@ fn check_layout<T: Clone>(item: &T) {
             .iter()
             .all(|(_, delivery)| delivery.attempts == attempts));
         let sum: u64 = held.iter().map(|(_, delivery)| delivery.since).sum();
-        assert_eq!(sum, MANY * (MANY + 1));
+        assert_eq!(sum, TIMES * (TIMES + 1));
         endpoint.abort(UNBORROWED);
         assert_eq!(shards.oldest(), Some(1));
     }
@@ -244,7 +244,7 @@ fn the_oldest_is_found_while_others_work() {
         });
         scope.spawn(move || {
             while !done.load(Ordering::Relaxed) {
-                assert!(shards.oldest().map_or(true, |since| since <= MANY));
+                assert!(shards.oldest().map_or(true, |since| since <= TIMES));
             }
         });
         for worker in workers {

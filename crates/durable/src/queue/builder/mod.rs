@@ -234,4 +234,4 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     }
 }
 
-debug!([T, O: Order<T>, C] Builder<T, O, C>, "Builder", |it| { "name": it.settings.name });
+requeue::debug_struct!([T, O: Order<T>, C] Builder<T, O, C>, |it| name: it.settings.name);

@@ -284,4 +284,4 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     }
 }
 
-debug!([T: Send + 'static, O: Order<T>] DeadLetters<T, O>, "DeadLetters", |it| { "len": it.len() });
+requeue::debug_struct!([T: Send + 'static, O: Order<T>] DeadLetters<T, O>, |it| len: it.len());
