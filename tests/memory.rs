@@ -624,7 +624,7 @@ fn transactions_of_the_same_size_allocate_nothing_for_failures() {
 
 #[test]
 fn batches_in_transactions_allocate_nothing_at_rest() {
-    const ITEMS: u64 = 30;
+    const ITEMS: usize = 30;
     let _alone = alone();
     let mut handle = Queue::unbounded().handle();
     let mut pass = |times| {
@@ -634,7 +634,7 @@ fn batches_in_transactions_allocate_nothing_at_rest() {
             tx.push_batch(0..ITEMS).unwrap();
             tx.commit();
             let tx = handle.begin();
-            assert!(tx.pop_batch(ITEMS as usize).map(|item| *item).eq(0..ITEMS));
+            assert!(tx.pop_batch(ITEMS).map(|item| *item).eq(0..ITEMS));
             tx.commit();
         }
         CALLS.with(Cell::get) - calls

@@ -53,9 +53,9 @@ fn assert_weight<Q>(name: &str, limit: usize, make: impl FnOnce() -> Q + Send) {
     let weigh = || {
         let other = use_once(Queue::unbounded());
         let (bytes, blocks) = live();
-        let made = make();
+        let subject = make();
         let kept = (live().0 - bytes, live().1 - blocks);
-        drop((made, other));
+        drop((subject, other));
         kept
     };
     let weight = thread::scope(|scope| scope.spawn(weigh).join());
