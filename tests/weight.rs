@@ -88,21 +88,21 @@ fn queues_weigh_no_more() {
     let priority = PriorityQueue::by_priority;
 
     assert_weight("empty", 1_144, Queue::<u64>::unbounded);
-    assert_weight("used once", 4_872, || use_once(Queue::unbounded()));
-    assert_weight("by handles", 4_320, || with_handles(&Queue::unbounded()));
+    assert_weight("used once", 3_776, || use_once(Queue::unbounded()));
+    assert_weight("by handles", 3_168, || with_handles(&Queue::unbounded()));
     assert_weight("bounded", 1_912, bounded);
-    assert_weight("bounded, used", 6_032, || use_once(bounded()));
-    assert_weight("lifo", 1_976, lifo);
-    assert_weight("lifo, used", 5_896, || use_once(lifo()));
+    assert_weight("bounded, used", 4_936, || use_once(bounded()));
+    assert_weight("lifo", 2_104, lifo);
+    assert_weight("lifo, used", 4_864, || use_once(lifo()));
     assert_weight("leased", 1_144, leased);
-    assert_weight("leased, used", 5_184, || use_once(leased()));
-    assert_weight("fair", 3_144, fair);
+    assert_weight("leased, used", 4_088, || use_once(leased()));
+    assert_weight("fair", 3_272, fair);
     // The table of a key, and so the place of its state, is random.
-    assert_weight("fair, used", 8_652, || use_once(fair()));
-    assert_weight("priority", 2_320, priority);
-    assert_weight("priority, used", 6_966, || use_once(priority()));
+    assert_weight("fair, used", 7_684, || use_once(fair()));
+    assert_weight("priority", 2_448, priority);
+    assert_weight("priority, used", 5_934, || use_once(priority()));
     assert_weight("channel", 1_208, channel::unbounded::<u64>);
-    assert_weight("channel, used", 4_936, || {
+    assert_weight("channel, used", 3_840, || {
         let (sender, receiver) = channel::unbounded();
         sender.push(1_u64).unwrap();
         assert_eq!(receiver.pop(), Ok(1));

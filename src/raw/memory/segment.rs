@@ -74,6 +74,12 @@ impl<T> Segment<T> {
         _ => 1,
     };
 
+    /// Positions in the first segment of a shard, a power of two: many shards are used for a few items.
+    pub(in crate::raw) const FIRST: usize = match Self::SHORT / SHORT_ITEMS {
+        len if SMALL || len == 0 => Self::SHORT,
+        len => len,
+    };
+
     /// Positions in a segment of a shard with many items, a power of two.
     pub(in crate::raw) const LONG: usize = match size_of::<T>() {
         _ if SMALL => MAX_ITEMS,

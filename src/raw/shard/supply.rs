@@ -14,6 +14,9 @@ use std::ptr;
 impl<T> Shard<T> {
     /// The length of the next segment, by the number of items before `next`.
     pub(super) fn next_len(&self, next: u64) -> usize {
+        if next == 0 {
+            return Segment::<T>::FIRST;
+        }
         if Segment::<T>::SHORT == Segment::<T>::LONG {
             return Segment::<T>::SHORT; // the consumers' cache line is not read
         }

@@ -388,6 +388,7 @@ fn an_intake_detaches_what_is_idle_too() {
 #[test]
 fn ages_lie_between_the_stamps_of_segments() {
     const LEN: usize = Segment::<u32>::SHORT;
+    const FIRST_LEN: usize = Segment::<u32>::FIRST;
     let shards = Arc::new(Shards::new(false));
     let mut producers = [(); 2].map(|()| Endpoint::new(Arc::clone(&shards)));
     let mut consumer = Consumer::new(&shards, 0);
@@ -396,11 +397,16 @@ fn ages_lie_between_the_stamps_of_segments() {
         assert_eq!(taken, pops);
         age(&shards, 1)
     };
-    // Full segments of both in turn, on several pages: those of the first shard are opened at the ticks 1, 3, 5, ...
+    // The first segments are shorter, and opened at two ticks.
+    for producer in &mut producers {
+        (0..FIRST_LEN).for_each(|_| producer.push(0));
+    }
+    // Full segments of both in turn, on several pages: those of the first shard are opened at the ticks 1, 3, 5, ... behind these.
     for segment in 0..40 {
         (0..LEN).for_each(|_| producers[segment % 2].push(0));
     }
-    let ticks = |ticks: u64| (FIRST_STAMP + ticks) * LEN as u64;
+    let ticks = |ticks: u64| (FIRST_STAMP + 2 + ticks) * LEN as u64;
+    age_after(FIRST_LEN);
     for opened in (1..39).step_by(2) {
         assert_eq!(age_after(0), Some(ticks(opened)));
         assert_eq!(age_after(LEN / 2), Some(ticks(opened + 1)));
