@@ -106,7 +106,8 @@ fn a_consumer_of_a_lone_handle_sees_another_one_after_four_times_the_stickiness(
     let queue = Queue::builder().stickiness(10).build();
     let (mut lone, mut late) = (queue.handle(), queue.handle());
     let mut consumer = queue.handle();
-    lone.push_batch(0..SEGMENT / 2).unwrap();
+    // In one segment, the first of its handle, so that the next one is not much newer.
+    lone.push_batch(0..SEGMENT / 4).unwrap();
     assert_eq!(consumer.pop(), Ok(0));
     late.push(ITEMS).unwrap();
     let popped = pop_each(&mut consumer);
