@@ -30,7 +30,9 @@ mod word;
 mod models;
 
 pub(crate) use due_timer::{DueTimer, Room as WaitRoom};
-pub(crate) use park::{block, spin, Backoff, Sleeper, WakeTarget};
+#[cfg(not(shuttle))]
+pub(crate) use park::Sleeper;
+pub(crate) use park::{block, spin, Backoff, WakeTarget};
 pub(crate) use wait_queue::WaitQueue;
 pub(crate) use waiter::{Waiter, Waits};
 pub(crate) use word::WaitWord;
