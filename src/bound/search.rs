@@ -46,16 +46,21 @@ impl Walk {
         }
     }
 
-    /// Looks at a record.
-    fn look(&mut self, record: &PermitRecord) {
+    /// Looks at a record; returns its permits that were put back.
+    fn look(&mut self, record: &PermitRecord) -> Sight {
         self.underway |= record.range.is_filling();
         let (unused, used) = record.range.snapshot();
         let seen = record.returned.snapshot();
         self.taken = self.taken.wrapping_add(used).wrapping_add(seen.taken);
         self.unused += unused;
         self.free = self.free.saturating_add(unused).saturating_add(seen.free);
+        seen
     }
 }
+
+/// What a search comes to: a record, the number to begin with when permits are found there, and those that were put back;
+/// or the end of a walk.
+type At<'a> = Option<(usize, &'a PermitRecord, Sight)>;
 
 impl Capacity {
     /// Takes `want` permits, and more for the range `ahead` from where many are free. Returns fewer only if none was free
@@ -67,42 +72,20 @@ impl Capacity {
         ahead: Option<&RevocableRange>,
         first: &mut usize,
     ) -> usize {
-        let mut hand = self.take_returned(want, ahead, first);
-        let _ = hand >= want
-            || self.search(1, |walk| {
-                if walk.free > walk.unused {
-                    hand += self.take_returned(want - hand, ahead, first);
+        let mut hand = 0;
+        self.search(1, *first, |walk, at| {
+            let need = want - hand;
+            if let Some((number, record, seen)) = at {
+                let got = self.take_from(&record.returned, seen, need, ahead);
+                if got > 0 {
+                    *first = number;
                 }
-                if hand < want && walk.unused > 0 {
-                    hand += self.revoke(want - hand, ahead);
-                }
-                hand >= want
-            });
-        hand
-    }
-
-    /// Takes up to `want` permits that were put back. It does not look at ranges, of which the owners write a word with each push.
-    fn take_returned(
-        &self,
-        want: usize,
-        ahead: Option<&RevocableRange>,
-        first: &mut usize,
-    ) -> usize {
-        let pool = &self.pool.returned;
-        let mut hand = self.take_from(pool, pool.snapshot(), want, ahead);
-        let (from, used) = (*first, self.records.used());
-        let before = used.from(0).take_while(|&number| number < from);
-        for number in used.from(from).chain(before) {
-            if hand >= want {
-                break;
+                hand += got;
+            } else if walk.unused > 0 {
+                hand += self.revoke(need, ahead);
             }
-            let returned = &self.records.get(number).returned;
-            let got = self.take_from(returned, returned.snapshot(), want - hand, ahead);
-            if got > 0 {
-                *first = number;
-            }
-            hand += got;
-        }
+            hand >= want
+        });
         hand
     }
 
@@ -127,7 +110,7 @@ impl Capacity {
                 "search.holds-a-part",
                 moved += self.give_shared(pool.take(seen, want))
             );
-            if !self.search(want, |walk| walk.free >= want) {
+            if !self.search(want, 0, |walk, _| walk.free >= want) {
                 planted!("search.reports-no-moved", return Err(0));
                 return Err(moved);
             }
@@ -153,22 +136,37 @@ impl Capacity {
         moved
     }
 
-    /// Walks over the pool and all records, again and again until `is_found` returns true of a walk. Returns false if fewer
-    /// than `enough` permits were free at some point during the call, except those that a stalled call has in hand.
-    fn search(&self, enough: usize, mut is_found: impl FnMut(&Walk) -> bool) -> bool {
+    /// Visits the pool, all records, from number `from` on, and the end of the walk, again and again until
+    /// `visit` returns true. Returns false if fewer than `enough` permits were free at some point during the call, except
+    /// those that a stalled call has in hand.
+    fn search(
+        &self,
+        enough: usize,
+        from: usize,
+        mut visit: impl FnMut(&Walk, At<'_>) -> bool,
+    ) -> bool {
         let mut last: Option<Walk> = None;
         let mut patience = PATIENCE;
         loop {
             let mut walk = Walk::begin(self);
-            walk.look(&self.pool);
-            for number in self.records.used().from(0) {
+            let seen = walk.look(&self.pool);
+            if visit(&walk, Some((from, &self.pool, seen))) {
+                return true;
+            }
+            let before = self.records.used().from(0);
+            let before = before.take_while(|&number| number < from);
+            for number in self.records.used().from(from).chain(before) {
+                let record = self.records.get(number);
                 let free = walk.free;
-                walk.look(self.records.get(number));
+                let seen = walk.look(record);
+                if visit(&walk, Some((number, record, seen))) {
+                    return true;
+                }
                 if walk.free == free && self.records.is_free(number) {
                     self.retire(number);
                 }
             }
-            if is_found(&walk) {
+            if visit(&walk, None) {
                 return true;
             }
             let before = planted!("search.walks-once").then_some(&walk);
