@@ -30,6 +30,8 @@ fn two_threads_acquire_different_records() {
 fn a_counted_record_is_found() {
     model(|| {
         let pool = Arc::new(RecordPool::<Counted>::new(0));
+        // The first record has a box of its own.
+        pool.acquire_for_use();
         let other = thread::spawn({
             let pool = Arc::clone(&pool);
             move || {
