@@ -5,7 +5,7 @@ use crate::core::CellOf;
 use crate::future::Borrowing;
 use crate::order::Order;
 use crate::time::{Time, Wait};
-use crate::wait::{block, spin, Backoff, WakeTarget};
+use crate::wait::{block, spin, SpinStart, WakeTarget};
 use crate::{Handle, Item, PopError};
 use std::borrow::BorrowMut;
 use std::future::{poll_fn, Future};
@@ -111,7 +111,7 @@ pub(super) fn wait_for_first<S: Pollable>(
     if !wait.is_over(&time) {
         let (spun, _) = spin(
             sources,
-            Backoff::default(),
+            SpinStart::default(),
             |_| true,
             |all| first(all, None),
         );

@@ -32,7 +32,7 @@ mod models;
 pub(crate) use due_timer::{DueTimer, Room as WaitRoom};
 #[cfg(not(shuttle))]
 pub(crate) use park::Sleeper;
-pub(crate) use park::{block, spin, Backoff, WakeTarget};
+pub(crate) use park::{block, spin, SpinStart, WakeTarget};
 pub(crate) use wait_queue::WaitQueue;
 pub(crate) use waiter::{Waiter, Waits};
 pub(crate) use word::WaitWord;

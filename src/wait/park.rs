@@ -144,13 +144,13 @@ fn learn(slept: Duration) {
 /// cache line from the publisher. A waiter that looks later finds many at once. Where the publisher is on the same processor, or
 /// waits for one, only to yield helps.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Backoff {
+pub(crate) struct SpinStart {
     first: u32,
     /// The number of waits for which it stays so, since a longer or a shorter spin has not paid.
     rest: u32,
 }
 
-impl Backoff {
+impl SpinStart {
     /// Learns from a wait that did not find at once what it waited for, but before `round`. `more`: whether there was more
     /// than it needed; `None`: it has found nothing.
     pub(crate) fn learn(&mut self, round: u32, more: Option<bool>) {
@@ -169,14 +169,14 @@ impl Backoff {
 /// at all if [`SMALL`]. Returns also the round before which it has ended, unless that was the first.
 pub(crate) fn spin<C: ?Sized, R>(
     user: &mut C,
-    backoff: Backoff,
+    spin_start: SpinStart,
     may_try: impl Fn(&mut C) -> bool,
     mut attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> (Option<R>, Option<u32>) {
     let first = if is_single_cpu() {
         SPINS
     } else {
-        backoff.first
+        spin_start.first
     };
     let mut round = first;
     let patience = PATIENCE.try_with(Cell::get).unwrap_or(ROUNDS);
@@ -229,37 +229,37 @@ mod tests {
     use super::*;
 
     /// The rounds with which the next waits begin, after each has ended before `round`, and has found this.
-    fn firsts(backoff: &mut Backoff, round: u32, more: Option<bool>, waits: u32) -> Vec<u32> {
+    fn firsts(spin_start: &mut SpinStart, round: u32, more: Option<bool>, waits: u32) -> Vec<u32> {
         let learn = |_| {
-            backoff.learn(round, more);
-            backoff.first
+            spin_start.learn(round, more);
+            spin_start.first
         };
         (0..waits).map(learn).collect()
     }
 
     #[test]
     fn a_waiter_that_finds_many_begins_later() {
-        let mut backoff = Backoff::default();
-        let later = firsts(&mut backoff, 1, Some(true), 8);
+        let mut spin_start = SpinStart::default();
+        let later = firsts(&mut spin_start, 1, Some(true), 8);
         assert_eq!(later, [1, 2, 3, 4, 5, 6, 6, 6]);
-        assert_eq!(firsts(&mut backoff, ROUNDS, None, 1), [0]);
+        assert_eq!(firsts(&mut spin_start, ROUNDS, None, 1), [0]);
     }
 
     #[test]
     fn a_waiter_that_finds_one_at_a_time_seldom_tries_to_begin_later() {
-        let mut backoff = Backoff::default();
-        let tried = firsts(&mut backoff, 1, Some(false), LONGER + 1);
+        let mut spin_start = SpinStart::default();
+        let tried = firsts(&mut spin_start, 1, Some(false), LONGER + 1);
         assert_eq!(tried, [1, 2, 3, 4, 0]);
-        let rests = firsts(&mut backoff, 1, Some(false), REST);
+        let rests = firsts(&mut spin_start, 1, Some(false), REST);
         assert_eq!(rests, vec![0; REST as usize]);
-        assert_eq!(firsts(&mut backoff, 1, Some(false), 1), [1]);
+        assert_eq!(firsts(&mut spin_start, 1, Some(false), 1), [1]);
     }
 
     #[test]
     fn a_waiter_that_has_spun_in_vain_yields_at_once_for_a_while() {
-        let mut backoff = Backoff::default();
-        let yields = firsts(&mut backoff, SPINS + 1, Some(false), REST + 1);
+        let mut spin_start = SpinStart::default();
+        let yields = firsts(&mut spin_start, SPINS + 1, Some(false), REST + 1);
         assert_eq!(yields, vec![SPINS; REST as usize + 1]);
-        assert_eq!(firsts(&mut backoff, SPINS + 1, Some(false), 1), [0]);
+        assert_eq!(firsts(&mut spin_start, SPINS + 1, Some(false), 1), [0]);
     }
 }

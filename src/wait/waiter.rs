@@ -1,6 +1,6 @@
 //! A waiter: an entry of a wait queue.
 
-use super::park::{spin, Backoff};
+use super::park::{spin, SpinStart};
 use super::record::{Record, State};
 use super::wait_queue::WaitQueue;
 use super::waiter_list::WaiterList;
@@ -18,7 +18,7 @@ pub(crate) struct Waiter {
     waits: bool,
     /// Whether its next wait should begin without a look: its last one slept, so this one probably sleeps too.
     pub(crate) enters_at_once: bool,
-    backoff: Backoff,
+    spin_start: SpinStart,
 }
 
 impl Waiter {
@@ -155,13 +155,13 @@ pub(crate) trait Waits {
 
     /// Attempts for a moment whenever it sees something, unless another waiter is being served.
     fn spin(&mut self) -> Option<Self::Found> {
-        let backoff = self.waiter().0.backoff;
+        let spin_start = self.waiter().0.spin_start;
         let may_try = |wait: &mut Self| !wait.waiter().1.word().is_serving();
         let attempt_if_seen = |wait: &mut Self| wait.sees().then(|| wait.attempt()).flatten();
-        let (found, round) = spin(self, backoff, may_try, attempt_if_seen);
+        let (found, round) = spin(self, spin_start, may_try, attempt_if_seen);
         if let Some(round) = round {
             let more = found.is_some().then(|| self.sees());
-            self.waiter().0.backoff.learn(round, more);
+            self.waiter().0.spin_start.learn(round, more);
         }
         found
     }
