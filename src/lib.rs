@@ -183,6 +183,7 @@ mod bound;
 pub mod channel;
 mod codec;
 mod core;
+mod delivery;
 pub mod error;
 pub mod future;
 mod item;
@@ -250,6 +251,7 @@ pub mod internals {}
 pub struct Readme;
 
 pub use codec::{Codec, CodecError};
+pub use delivery::Delivery;
 #[doc(inline)]
 pub use error::{Expired, PopError, PushError, Reason};
 pub use handle::Handle;
@@ -258,6 +260,7 @@ pub use order::fair::{ByKey, Keyed};
 pub use order::priority::{ByPriority, Prioritized, Ticket};
 pub use order::{Fifo, Leased, Lifo, Order, Unleased};
 pub use policy::dead::DeadLetter;
+pub use policy::retry::ReturnTo;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};
 pub use queue::{Builder, DeadLetters, Queue};

@@ -63,9 +63,8 @@ impl<T, O: Order<T>> Local<T, O> {
         let (mut position, mut dead) = (HeldPosition::default(), 0);
         while let Some((_, delivery)) = self.endpoint.next_held(&mut position, unborrowed) {
             let disposition = self.shared.failures.disposition(delivery, cause);
-            if disposition == Disposition::Head
-                || disposition != Disposition::Death && now.is_none()
-            {
+            let is_delayed = matches!(disposition, Disposition::Delay(_));
+            if disposition == Disposition::Head || is_delayed && now.is_none() {
                 continue;
             }
             dead += usize::from(disposition == Disposition::Death);
@@ -93,6 +92,7 @@ impl<T, O: Order<T>> Local<T, O> {
                     None => self.put_at_head([failed.entry]),
                 }
             }
+            Disposition::Tail => self.shared.put_at_tail(failed.entry),
             Disposition::Delay(delay) => {
                 let envelope = self.deliveries.envelope();
                 self.shared.delay(envelope, failed, now, delay);

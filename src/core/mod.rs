@@ -7,6 +7,7 @@
 pub(crate) mod access;
 mod admit;
 mod batch;
+pub(crate) mod delivery;
 pub(crate) mod end;
 pub(crate) mod failed;
 pub(crate) mod local;

@@ -111,11 +111,13 @@ where
                 return self.leave_shards(partition);
             }
         };
+        partition.taken += 1;
+        let number = partition.taken;
         drop(partition);
         if gone > 0 {
             self.registry.unregister(entry.item.meta, gone);
         }
-        Next::Item(entry)
+        Next::Item(entry, number)
     }
 
     #[inline]

@@ -99,7 +99,8 @@ pub(crate) trait Source<T, M> {
 /// The result of an attempt to take the next item.
 #[derive(Debug)]
 pub(crate) enum Next<I> {
-    Item(I),
+    /// The item, and its number among those that were taken.
+    Item(I, u64),
     /// An item was taken in that may be due already: read the clock, and try again.
     Due,
     /// Nothing was ready at one instant.

@@ -19,7 +19,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    pub(super) fn is_some(&self) -> bool {
+    pub(crate) fn is_some(&self) -> bool {
         self.start.is_some() || self.counted
     }
 
@@ -133,7 +133,7 @@ impl<T, O: Order<T>> Policies<T, O> {
 
 /// The tokens of the items that one transaction has taken.
 #[derive(Default)]
-pub(super) struct HeldTokens {
+pub(crate) struct HeldTokens {
     /// The starts of held items.
     starts: BTreeMap<HeldPosition, Start>,
     /// How many held items the gate counts.
@@ -143,6 +143,14 @@ pub(super) struct HeldTokens {
 }
 
 impl HeldTokens {
+    /// That of a single item, which is in no hold.
+    pub(crate) fn of(peeked: Token) -> Self {
+        Self {
+            peeked,
+            ..Self::default()
+        }
+    }
+
     /// Keeps the token of the item that is held before `position`.
     pub(super) fn keep(&mut self, Token { start, counted }: Token, position: HeldPosition) {
         self.counted += usize::from(counted);
@@ -173,7 +181,7 @@ impl HeldTokens {
     }
 
     /// Returns all tokens at the end of a transaction that did not commit, or spends them if it did.
-    pub(super) fn end<T, O: Order<T>>(&mut self, policies: &Policies<T, O>, committed: bool) {
+    pub(crate) fn end<T, O: Order<T>>(&mut self, policies: &Policies<T, O>, committed: bool) {
         let Self {
             starts,
             counted,

@@ -29,6 +29,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     }),
     ("abort", abort),
     ("no-handle", no_handle),
+    ("delivery", deliveries),
     ("batch", batches),
     ("transaction-batch-push", transaction_batch_pushes),
     ("transaction-batch-pop", transaction_batch_pops),
@@ -142,6 +143,15 @@ fn no_handle(count: u64) {
     for item in 0..count {
         queue.push(item).unwrap();
         black_box(queue.pop().unwrap());
+    }
+}
+
+fn deliveries(count: u64) {
+    let queue = Queue::unbounded();
+    let mut pusher = queue.handle();
+    for item in 0..count {
+        pusher.push(item).unwrap();
+        black_box(queue.take().unwrap().ack());
     }
 }
 

@@ -47,6 +47,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         count
     }
 
+    /// Puts an item at the tail. Its holder counts it as aborted afterwards.
+    pub(crate) fn put_at_tail(&self, entry: EntryOf<T, O>) {
+        self.shards.put_at_tail(entry);
+        step!("due.tails-unsaid", self.ready.notify(1));
+    }
+
     /// Puts due items at the head, and those that are to be reclaimed by now.
     #[inline]
     pub(crate) fn release_due(&self) {

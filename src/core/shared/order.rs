@@ -78,7 +78,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn pop_next(&self) -> Option<T> {
         loop {
             match self.source.take(true) {
-                Next::Item(Entry { item, .. }) => {
+                Next::Item(Entry { item, .. }, _) => {
                     if self.source.tracks_removal() {
                         self.retire(item.meta);
                     }

@@ -40,7 +40,8 @@ fn push_at(pusher: &mut Pusher, item: u32) {
             .producer
             .open(&pusher.shard, &pusher.stamps, pusher.timed);
     }
-    pusher.producer.note_time(time_of(item));
+    let delivery = DeliveryMeta::after(0, time_of(item));
+    pusher.producer.note(delivery);
     pusher.push(item);
 }
 
