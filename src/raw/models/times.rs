@@ -38,7 +38,7 @@ fn push_at(pusher: &mut Pusher, item: u32) {
     if pusher.producer.is_full() {
         pusher
             .producer
-            .open(&pusher.shard, &pusher.stamps, pusher.timed);
+            .open(&pusher.shard, &pusher.stamps, Notes::timed(pusher.timed));
     }
     let delivery = DeliveryMeta::after(0, time_of(item));
     pusher.producer.note(delivery);
