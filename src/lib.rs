@@ -87,7 +87,8 @@
 //! | a queue, shared by cloning | [`Queue`]; with options from [`Queue::builder`] |
 //! | fast access for one thread or task | [`Handle`], from [`Queue::handle`] |
 //! | take items that may fail, push their follow-ups | [`Transaction`], from [`Handle::begin`]; [`commit_all()`] over several queues |
-//! | acknowledge deliveries by id, later or elsewhere | [`OwnedTransaction`], from [`Queue::begin_owned`] |
+//! | acknowledge items one by one, later or elsewhere, in any order | [`Delivery`], from [`Queue::take`](Queue#method.take) |
+//! | the same for several items and follow-ups at once | [`OwnedTransaction`], from [`Queue::begin_owned`] |
 //! | threads or tasks that process a queue | [`Workers`], with feature `tokio` `Tasks`; [`Job`] for closures |
 //! | one busy tenant cannot starve the others | [`FairQueue`]: round-robin by key |
 //! | urgent items first, scheduled items at their time | [`PriorityQueue`] |

@@ -6,28 +6,21 @@
 
 use super::access::Access;
 use super::local::{CellOf, Local};
-use super::pool::{CheckedOut, Pool};
+use super::origin::Origin;
+use super::pool::CheckedOut;
 use super::shared::Shared;
 use super::take::{next_of_order, IntoHold, Target};
 use crate::order::{Order, StoredOf};
 use crate::policy::failed::{Cause, Failed};
 use crate::policy::limit::{HeldTokens, Token};
 use crate::policy::retry::Disposition;
-use crate::raw::{Away, Ending, Fresh, Outstanding, Purpose, Vacant};
+use crate::raw::{Away, Ending, Fresh, Purpose, Vacant};
 use crate::sync::swallow_panic;
 use crate::time::Wait;
 use crate::{DeliveryId, PopError, Reason, ReturnTo};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-
-/// What the deliveries that one handle has begun have in common.
-pub(crate) struct Origin<T, O: Order<T>> {
-    shared: Arc<Shared<T, O>>,
-    outstanding: Outstanding<StoredOf<T, O>>,
-    /// Weak, since the pool owns the handle.
-    pool: Weak<Pool<T, O>>,
-}
 
 /// An item that is out for delivery. Dropping it is a failed delivery.
 pub(crate) struct Delivered<T, O: Order<T>>(Option<Open<T, O>>);
@@ -117,7 +110,7 @@ impl<T, O: Order<T>> Delivered<T, O> {
         origin.shared.notify_end(0);
         // After the waiters were notified, as in the commit of a transaction. Nothing here panics.
         origin.shared.retire(stored.meta);
-        origin.end_token(notes, true);
+        end_token(&origin.shared, notes, true);
         stored.item
     }
 
@@ -147,71 +140,72 @@ impl<T, O: Order<T>> Drop for Delivered<T, O> {
     }
 }
 
+fn end_token<T, O: Order<T>>(shared: &Shared<T, O>, notes: Option<Box<Notes>>, committed: bool) {
+    if let Some(notes) = notes {
+        HeldTokens::of(notes.token).end(shared, committed);
+    }
+}
+
 impl<T, O: Order<T>> Open<T, O> {
+    /// Where the item goes, and the time, if it is delayed. A clock is user code: if it panics, the item is not delayed.
+    fn disposition(&self, end: &End, cause: &Cause) -> (Disposition, u64) {
+        let (shared, delivery) = (&self.origin.shared, self.away.delivery());
+        let failures = &shared.failures;
+        let disposition = match end {
+            End::Failed(_) if cause.reason == Reason::Failed && failures.letters.reserve() => {
+                Disposition::Death
+            }
+            End::Failed(_) => failures.disposition(delivery, cause),
+            End::After(delay) => failures.disposition_after(delivery, *delay),
+            End::To(to) => failures.disposition_to(delivery, *to),
+            End::Released => Disposition::Head,
+        };
+        let mut now = None;
+        if let Disposition::Delay(_) = disposition {
+            swallow_panic(|| now = Some(shared.time.now()));
+            return now.map_or((Disposition::Head, 0), |now| (disposition, now));
+        }
+        (disposition, 0)
+    }
+
     /// Puts the item where it belongs, and counts the end afterwards: so a thread that asks sees it there, or the delivery open.
     #[inline(never)]
     fn end(self, end: End) {
+        let cause = match &end {
+            End::Failed(cause) => cause.clone(),
+            _ => Reason::Retried.into(),
+        };
+        let (disposition, now) = self.disposition(&end, &cause);
         let Self {
             mut away,
             origin,
             notes,
             ..
         } = self;
-        let (shared, delivery) = (&origin.shared, away.delivery());
-        let cause = match &end {
-            End::Failed(cause) => cause.clone(),
-            _ => Reason::Retried.into(),
-        };
-        let is_failed = cause.reason == Reason::Failed && shared.failures.letters.reserve();
-        let disposition = match end {
-            _ if is_failed => Disposition::Death,
-            End::Failed(_) => shared.failures.disposition(delivery, &cause),
-            End::After(delay) => shared.failures.disposition_after(delivery, delay),
-            End::To(to) => shared.failures.disposition_to(delivery, to),
-            End::Released => {
-                away.uncount();
-                Disposition::Head
-            }
-        };
-        // A clock is user code: if it panics, the item is not delayed.
-        let mut now = None;
-        if let Disposition::Delay(_) = disposition {
-            swallow_panic(|| now = Some(shared.time.now()));
-        }
-        let mut published = 0;
-        match (disposition, now) {
-            (Disposition::Death, _) => {
-                shared.dead_letter(Vacant::new(), Failed::new(away.into_entry(), &cause));
-            }
-            (Disposition::Delay(delay), Some(now)) => {
-                let failed = Failed::new(away.into_entry(), &cause);
-                shared.delay(Vacant::new(), failed, now, delay);
-            }
-            (Disposition::Tail, _) => {
-                shared.put_at_tail(away.into_entry());
-            }
-            (Disposition::Head | Disposition::Delay(_), _) => {
+        let (shared, is_dead) = (&origin.shared, disposition == Disposition::Death);
+        let published = match disposition {
+            Disposition::Head => {
+                if let End::Released = end {
+                    away.uncount();
+                }
                 origin.outstanding.put_back(away);
-                published = 1;
+                1
             }
-        }
+            elsewhere => {
+                let failed = Failed::new(away.into_entry(), &cause);
+                shared.put_elsewhere(elsewhere, now, failed, Vacant::new);
+                0
+            }
+        };
         origin.outstanding.count_ended(Ending::Aborted);
-        if disposition == Disposition::Death {
+        if is_dead {
             shared.give_back(1);
         }
         // Before waiters are woken, who may need it.
-        origin.end_token(notes, false);
+        end_token(shared, notes, false);
         shared.notify_end(published);
-        if disposition == Disposition::Death {
+        if is_dead {
             shared.drop_excess_letters(); // user code
-        }
-    }
-}
-
-impl<T, O: Order<T>> Origin<T, O> {
-    fn end_token(&self, notes: Option<Box<Notes>>, committed: bool) {
-        if let Some(notes) = notes {
-            HeldTokens::of(notes.token).end(&self.shared, committed);
         }
     }
 }
@@ -260,35 +254,25 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// What the deliveries of this handle have in common.
     #[inline]
-    fn origin(&mut self, pool: &Arc<Pool<T, O>>) -> Arc<Origin<T, O>> {
+    fn origin(&mut self) -> Arc<Origin<T, O>> {
         let shared = &self.access.shared;
-        let origin = self.origin.get_or_insert_with(|| {
-            Arc::new(Origin {
-                shared: Arc::clone(shared),
-                outstanding: Outstanding::new(shared.shards()),
-                pool: Arc::downgrade(pool),
-            })
-        });
-        Arc::clone(origin)
+        Arc::clone(self.origin.get_or_insert_with(|| Origin::new(shared)))
     }
 
     /// Takes the next item out for delivery if nothing else has to be done.
     #[inline(always)] // the take
-    fn take_at_once(&mut self, pool: &Arc<Pool<T, O>>) -> Option<Delivered<T, O>> {
+    fn take_at_once(&mut self) -> Option<Delivered<T, O>> {
         if Shared::<T, O>::SORTS || self.word().slows_pop() {
             return None;
         }
-        let origin = self.origin(pool);
+        let origin = self.origin();
         let away = self.endpoint.take_away(&origin.outstanding)?;
         Some(Delivered::new(away, &origin))
     }
 
     /// Takes an item out for delivery; `None` if waiting may help.
-    pub(crate) fn take_unless_empty(
-        &mut self,
-        pool: &Arc<Pool<T, O>>,
-    ) -> Option<Result<Delivered<T, O>, PopError>> {
-        let (origin, mut delivered) = (self.origin(pool), None);
+    pub(crate) fn take_unless_empty(&mut self) -> Option<Result<Delivered<T, O>, PopError>> {
+        let (origin, mut delivered) = (self.origin(), None);
         let taken = self.attempt(
             &mut IntoDelivery {
                 origin: &origin,
@@ -300,14 +284,9 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Takes an item out for delivery if one is visible; otherwise another handle waits.
-    pub(crate) fn take_visible(
-        &mut self,
-        pool: &Arc<Pool<T, O>>,
-    ) -> Option<Result<Delivered<T, O>, PopError>> {
+    pub(crate) fn take_visible(&mut self) -> Option<Result<Delivered<T, O>, PopError>> {
         let seems_empty = self.looks_empty(self.word());
-        let taken = (!seems_empty)
-            .then(|| self.take_unless_empty(pool))
-            .flatten();
+        let taken = (!seems_empty).then(|| self.take_unless_empty()).flatten();
         if taken.is_none() {
             self.endpoint.rest();
         }
@@ -318,28 +297,20 @@ impl<T, O: Order<T>> Local<T, O> {
 impl<T, O: Order<T>> CellOf<T, O> {
     /// Takes an item out for delivery.
     #[inline(always)] // the take
-    pub(crate) fn take_for_delivery(
-        &mut self,
-        pool: &Arc<Pool<T, O>>,
-        wait: Wait,
-    ) -> Result<Delivered<T, O>, PopError> {
+    pub(crate) fn take_for_delivery(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
         if !self.is_unsettled() {
-            if let Some(delivered) = self.get_mut().take_at_once(pool) {
+            if let Some(delivered) = self.get_mut().take_at_once() {
                 return Ok(delivered);
             }
         }
-        self.take_slowly(pool, wait)
+        self.take_slowly(wait)
     }
 
     #[inline(never)]
-    fn take_slowly(
-        &mut self,
-        pool: &Arc<Pool<T, O>>,
-        wait: Wait,
-    ) -> Result<Delivered<T, O>, PopError> {
+    fn take_slowly(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
         let local = self.settled();
         local.yield_to_served();
-        let taken = local.wait_for_item(wait, |local| local.take_unless_empty(pool));
+        let taken = local.wait_for_item(wait, |local| local.take_unless_empty());
         taken.unwrap_or(Err(PopError::Empty))
     }
 }
@@ -347,11 +318,9 @@ impl<T, O: Order<T>> CellOf<T, O> {
 /// Moves into a transaction.
 impl<T, O: Order<T>> Delivered<T, O> {
     /// A handle for a transaction of its own.
-    pub(crate) fn check_out(&self) -> CheckedOut<T, O> {
-        let origin = &self.open().origin;
-        let make = || Box::new(Local::in_cell(Arc::clone(&origin.shared), None));
-        let pool = origin.pool.upgrade();
-        pool.map_or_else(|| CheckedOut::new(make(), None), |pool| pool.check_out())
+    pub(crate) fn make_handle(&self) -> CheckedOut<T, O> {
+        let shared = Arc::clone(&self.open().origin.shared);
+        CheckedOut::new(Box::new(Local::in_cell(shared, None)), None)
     }
 
     /// Moves the item into the transaction of this handle, which holds nothing else.

@@ -85,23 +85,15 @@ impl<T, O: Order<T>> Local<T, O> {
         failed: Failed<StoredOf<T, O>>,
         at_head: Option<&mut AtHead<T, O>>,
     ) {
-        match disposition {
-            Disposition::Head => {
-                return match at_head {
-                    Some(at_head) => at_head.push(failed.entry),
-                    None => self.put_at_head([failed.entry]),
-                }
-            }
-            Disposition::Tail => self.shared.put_at_tail(failed.entry),
-            Disposition::Delay(delay) => {
-                let envelope = self.deliveries.envelope();
-                self.shared.delay(envelope, failed, now, delay);
-            }
-            Disposition::Death => {
-                let envelope = self.deliveries.envelope();
-                self.shared.dead_letter(envelope, failed);
-            }
+        if disposition == Disposition::Head {
+            return match at_head {
+                Some(at_head) => at_head.push(failed.entry),
+                None => self.put_at_head([failed.entry]),
+            };
         }
+        let envelope = || self.deliveries.envelope();
+        let shared = &self.access.shared;
+        shared.put_elsewhere(disposition, now, failed, envelope);
         self.endpoint.counters().count_aborted(1);
     }
 

@@ -1,8 +1,8 @@
 //! The state of one handle.
 
 use super::access::Access;
-use super::delivery::Origin;
 use super::mode::mode;
+use super::origin::Origin;
 use super::shared::Shared;
 use crate::order::Order;
 use crate::policy::Deliveries;

@@ -12,6 +12,7 @@ pub(crate) mod end;
 pub(crate) mod failed;
 pub(crate) mod local;
 pub(crate) mod mode;
+mod origin;
 pub(crate) mod pool;
 mod pop;
 pub(crate) mod pop_batch;

@@ -148,34 +148,28 @@ future! {
 /// What a pop without a handle makes of an item.
 pub(crate) trait Popped<T, O: Order<T>>: Sized {
     /// Takes one if one is visible; otherwise another handle waits.
-    fn visible(local: &mut Local<T, O>, pool: &Arc<Pool<T, O>>) -> Option<Result<Self, PopError>>;
+    fn visible(local: &mut Local<T, O>) -> Option<Result<Self, PopError>>;
     /// Takes one; `None` if waiting may help.
-    fn unless_empty(
-        local: &mut Local<T, O>,
-        pool: &Arc<Pool<T, O>>,
-    ) -> Option<Result<Self, PopError>>;
+    fn unless_empty(local: &mut Local<T, O>) -> Option<Result<Self, PopError>>;
 }
 
 impl<T, O: Order<T>> Popped<T, O> for T {
-    fn visible(local: &mut Local<T, O>, _: &Arc<Pool<T, O>>) -> Option<Result<T, PopError>> {
+    fn visible(local: &mut Local<T, O>) -> Option<Result<T, PopError>> {
         local.pop_visible()
     }
 
-    fn unless_empty(local: &mut Local<T, O>, _: &Arc<Pool<T, O>>) -> Option<Result<T, PopError>> {
+    fn unless_empty(local: &mut Local<T, O>) -> Option<Result<T, PopError>> {
         local.pop_unless_empty()
     }
 }
 
 impl<T, O: Order<T>> Popped<T, O> for Delivery<T, O> {
-    fn visible(local: &mut Local<T, O>, pool: &Arc<Pool<T, O>>) -> Option<Result<Self, PopError>> {
-        Some(local.take_visible(pool)?.map(Delivery))
+    fn visible(local: &mut Local<T, O>) -> Option<Result<Self, PopError>> {
+        Some(local.take_visible()?.map(Delivery))
     }
 
-    fn unless_empty(
-        local: &mut Local<T, O>,
-        pool: &Arc<Pool<T, O>>,
-    ) -> Option<Result<Self, PopError>> {
-        Some(local.take_unless_empty(pool)?.map(Delivery))
+    fn unless_empty(local: &mut Local<T, O>) -> Option<Result<Self, PopError>> {
+        Some(local.take_unless_empty()?.map(Delivery))
     }
 }
 
@@ -201,13 +195,13 @@ impl<T, O: Order<T>, R: Popped<T, O>> OwnedPopping<T, O, R> {
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<R, PopError>> {
         let pool = &self.pool;
         if self.waiter.is_none() && !self.shared.word().is_serving() {
-            if let Some(popped) = pool.call(|cell| R::visible(cell.settled(), pool)) {
+            if let Some(popped) = pool.call(|cell| R::visible(cell.settled())) {
                 return Poll::Ready(popped);
             }
         }
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
         waiter.get_mut().poll_item_slowly(wake_target, |_| {
-            pool.call(|cell| R::unless_empty(cell.settled(), pool))
+            pool.call(|cell| R::unless_empty(cell.settled()))
         })
     }
 }

@@ -86,13 +86,15 @@ where
         &self.registry
     }
 
-    fn leave(&self, meta: M) -> usize {
+    fn leave(&self, meta: M, for_good: bool) -> usize {
         let ready = if self.tracks_removal {
             self.lock().sequence.leave(meta)
         } else {
             0
         };
-        self.registry.unregister(meta, 1);
+        if for_good {
+            self.registry.unregister(meta, 1);
+        }
         ready
     }
 

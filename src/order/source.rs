@@ -17,8 +17,8 @@ pub(crate) trait Source<T, M> {
     /// The registry of all items.
     fn registry(&self) -> &Self::Registry;
 
-    /// Called when a dequeued item was removed for good; returns how many other items became ready.
-    fn leave(&self, _meta: M) -> usize {
+    /// Called when a dequeued item was removed `for_good`, or pushed again; returns how many other items became ready.
+    fn leave(&self, _meta: M, _for_good: bool) -> usize {
         0
     }
 

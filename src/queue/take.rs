@@ -37,8 +37,8 @@ impl<T, O: Order<T> + Unleased> Queue<T, O> {
     #[inline(always)] // the take
     fn deliver(&self, wait: Wait) -> Result<Delivery<T, O>, PopError> {
         let delivered: Result<Delivered<T, O>, _> = match self.pool.own() {
-            Some(mut own) => own.take_for_delivery(&self.pool, wait),
-            None => self.check_out().take_for_delivery(&self.pool, wait),
+            Some(mut own) => own.take_for_delivery(wait),
+            None => self.check_out().take_for_delivery(wait),
         };
         delivered.map(Delivery)
     }

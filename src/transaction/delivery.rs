@@ -21,7 +21,7 @@ impl<T, O: Order<T>> Delivery<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn into_transaction(self) -> OwnedTransaction<T, O> {
-        let mut tx = OwnedTransaction::begin(self.0.check_out());
+        let mut tx = OwnedTransaction::begin(self.0.make_handle());
         self.0.move_to(tx.cell().get_mut());
         tx
     }

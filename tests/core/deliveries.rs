@@ -147,6 +147,40 @@ fn items_go_to_the_tail_of_any_queue() {
 }
 
 #[test]
+fn a_serial_key_goes_on_when_its_item_is_acknowledged_or_goes_to_the_tail() {
+    let queue = of(Queue::builder().fair_by(|_: &u32| 0).serial().build(), 3);
+    let first = queue.take().unwrap();
+    assert!(queue.take().is_err());
+    let mut waits = queue.take_async();
+    assert!((&mut waits).now_or_never().is_none());
+    first.nack_to(ReturnTo::Tail);
+    let second = waits.now_or_never().unwrap().unwrap();
+    assert_eq!(second.ack(), 2);
+    assert_eq!(queue.take().unwrap().ack(), 3);
+    assert_eq!(queue.take().unwrap().ack(), 1);
+}
+
+#[test]
+fn a_scheduled_item_goes_to_the_tail_of_its_priority() {
+    let clock = ManualClock::new();
+    let queue = Queue::builder().by_priority().clock(clock.clone()).build();
+    queue.after(Duration::from_secs(1)).push(1).unwrap();
+    queue.push(2).unwrap();
+    clock.advance(Duration::from_secs(1));
+    let mut order = Vec::new();
+    for _ in 0..4 {
+        let taken = queue.take().unwrap();
+        order.push(*taken);
+        taken.nack_to(ReturnTo::Tail);
+    }
+    assert_eq!(
+        order.iter().filter(|item| **item == 1).count(),
+        2,
+        "{order:?}"
+    );
+}
+
+#[test]
 fn attempts_and_times_survive_a_return_to_the_tail() {
     let clock = ManualClock::new();
     let queue = Queue::builder().timestamps().clock(clock.clone()).build();

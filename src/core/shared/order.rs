@@ -52,7 +52,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Records that a held item is gone for good. May run the destructor of its key, whose panics are caught.
     pub(crate) fn retire(&self, meta: O::Meta) {
         if Self::SORTS {
-            let ready = self.source.leave(meta);
+            let ready = self.source.leave(meta, true);
             if ready > 0 {
                 // After a close, another thread may have checked when the item was gone and these were not ready yet.
                 self.notify_end(ready);

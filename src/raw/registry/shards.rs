@@ -85,7 +85,7 @@ impl<T> Shards<T> {
 
     /// Pushes into the common shard, unless `admit` refuses after the push and the item can be taken back.
     pub(crate) fn push(&self, item: T, since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
-        let delivery = DeliveryMeta::after(0, since);
+        let delivery = DeliveryMeta::after(0, if self.timed { since } else { 0 });
         self.push_common(Entry { item, delivery }, |shard, producer| {
             let is_late = !admit() && !planted!("shards.admits-late");
             let refused = is_late.then(|| producer.retract(shard)).flatten();

@@ -41,13 +41,13 @@ pub(in crate::raw) struct Front<T> {
     set: AtomicPtr<NumberSet>,
     shard: AtomicUsize,
     /// Made for the first returned delivery.
-    returns: OnceBox<Mutex<Returns<T>>>,
+    pub(in crate::raw) returns: OnceBox<Mutex<Returns<T>>>,
 }
 
 /// A visit to the runs of a front.
 pub(in crate::raw) struct RunVisit<'f> {
     visitors: &'f AtomicUsize,
-    pin: Pin,
+    pub(super) pin: Pin,
 }
 
 impl Drop for RunVisit<'_> {
@@ -66,16 +66,6 @@ impl RunVisit<'_> {
         // SAFETY: the visit is not dropped.
         let pin = unsafe { ptr::read(&visit.pin) };
         VisitEnd { alone, pin }
-    }
-
-    /// Retires the block of a run.
-    ///
-    /// # Safety
-    ///
-    /// It was unlinked in this visit.
-    pub(in crate::raw) unsafe fn retire<T>(&self, run: &Run<T>) {
-        // SAFETY: by contract.
-        unsafe { Run::retire(run.block(), &self.pin) };
     }
 
     /// Returns whether this was the only visit.
@@ -387,16 +377,6 @@ impl<T> Front<T> {
         debug_assert!(counted.is_ok());
     }
 
-    /// The returned deliveries.
-    pub(super) fn returns(&self) -> &Mutex<Returns<T>> {
-        self.returns.get_or_add(Returns::new)
-    }
-
-    /// The same, if there ever were any.
-    pub(super) fn any_returns(&self) -> Option<&Mutex<Returns<T>>> {
-        self.returns.get()
-    }
-
     /// The run on top.
     ///
     /// # Safety
@@ -416,10 +396,10 @@ impl<T> Front<T> {
         let visit = self.visit();
         loop {
             let Some((run, cursor)) = self.next_run(&visit) else {
-                if self.tidy(&visit) {
-                    continue;
+                match self.tidy(&visit) {
+                    true => continue,
+                    false => return 0,
                 }
-                return 0;
             };
             let count = sink.reserve(most.min(cursor.left()), self.home());
             let after = cursor.after(count);

@@ -14,6 +14,7 @@ pub(in crate::raw) mod cursor;
 pub(in crate::raw) mod front;
 pub(in crate::raw) mod joint;
 pub(in crate::raw) mod producer;
+mod put_back;
 pub(in crate::raw) mod returns;
 pub(in crate::raw) mod run;
 pub(in crate::raw) mod sink;

@@ -17,27 +17,27 @@
 //! on by its link, as it is pinned; it may miss a run that is inserted meanwhile, as if it had come by before.
 //!
 //! An insertion is seen like a link on top: claims at the head that missed it fail, because an abort is counted after it; and a
-//! run is not used up before [`Front::emptied`] was incremented, so a strict Empty that has missed one finds another version.
+//! run is not used up before [`emptied`](super::Front::emptied) was incremented, so a strict Empty that has missed one finds another version.
 //! Nothing is published by the end of the bookmark but that it is used up, as any run below it is by then.
 //!
 //! Runs of transactions are linked above the bookmark, or were below it before: they come before or after all of these.
 
-use crate::raw::memory::Entry;
-use crate::raw::shard::front::{Front, Head, RunVisit};
-use crate::raw::shard::run::{Progress, Run};
-use crate::sync::{lock, planted, step, try_lock, Mutex};
+use crate::raw::memory::Pin;
+use crate::raw::shard::run::Run;
+use crate::sync::{planted, Mutex};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
-/// Where an item that was never returned, or by a transaction, comes back to.
+/// Where an item comes back to among others. A returned delivery keeps it; that of an item that a transaction has returned is just
+/// before all that have not been taken from the head yet. Never 0.
 pub(in crate::raw) type Rank = u64;
 
 /// The returned deliveries of one shard.
 pub(in crate::raw) struct Returns<T> {
     /// The bookmark above their runs.
-    bookmark: Option<NonNull<Run<T>>>,
-    /// Their runs, by rank, and for equal ranks in the order of the returns.
-    runs: BTreeMap<(Rank, u64), NonNull<Run<T>>>,
+    pub(super) bookmark: Option<NonNull<Run<T>>>,
+    /// Their runs, by rank, for equal ranks in the order of the returns.
+    pub(super) runs: BTreeMap<(Rank, u64), NonNull<Run<T>>>,
     returned: u64,
 }
 
@@ -54,7 +54,7 @@ impl<T> Returns<T> {
     }
 
     /// Adds a run, and returns the one behind which it belongs, if there is one.
-    fn add(&mut self, run: NonNull<Run<T>>, rank: Rank) -> Option<NonNull<Run<T>>> {
+    pub(super) fn add(&mut self, run: NonNull<Run<T>>, rank: Rank) -> Option<NonNull<Run<T>>> {
         let key = (rank, self.returned);
         self.returned += 1;
         let before = self.runs.range(..key).next_back().map(|(_, run)| *run);
@@ -62,8 +62,8 @@ impl<T> Returns<T> {
         before.filter(|_| !planted!("returns.puts-first"))
     }
 
-    /// Unlinks the first runs that are used up, and retires them.
-    fn drop_used_up(&mut self, visit: &RunVisit<'_>) {
+    /// Unlinks the first runs that are used up, and retires them. The caller is a visitor.
+    pub(super) fn drop_used_up(&mut self, pin: &Pin) {
         let Some(bookmark) = self.bookmark else {
             return;
         };
@@ -75,72 +75,8 @@ impl<T> Returns<T> {
             }
             first.remove();
             bookmark.change_next(run.next());
-            // SAFETY: unlinked just now, in the visit.
-            unsafe { visit.retire(run) };
+            // SAFETY: unlinked just now.
+            unsafe { Run::retire(run.block(), pin) };
         }
-    }
-}
-
-impl<T> Front<T> {
-    /// Puts an item back before the head, in the order of the ranks of such items.
-    pub(in crate::raw) fn put_back(&self, entry: Entry<T>, rank: Rank) {
-        let run = Run::of_one(self.home(), entry, rank);
-        let visit = self.visit();
-        let mut returns = lock(self.returns());
-        returns.drop_used_up(&visit);
-        let before = returns.add(run, rank);
-        let Some(bookmark) = returns.bookmark else {
-            let bookmark = Run::bookmark_above(self.home(), run);
-            returns.bookmark = Some(bookmark);
-            // SAFETY: both are complete, and belong to the front from here on.
-            return unsafe { self.link(bookmark, run) };
-        };
-        // SAFETY: linked, and unlinked by nobody without the lock.
-        unsafe { before.unwrap_or(bookmark).as_ref() }.insert_below(run);
-        step!("returns.counts-no-abort", self.count_abort());
-    }
-
-    /// Unlinks returned deliveries that are used up, unless another thread is about it. Returns true if none is left, and the
-    /// bookmark is as good as used up too.
-    #[cold]
-    pub(in crate::raw) fn tidy(&self, visit: &RunVisit<'_>) -> bool {
-        let Some(mut returns) = self.any_returns().and_then(try_lock) else {
-            return false;
-        };
-        returns.drop_used_up(visit);
-        if !returns.runs.is_empty() {
-            return false;
-        }
-        let bookmark = returns.bookmark.take();
-        if let Some(bookmark) = bookmark {
-            // SAFETY: nothing is below it, and it is used no more.
-            unsafe { Run::end_bookmark(bookmark, 0) };
-        }
-        bookmark.is_some()
-    }
-
-    /// The rank of an item of a run: that of the returned delivery. One that a transaction has returned comes before all
-    /// that have not been taken from the head yet, in the order of the run.
-    pub(super) fn rank_in(&self, run: &Run<T>, cursor: Progress) -> Rank {
-        match run.rank() {
-            0 => Head::rank_before(self.head().position(), cursor.indices(0).start),
-            rank => rank,
-        }
-    }
-}
-
-impl Head {
-    /// The number of ranks at one position, the last of which is that of its item.
-    const RANKS: u64 = 1 << Self::BITS;
-
-    /// The rank of the item at a position of the head.
-    #[inline]
-    pub(in crate::raw) fn rank(position: u64) -> Rank {
-        position * Self::RANKS + (Self::RANKS - 1)
-    }
-
-    /// The rank of the nth item that was returned when the head was at a position; not 0.
-    fn rank_before(position: u64, nth: usize) -> Rank {
-        position * Self::RANKS + (nth as u64 + 1).min(Self::RANKS - 2)
     }
 }
