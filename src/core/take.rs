@@ -133,9 +133,9 @@ pub(super) fn next_of_order<T, O: Order<T>>(
         counters.count_taken(1);
         let uncount = defer_with(counters, |counters| counters.uncount_taken(1));
         match shared.try_next() {
-            Next::Item(entry, number) => {
+            Next::Item(numbered) => {
                 uncount.cancel();
-                return Some((entry, number));
+                return Some(numbered);
             }
             Next::Nothing => return None,
             // The clock is user code: it is read between the attempts.

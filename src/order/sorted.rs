@@ -61,6 +61,34 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         result
     }
 
+    /// Takes the next item, and makes something of it under the lock. Also unregisters removed items.
+    #[inline(always)] // the pop of an order
+    fn take_by<I>(
+        &self,
+        for_good: bool,
+        item_of: impl FnOnce(&mut Partition<T, M, S>, Entry<Stored<T, M>>) -> I,
+    ) -> Next<I> {
+        let mut partition = self.lock();
+        let Dequeued { entry, gone } = loop {
+            if partition.take_in() {
+                return Next::Due;
+            }
+            if let Some(dequeued) = partition.sequence.next(for_good) {
+                break dequeued;
+            }
+            if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
+                return self.leave_shards(partition);
+            }
+        };
+        let meta = entry.item.meta;
+        let item = item_of(&mut partition, entry);
+        drop(partition);
+        if gone > 0 {
+            self.registry.unregister(meta, gone);
+        }
+        Next::Item(item)
+    }
+
     /// Releases the memory of empty shards.
     #[cold]
     fn leave_shards<I>(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) -> Next<I> {
@@ -98,28 +126,16 @@ where
         ready
     }
 
-    /// Also unregisters removed items.
     #[inline(always)] // the pop of an order
     fn take(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        let mut partition = self.lock();
-        let Dequeued { entry, gone } = loop {
-            if partition.take_in() {
-                return Next::Due;
-            }
-            if let Some(dequeued) = partition.sequence.next(for_good) {
-                break dequeued;
-            }
-            if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
-                return self.leave_shards(partition);
-            }
-        };
-        partition.taken += 1;
-        let number = partition.taken;
-        drop(partition);
-        if gone > 0 {
-            self.registry.unregister(entry.item.meta, gone);
-        }
-        Next::Item(entry, number)
+        self.take_by(for_good, |_, entry| entry)
+    }
+
+    fn take_numbered(&self) -> Next<(Entry<Stored<T, M>>, u64)> {
+        self.take_by(false, |partition, entry| {
+            partition.taken += 1;
+            (entry, partition.taken)
+        })
     }
 
     #[inline]

@@ -28,6 +28,11 @@ pub(crate) trait Source<T, M> {
         Next::Nothing
     }
 
+    /// Takes the next item, which may come back, and its number: that of an item that was taken before is less.
+    fn take_numbered(&self) -> Next<(Entry<Stored<T, M>>, u64)> {
+        Next::Nothing
+    }
+
     /// Whether the end of an item can make others ready.
     fn tracks_removal(&self) -> bool {
         false
@@ -99,8 +104,7 @@ pub(crate) trait Source<T, M> {
 /// The result of an attempt to take the next item.
 #[derive(Debug)]
 pub(crate) enum Next<I> {
-    /// The item, and its number among those that were taken.
-    Item(I, u64),
+    Item(I),
     /// An item was taken in that may be due already: read the clock, and try again.
     Due,
     /// Nothing was ready at one instant.

@@ -67,10 +67,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Takes the next item, for a handle that counts it. On `Due` the caller releases due items and retries.
+    /// Takes the next item and its number, for a handle that counts it. On `Due` the caller releases due items and retries.
     #[inline]
-    pub(crate) fn try_next(&self) -> Next<EntryOf<T, O>> {
-        self.source.take(false)
+    pub(crate) fn try_next(&self) -> Next<(EntryOf<T, O>, u64)> {
+        self.source.take_numbered()
     }
 
     /// Takes the next item for good, for a handle that counts it.
@@ -78,7 +78,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn pop_next(&self) -> Option<T> {
         loop {
             match self.source.take(true) {
-                Next::Item(Entry { item, .. }, _) => {
+                Next::Item(Entry { item, .. }) => {
                     if self.source.tracks_removal() {
                         self.retire(item.meta);
                     }
