@@ -132,10 +132,11 @@ pub(super) fn next_of_order<T, O: Order<T>>(
         // Counted as taken beforehand; not any more if there is none, or if a comparison of keys panics.
         counters.count_taken(1);
         let uncount = defer_with(counters, |counters| counters.uncount_taken(1));
-        match shared.try_next() {
-            Next::Item(numbered) => {
+        let mut number = 0;
+        match shared.try_next(&mut number) {
+            Next::Item(entry) => {
                 uncount.cancel();
-                return Some(numbered);
+                return Some((entry, number));
             }
             Next::Nothing => return None,
             // The clock is user code: it is read between the attempts.

@@ -61,13 +61,13 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         result
     }
 
-    /// Takes the next item, and makes something of it under the lock. Also unregisters removed items.
+    /// Takes the next item, and its number. Also unregisters removed items.
     #[inline(always)] // the pop of an order
-    fn take_by<I>(
+    fn take_by<const NUMBERED: bool>(
         &self,
         for_good: bool,
-        item_of: impl FnOnce(&mut Partition<T, M, S>, Entry<Stored<T, M>>) -> I,
-    ) -> Next<I> {
+        number: &mut u64,
+    ) -> Next<Entry<Stored<T, M>>> {
         let mut partition = self.lock();
         let Dequeued { entry, gone } = loop {
             if partition.take_in() {
@@ -80,13 +80,15 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
                 return self.leave_shards(partition);
             }
         };
-        let meta = entry.item.meta;
-        let item = item_of(&mut partition, entry);
+        if NUMBERED {
+            partition.taken += 1;
+            *number = partition.taken;
+        }
         drop(partition);
         if gone > 0 {
-            self.registry.unregister(meta, gone);
+            self.registry.unregister(entry.item.meta, gone);
         }
-        Next::Item(item)
+        Next::Item(entry)
     }
 
     /// Releases the memory of empty shards.
@@ -128,14 +130,11 @@ where
 
     #[inline(always)] // the pop of an order
     fn take(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        self.take_by(for_good, |_, entry| entry)
+        self.take_by::<false>(for_good, &mut 0)
     }
 
-    fn take_numbered(&self) -> Next<(Entry<Stored<T, M>>, u64)> {
-        self.take_by(false, |partition, entry| {
-            partition.taken += 1;
-            (entry, partition.taken)
-        })
+    fn take_numbered(&self, number: &mut u64) -> Next<Entry<Stored<T, M>>> {
+        self.take_by::<true>(false, number)
     }
 
     #[inline]

@@ -29,7 +29,7 @@ pub(crate) trait Source<T, M> {
     }
 
     /// Takes the next item, which may come back, and its number: that of an item that was taken before is less.
-    fn take_numbered(&self) -> Next<(Entry<Stored<T, M>>, u64)> {
+    fn take_numbered(&self, _number: &mut u64) -> Next<Entry<Stored<T, M>>> {
         Next::Nothing
     }
 

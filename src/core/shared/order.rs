@@ -69,8 +69,8 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Takes the next item and its number, for a handle that counts it. On `Due` the caller releases due items and retries.
     #[inline]
-    pub(crate) fn try_next(&self) -> Next<(EntryOf<T, O>, u64)> {
-        self.source.take_numbered()
+    pub(crate) fn try_next(&self, number: &mut u64) -> Next<EntryOf<T, O>> {
+        self.source.take_numbered(number)
     }
 
     /// Takes the next item for good, for a handle that counts it.

@@ -41,7 +41,7 @@ pub(in crate::raw) struct Front<T> {
     set: AtomicPtr<NumberSet>,
     shard: AtomicUsize,
     /// Made for the first returned delivery.
-    pub(in crate::raw) returns: OnceBox<Mutex<Returns<T>>>,
+    pub(super) returns: OnceBox<Mutex<Returns<T>>>,
 }
 
 /// A visit to the runs of a front.
