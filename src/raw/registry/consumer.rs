@@ -3,11 +3,12 @@
 //! A consumer stays on a shard until it has taken as many items as the queue's [stickiness](crate::Builder::stickiness)
 //! allows, the segment that it entered there is used up, the shard is empty, or another consumer is faster. Then it
 //! looks for a shard where an item is visible, compares that one with a random other, and takes from the one with the
-//! older head. This is the power of two choices (Mitzenmacher, 2001), with the present shard as one of the two; to compare only
-//! after several items is known from the `MultiQueue` (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it
-//! compares its position with a cached limit anyway. No shard starves: the age of a head that nobody takes stays, and those of
-//! others grow. After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again
-//! does not keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
+//! older head, or from the other one if a consumer was faster on the present one. This is the power of two choices
+//! (Mitzenmacher, 2001), with the present shard as one of the two; to compare only after several items is known from
+//! the `MultiQueue` (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it compares its position
+//! with a cached limit anyway. No shard starves: the age of a head that nobody takes stays, and those of others grow.
+//! After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again does not
+//! keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
 //! answers Empty.
 
 use crate::raw::hold::Hold;
@@ -40,6 +41,8 @@ pub(in crate::raw) struct Consumer<T> {
     aborts: u32,
     /// Whether the next item comes from another shard, if one has items.
     turns: bool,
+    /// Whether another consumer was faster: the next choice avoids this shard, so that consumers do not gather on it.
+    lost: bool,
     choices: u32,
     random: u32,
     visits: Visits,
@@ -56,6 +59,7 @@ impl<T> Consumer<T> {
             flag: NumberSet::only_flag(COMMON),
             aborts: ROUNDS,
             turns: false,
+            lost: false,
             choices: ROUNDS,
             random,
             visits: Visits::default(),
@@ -209,6 +213,7 @@ impl<T> Consumer<T> {
         // The attempt may have failed because the cached head was stale; now it is current.
         match self.cursor.take(sink, most) {
             Take::Got(count) => return count,
+            Take::Lost => self.lost = true,
             // Without another shard there is nothing to compare with.
             Take::Spent if shards.attached().is_only(self.flag) => {
                 self.stay_alone(shards);
@@ -315,7 +320,7 @@ impl<T> Consumer<T> {
         // Ages within a tick are equal: of handles that push in turn each opens a segment at nearly the same time, and the
         // consumer serves them in turn.
         let here = shards.records.get(number).age().unwrap_or(u64::MAX);
-        if there <= here.saturating_add(Shards::<T>::TICK) {
+        if std::mem::take(&mut self.lost) || there <= here.saturating_add(Shards::<T>::TICK) {
             self.enter(shards, other);
         }
     }
