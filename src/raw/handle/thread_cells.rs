@@ -264,10 +264,10 @@ impl Map {
     }
 }
 
-/// A multiplicative hash of an address, whose upper and lower bits depend on all others.
+/// A multiplicative hash of an address, with the upper bits, which depend on all others, below.
 fn hash_of(table: *const SlotSet) -> u64 {
-    let product = u128::from(table as u64) * 0x9E37_79B9_7F4A_7C15;
-    (product >> u64::BITS) as u64 ^ product as u64
+    let product = (table as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    product.rotate_left(u32::BITS)
 }
 
 impl Entry {
