@@ -3,20 +3,18 @@
 //! Most items become ready in the order in which they are dequeued: behind all others of their priority, or before them if
 //! they are returned. They are in [`Lists`]; the first nonempty list is found by bitmaps.
 //!
-//! The lists are in pages, which are made when they are first used: a queue with few priorities has few of them.
+//! The lists are in pages, which are made when they are first used: a queue with few priorities has few of them. There are at
+//! most 64 groups of 16 pages of 64 lists.
 
-use super::meta::{Priority, PriorityMeta};
+use super::meta::PriorityMeta;
 use super::PriorityEntry;
 use crate::order::lists::{List, Lists};
 use std::ops::Range;
 
 const BITS: usize = u64::BITS as usize;
 
-/// A list for each priority; that of 0 is not used.
-const LEVELS: usize = Priority::LAST.get() as usize + 1;
-
-/// The number of pages if there were all of them.
-const PAGES: usize = LEVELS.div_ceil(BITS);
+/// The number of pages in a group, so that a word has a bit for each group.
+const GROUP: usize = u16::BITS as usize;
 
 /// No page.
 const NO_PAGE: u16 = u16::MAX;
@@ -32,12 +30,21 @@ pub(super) struct Levels<T> {
 /// The lists of all levels.
 struct Pages {
     made: Vec<Page>,
-    /// The place of each page by its number; [`NO_PAGE`], or none, if it was not made.
-    places: Vec<u16>,
-    /// A bit for each number of a page: whether one of its lists has items or gaps.
-    used: [u64; PAGES.div_ceil(BITS)],
-    /// The number and the place of the first of these: most pops find their page without a search.
+    /// The groups from the first to the last that has a page, and the number of the first.
+    groups: Vec<Group>,
+    begin: usize,
+    /// A bit for each group: whether one of its lists has items or gaps.
+    used: u64,
+    /// The number and the place of the first page with items or gaps: most pops find it without a search.
     first: (usize, usize),
+}
+
+/// Pages with consecutive numbers.
+struct Group {
+    /// The place of each page; [`NO_PAGE`] if it was not made.
+    places: [u16; GROUP],
+    /// A bit for each page: whether one of its lists has items or gaps.
+    used: u16,
 }
 
 /// The lists of as many levels as a word has bits.
@@ -56,12 +63,26 @@ impl Page {
     }
 }
 
+impl Group {
+    const EMPTY: Self = Self {
+        places: [NO_PAGE; GROUP],
+        used: 0,
+    };
+}
+
 impl Pages {
+    /// The place of the page with this number.
+    #[inline]
+    fn place(&self, number: usize) -> usize {
+        let group = self.groups.get((number / GROUP).wrapping_sub(self.begin));
+        usize::from(group.map_or(NO_PAGE, |group| group.places[number % GROUP]))
+    }
+
     /// The page with this number, if it was made.
     #[inline]
     fn page(&mut self, number: usize) -> Option<&mut Page> {
-        let place = *self.places.get(number)?;
-        self.made.get_mut(usize::from(place))
+        let place = self.place(number);
+        self.made.get_mut(place)
     }
 
     /// The first page with items or gaps, and its number.
@@ -75,8 +96,7 @@ impl Pages {
     #[inline(always)] // the arrival
     fn fill(&mut self, level: usize) -> &mut List {
         let (number, index) = (level / BITS, level % BITS);
-        let place = self.places.get(number).copied();
-        let mut place = usize::from(place.unwrap_or(NO_PAGE));
+        let mut place = self.place(number);
         if place >= self.made.len() {
             place = self.make(number);
         }
@@ -84,7 +104,8 @@ impl Pages {
         let list = &mut page.lists[index];
         if list.is_empty() {
             page.filled |= 1 << index;
-            self.used[number / BITS] |= 1 << (number % BITS);
+            self.groups[number / GROUP - self.begin].used |= 1 << (number % GROUP);
+            self.used |= 1 << (number / GROUP);
             if number < self.first.0 {
                 self.first = (number, place);
             }
@@ -105,20 +126,35 @@ impl Pages {
             lists: [List::EMPTY; BITS],
             filled: 0,
         });
-        let numbers = self.places.len().max(number + 1);
-        self.places.resize(numbers, NO_PAGE);
-        self.places[number] = u16::try_from(place).expect("fewer pages than levels");
+        let group = number / GROUP;
+        if self.groups.is_empty() {
+            self.begin = group;
+        }
+        while group < self.begin {
+            self.groups.insert(0, Group::EMPTY);
+            self.begin -= 1;
+        }
+        while group - self.begin >= self.groups.len() {
+            self.groups.push(Group::EMPTY);
+        }
+        let made = &mut self.groups[group - self.begin].places[number % GROUP];
+        *made = u16::try_from(place).expect("fewer pages than levels");
         place
     }
 
     /// Marks a page as one without items and gaps, and finds the first of the others.
     #[inline(never)]
     fn leave(&mut self, number: usize) {
-        self.used[number / BITS] &= !(1 << (number % BITS));
-        let group = self.used.iter().position(|&used| used != 0);
+        let group = &mut self.groups[number / GROUP - self.begin];
+        group.used &= !(1 << (number % GROUP));
+        if group.used == 0 {
+            self.used &= !(1 << (number / GROUP));
+        }
+        let first = self.used.trailing_zeros() as usize;
+        let group = self.groups.get(first - self.begin);
         self.first = group.map_or(NONE_USED, |group| {
-            let number = group * BITS + self.used[group].trailing_zeros() as usize;
-            (number, usize::from(self.places[number]))
+            let index = group.used.trailing_zeros() as usize % GROUP;
+            (first * GROUP + index, usize::from(group.places[index]))
         });
     }
 }
@@ -129,8 +165,9 @@ impl<T> Levels<T> {
             items: Lists::new(),
             lists: Pages {
                 made: Vec::new(),
-                places: Vec::new(),
-                used: [0; PAGES.div_ceil(BITS)],
+                groups: Vec::new(),
+                begin: 0,
+                used: 0,
                 first: NONE_USED,
             },
         }
@@ -208,7 +245,8 @@ impl<T> Levels<T> {
         let pages = self.lists.made.iter_mut();
         self.items.sweep(pages.flat_map(|page| &mut page.lists));
         // Lists of gaps are empty now.
-        for number in 0..self.lists.places.len() {
+        let first = self.lists.begin * GROUP;
+        for number in first..first + self.lists.groups.len() * GROUP {
             let mut filled = self.lists.page(number).map_or(0, |page| page.filled);
             while filled != 0 {
                 self.trim_list(number * BITS + filled.trailing_zeros() as usize);
