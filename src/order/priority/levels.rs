@@ -3,8 +3,7 @@
 //! Most items become ready in the order in which they are dequeued: behind all others of their priority, or before them if
 //! they are returned. They are in [`Lists`]; the first nonempty list is found by bitmaps.
 //!
-//! The lists are in pages, which are made when they are first used: a queue with few priorities has few of them. There are at
-//! most 64 groups of 16 pages of 64 lists.
+//! The lists are in pages, which are made when they are first used: a queue with few priorities has few of them.
 
 use super::meta::PriorityMeta;
 use super::PriorityEntry;
@@ -12,9 +11,6 @@ use crate::order::lists::{List, Lists};
 use std::ops::Range;
 
 const BITS: usize = u64::BITS as usize;
-
-/// The number of pages in a group, so that a word has a bit for each group.
-const GROUP: usize = u16::BITS as usize;
 
 /// No page.
 const NO_PAGE: u16 = u16::MAX;
@@ -30,21 +26,14 @@ pub(super) struct Levels<T> {
 /// The lists of all levels.
 struct Pages {
     made: Vec<Page>,
-    /// The groups from the first to the last that has a page, and the number of the first.
-    groups: Vec<Group>,
+    /// The place of each page, from the first to the last that was made; [`NO_PAGE`] if it was not made.
+    places: Vec<u16>,
+    /// The number of the first of these.
     begin: usize,
-    /// A bit for each group: whether one of its lists has items or gaps.
-    used: u64,
-    /// The number and the place of the first page with items or gaps: most pops find it without a search.
+    /// A bit for each number of a page, up to the last that was made: whether one of its lists has items or gaps.
+    used: Vec<u64>,
+    /// The number and the place of the first of these: most pops find their page without a search.
     first: (usize, usize),
-}
-
-/// Pages with consecutive numbers.
-struct Group {
-    /// The place of each page; [`NO_PAGE`] if it was not made.
-    places: [u16; GROUP],
-    /// A bit for each page: whether one of its lists has items or gaps.
-    used: u16,
 }
 
 /// The lists of as many levels as a word has bits.
@@ -63,26 +52,12 @@ impl Page {
     }
 }
 
-impl Group {
-    const EMPTY: Self = Self {
-        places: [NO_PAGE; GROUP],
-        used: 0,
-    };
-}
-
 impl Pages {
-    /// The place of the page with this number.
+    /// The place of the page with this number, past all others if it was not made.
     #[inline]
     fn place(&self, number: usize) -> usize {
-        let group = self.groups.get((number / GROUP).wrapping_sub(self.begin));
-        usize::from(group.map_or(NO_PAGE, |group| group.places[number % GROUP]))
-    }
-
-    /// The page with this number, if it was made.
-    #[inline]
-    fn page(&mut self, number: usize) -> Option<&mut Page> {
-        let place = self.place(number);
-        self.made.get_mut(place)
+        let place = self.places.get(number.wrapping_sub(self.begin));
+        usize::from(place.copied().unwrap_or(NO_PAGE))
     }
 
     /// The first page with items or gaps, and its number.
@@ -96,16 +71,16 @@ impl Pages {
     #[inline(always)] // the arrival
     fn fill(&mut self, level: usize) -> &mut List {
         let (number, index) = (level / BITS, level % BITS);
-        let mut place = self.place(number);
+        let place = self.place(number);
         if place >= self.made.len() {
-            place = self.make(number);
+            self.make(number);
+            return self.fill(level);
         }
         let page = &mut self.made[place];
         let list = &mut page.lists[index];
         if list.is_empty() {
             page.filled |= 1 << index;
-            self.groups[number / GROUP - self.begin].used |= 1 << (number % GROUP);
-            self.used |= 1 << (number / GROUP);
+            self.used[number / BITS] |= 1 << (number % BITS);
             if number < self.first.0 {
                 self.first = (number, place);
             }
@@ -113,10 +88,10 @@ impl Pages {
         list
     }
 
-    /// Makes the page with this number, and returns its place.
+    /// Makes the page with this number.
     #[cold]
     #[inline(never)]
-    fn make(&mut self, number: usize) -> usize {
+    fn make(&mut self, number: usize) {
         let place = self.made.len();
         // Without the room for several that a vector begins with.
         if place == self.made.capacity() {
@@ -126,35 +101,23 @@ impl Pages {
             lists: [List::EMPTY; BITS],
             filled: 0,
         });
-        let group = number / GROUP;
-        if self.groups.is_empty() {
-            self.begin = group;
-        }
-        while group < self.begin {
-            self.groups.insert(0, Group::EMPTY);
-            self.begin -= 1;
-        }
-        while group - self.begin >= self.groups.len() {
-            self.groups.push(Group::EMPTY);
-        }
-        let made = &mut self.groups[group - self.begin].places[number % GROUP];
-        *made = u16::try_from(place).expect("fewer pages than levels");
-        place
+        let (places, before) = (&mut self.places, number..self.begin);
+        drop(places.splice(..0, before.map(|_| NO_PAGE)));
+        let begin = self.begin.min(number);
+        self.begin = if place > 0 { begin } else { number };
+        places.resize(places.len().max(number - self.begin + 1), NO_PAGE);
+        places[number - self.begin] = u16::try_from(place).expect("fewer pages than levels");
+        self.used.resize(self.used.len().max(number / BITS + 1), 0);
     }
 
     /// Marks a page as one without items and gaps, and finds the first of the others.
     #[inline(never)]
     fn leave(&mut self, number: usize) {
-        let group = &mut self.groups[number / GROUP - self.begin];
-        group.used &= !(1 << (number % GROUP));
-        if group.used == 0 {
-            self.used &= !(1 << (number / GROUP));
-        }
-        let first = self.used.trailing_zeros() as usize;
-        let group = self.groups.get(first - self.begin);
+        self.used[number / BITS] &= !(1 << (number % BITS));
+        let group = self.used.iter().position(|&used| used != 0);
         self.first = group.map_or(NONE_USED, |group| {
-            let index = group.used.trailing_zeros() as usize % GROUP;
-            (first * GROUP + index, usize::from(group.places[index]))
+            let number = group * BITS + self.used[group].trailing_zeros() as usize;
+            (number, self.place(number))
         });
     }
 }
@@ -165,9 +128,9 @@ impl<T> Levels<T> {
             items: Lists::new(),
             lists: Pages {
                 made: Vec::new(),
-                groups: Vec::new(),
+                places: Vec::new(),
                 begin: 0,
-                used: 0,
+                used: Vec::new(),
                 first: NONE_USED,
             },
         }
@@ -226,7 +189,8 @@ impl<T> Levels<T> {
     /// Removes the gaps at the front of a list. Returns whether it is empty then.
     pub(super) fn trim_list(&mut self, level: usize) -> bool {
         let (number, index) = (level / BITS, level % BITS);
-        let Some(page) = self.lists.page(number) else {
+        let place = self.lists.place(number);
+        let Some(page) = self.lists.made.get_mut(place) else {
             return false;
         };
         self.items.trim(&mut page.lists[index]);
@@ -245,9 +209,9 @@ impl<T> Levels<T> {
         let pages = self.lists.made.iter_mut();
         self.items.sweep(pages.flat_map(|page| &mut page.lists));
         // Lists of gaps are empty now.
-        let first = self.lists.begin * GROUP;
-        for number in first..first + self.lists.groups.len() * GROUP {
-            let mut filled = self.lists.page(number).map_or(0, |page| page.filled);
+        for number in 0..self.lists.used.len() * BITS {
+            let page = self.lists.made.get(self.lists.place(number));
+            let mut filled = page.map_or(0, |page| page.filled);
             while filled != 0 {
                 self.trim_list(number * BITS + filled.trailing_zeros() as usize);
                 filled &= filled - 1;

@@ -1,9 +1,7 @@
 //! What is committed is there again; what is not is not.
 
 use super::{copy_of, directory, open, options};
-use requeue_durable::{
-    commit_all, Cause, Durability, DurableQueue, PopError, PushError, StoreError,
-};
+use requeue_durable::{commit_all, Cause, Durability, DurableQueue, PopError, StoreError};
 use std::time::Duration;
 
 #[test]

@@ -339,8 +339,9 @@ async fn priorities_can_be_changed_unless_an_item_is_held() {
     assert!(queue.reprioritize(tickets[1], u16::MAX).await.unwrap());
     assert!(queue.reprioritize(later, 1).await.unwrap());
     assert!(!queue.reprioritize(Ticket(-1), 1).await.unwrap());
+    queue.push(5).await.unwrap();
     db.execute("update @.delayed set until = now()").await;
-    for expected in [3, 4, 2] {
+    for expected in [3, 5, 2, 4] {
         assert_eq!(*tx.pop(&queue).await.unwrap().unwrap(), expected);
     }
 }
