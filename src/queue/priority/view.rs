@@ -123,12 +123,13 @@ impl<P: PushTo> PushWith<P> {
     #[inline]
     #[track_caller]
     fn place(&mut self, count: usize) -> (Ticket, PushOptions) {
-        let due = self.when.map(|when| {
-            self.target.with_shared(|shared| match when {
-                When::At(at) => shared.time.nanos(at),
-                When::After(delay) => shared.time.after(delay),
-            })
-        });
+        let due = match self.when {
+            None => None,
+            Some(When::At(at)) => Some(self.target.with_shared(|shared| shared.time.nanos(at))),
+            Some(When::After(delay)) => {
+                Some(self.target.with_shared(|shared| shared.time.after(delay)))
+            }
+        };
         let first = Ticket::first_of(count.max(1));
         let place = PushOptions {
             priority: self.priority,
