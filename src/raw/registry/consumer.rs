@@ -28,8 +28,9 @@ const ROUNDS: u32 = start(u32::BITS) as u32 / ROUND * ROUND;
 /// The number of shards that are looked at for one to compare with.
 const PICKS: usize = 8;
 
-/// How many times the [stickiness](crate::Builder::stickiness) a consumer takes if it found no other shard with items.
-const ALONE: u32 = 4;
+/// How many times the [stickiness](crate::Builder::stickiness) a consumer takes if it found no other shard with items, and at most
+/// in batches; and how many batches.
+const LONGER: u32 = 4;
 
 /// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
 pub(in crate::raw) struct Consumer<T> {
@@ -43,6 +44,8 @@ pub(in crate::raw) struct Consumer<T> {
     choices: u32,
     random: u32,
     visits: Visits,
+    /// The size of the batch that the present call takes.
+    batch: usize,
 }
 
 impl<T> Consumer<T> {
@@ -59,6 +62,7 @@ impl<T> Consumer<T> {
             choices: ROUNDS,
             random,
             visits: Visits::default(),
+            batch: 1,
         }
     }
 
@@ -148,6 +152,7 @@ impl<T> Consumer<T> {
         if most == 0 {
             return 0;
         }
+        self.batch = most;
         let mut taken = match self.cursor.take_pushed(sink, most) {
             Take::Got(count) => count,
             _ => self.search(shards, sink, most),
@@ -161,6 +166,7 @@ impl<T> Consumer<T> {
                 },
             };
         }
+        self.batch = 1;
         taken
     }
 
@@ -176,7 +182,10 @@ impl<T> Consumer<T> {
         self.enter(shards, shard);
         let mut taken = 0;
         while taken < most {
-            match self.cursor.take_retrying(sink, most - taken) {
+            match self
+                .cursor
+                .take_retrying(sink, most - taken, self.quota(shards))
+            {
                 Some(count) => taken += count,
                 None => break,
             }
@@ -251,7 +260,7 @@ impl<T> Consumer<T> {
         self.visits.count(shards, visits);
         // Renews a stale head, so that the backlog shows that nothing is left.
         if self.backlog() > 0 {
-            if let Some(count) = self.cursor.take_retrying(sink, most) {
+            if let Some(count) = self.cursor.take_retrying(sink, most, self.quota(shards)) {
                 return Ok(count);
             }
         }
@@ -299,10 +308,10 @@ impl<T> Consumer<T> {
         most: usize,
     ) -> Option<usize> {
         self.choose(shards, number);
-        let chosen = self.cursor.take_retrying(sink, most);
+        let chosen = self.cursor.take_retrying(sink, most, self.quota(shards));
         chosen.or_else(|| {
             self.enter(shards, number);
-            self.cursor.take_retrying(sink, most)
+            self.cursor.take_retrying(sink, most, self.quota(shards))
         })
     }
 
@@ -320,9 +329,17 @@ impl<T> Consumer<T> {
         }
     }
 
+    /// After how many items the present call compares shards. It depends on the size of the whole batch, not on what is left of it:
+    /// consumers serve shards in turn, and would otherwise take more from one than from others.
+    fn quota(&self, shards: &Shards<T>) -> u32 {
+        let most = shards.stickiness.saturating_mul(LONGER);
+        let more = u32::try_from(self.batch - 1).unwrap_or(u32::MAX); // a single item is no batch
+        more.saturating_mul(LONGER).clamp(shards.stickiness, most)
+    }
+
     /// Enters the segment of the head, while no other shard is known where an item is visible.
     fn stay_alone(&mut self, shards: &Shards<T>) {
-        let most = shards.stickiness.saturating_mul(ALONE);
+        let most = shards.stickiness.saturating_mul(LONGER);
         self.cursor.enter_for(most);
     }
 
