@@ -38,7 +38,7 @@ pub(in crate::raw) struct BlockItems<'t, T> {
 // only the slot of an item that was delivered is marked as gone.
 unsafe impl<T: Send> Send for BlockItems<'_, T> {}
 
-impl<'t, T> BlockItems<'t, T> {
+impl<T> BlockItems<'_, T> {
     /// The `left` items from this slot on.
     ///
     /// # Safety
@@ -91,15 +91,13 @@ impl<'t, T> HeldItems<'t, T> {
         let hold = &endpoint.hold;
         // SAFETY: by contract; these are the held items from the position on.
         let items = |block| unsafe { BlockItems::new(block) };
-        let (block, more) = match hold.in_one_block(position) {
-            Some(block) => (block, Vec::new()),
-            None => {
-                let blocks = hold.by_blocks(position).into_iter();
-                ((ptr::null(), 0), blocks.map(items).collect())
-            }
+        let block = hold.in_one_block(position);
+        let more = match block {
+            Some(_) => Vec::new(),
+            None => hold.by_blocks(position).into_iter().map(items).collect(),
         };
         Self {
-            block: items(block),
+            block: items(block.unwrap_or((ptr::null(), 0))),
             more: more.into_iter(),
         }
     }
