@@ -20,11 +20,11 @@ use crate::raw::shard::{Cursor, Sink, Take};
 use crate::sync::{planted, start};
 
 /// One of `ROUND` aborts moves to the next shard with items; one of as many choices compares with it.
-const ROUND: u32 = 16;
+const ROUND: u16 = 16;
 
 /// Where aborts and choices begin, a multiple of a round.
-#[allow(clippy::cast_possible_truncation)] // of 32 bits
-const ROUNDS: u32 = start(u32::BITS) as u32 / ROUND * ROUND;
+#[allow(clippy::cast_possible_truncation)] // of 16 bits
+const ROUNDS: u16 = start(u16::BITS) as u16 / ROUND * ROUND;
 
 /// The number of shards that are looked at for one to compare with.
 const PICKS: usize = 8;
@@ -39,16 +39,16 @@ pub(in crate::raw) struct Consumer<T> {
     /// The number of the cursor's shard, and its [`NumberSet::only_flag`].
     number: usize,
     flag: u64,
-    aborts: u32,
+    aborts: u16,
     /// Whether the next item comes from another shard, if one has items.
     turns: bool,
     /// Whether another consumer was faster: the next choice avoids this shard, so that consumers do not gather on it.
     lost: bool,
-    choices: u32,
+    choices: u16,
     random: u32,
     visits: Visits,
-    /// The size of the batch that the present call takes.
-    batch: usize,
+    /// The size of the batch that the present call takes, or the largest number.
+    batch: u32,
 }
 
 impl<T> Consumer<T> {
@@ -156,7 +156,7 @@ impl<T> Consumer<T> {
         if most == 0 {
             return 0;
         }
-        self.batch = most;
+        self.batch = u32::try_from(most).unwrap_or(u32::MAX);
         let mut taken = match self.cursor.take_pushed(sink, most) {
             Take::Got(count) => count,
             _ => self.search(shards, sink, most),
@@ -338,7 +338,7 @@ impl<T> Consumer<T> {
     /// consumers serve shards in turn, and would otherwise take more from one than from others.
     fn quota(&self, shards: &Shards<T>) -> u32 {
         let most = shards.stickiness.saturating_mul(LONGER);
-        let more = u32::try_from(self.batch - 1).unwrap_or(u32::MAX); // a single item is no batch
+        let more = self.batch - 1; // a single item is no batch
         more.saturating_mul(LONGER).clamp(shards.stickiness, most)
     }
 
