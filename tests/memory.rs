@@ -748,8 +748,8 @@ fn a_queue_weighs_what_the_guide_says() {
     let weights = [
         ("FIFO", weight(Queue::unbounded), [4, 5, 10]),
         ("bounded", weight(|| Queue::bounded(100_000)), [5, 5, 14]),
-        ("fair", weight(fair), [6, 9, 18]),
-        ("priority", weight(PriorityQueue::by_priority), [3, 7, 10]),
+        ("fair", weight(fair), [5, 7, 16]),
+        ("priority", weight(PriorityQueue::by_priority), [4, 7, 10]),
     ];
     for (name, weight, most) in weights {
         println!("{name}: new, used once, drained: {weight:?} KB");
