@@ -1,6 +1,4 @@
 //! Errors of pushes, pops and commits, and reasons of failed deliveries. Errors of pushes give the items back.
-//!
-//! A push with a priority has an error of its own, [`PriorityError`](crate::priority::PriorityError).
 
 use std::error::Error;
 use std::fmt;

@@ -126,6 +126,11 @@ impl<'t, T, O: Order<T>> Iterator for Items<'t, T, O> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.held.len(), Some(self.held.len()))
     }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Item<'t, T>) -> B>(self, init: B, each: F) -> B {
+        self.held.rest().map(Item::new).fold(init, each)
+    }
 }
 
 impl<T, O: Order<T>> ExactSizeIterator for Items<'_, T, O> {}

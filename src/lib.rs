@@ -234,9 +234,7 @@ pub mod fair {
 /// by [`PriorityQueue::by_priority`] or [`Builder::by_priority`].
 pub mod priority {
     pub use crate::order::priority::{ByPriority, Prioritized, Ticket};
-    pub use crate::queue::priority::{
-        OutOfRange, PriorityError, PriorityQueue, PushTo, PushWith, PushWithAsync,
-    };
+    pub use crate::queue::priority::{PriorityQueue, PushTo, PushWith, PushWithAsync};
 }
 
 #[cfg(any(doc, doctest))]
@@ -263,7 +261,7 @@ pub use order::{Fifo, Leased, Lifo, Order, Unleased};
 pub use policy::dead::DeadLetter;
 pub use policy::retry::ReturnTo;
 pub use queue::fair::{FairQueue, FairSnapshot};
-pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};
+pub use queue::priority::PriorityQueue;
 pub use queue::{Builder, DeadLetters, Queue};
 pub use rate::{Limiter, Pace, RateSlot, WeakPace};
 pub use select::*;

@@ -96,9 +96,9 @@ fn queues_weigh_no_more() {
     assert_weight("lifo, used", 4_864, || use_once(lifo()));
     assert_weight("leased", 1_144, leased);
     assert_weight("leased, used", 4_088, || use_once(leased()));
-    assert_weight("fair", 3_272, fair);
+    assert_weight("fair", 2_376, fair);
     // The table of a key, and so the place of its state, is random.
-    assert_weight("fair, used", 7_684, || use_once(fair()));
+    assert_weight("fair, used", 5_804, || use_once(fair()));
     assert_weight("priority", 2_448, priority);
     assert_weight("priority, used", 5_934, || use_once(priority()));
     assert_weight("channel", 1_208, channel::unbounded::<u64>);

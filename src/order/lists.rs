@@ -122,14 +122,14 @@ impl<T, M: Copy> Lists<T, M> {
         number: i64,
         entry: Entry<Stored<T, M>>,
     ) -> u32 {
-        // No place ends a chunk, too.
-        list.last = if Places::<T, M>::ends_chunk(list.last) {
-            self.append_chunk(list)
-        } else {
-            list.last + 1
-        };
-        self.put(list.last, number, entry);
-        list.last
+        // Behind no place a chunk begins, too.
+        let mut place = list.last.wrapping_add(1);
+        if Places::<T, M>::begins_chunk(place) {
+            place = self.append_chunk(list);
+        }
+        list.last = place;
+        self.put(place, number, entry);
+        place
     }
 
     /// Adds an item with a number less than all others of the list, and returns its place.

@@ -67,7 +67,7 @@ impl Place for () {}
 pub struct StorePlace {
     /// The number of its ticket.
     pub number: u64,
-    /// From 1 to 9,999.
+    /// The first is 0.
     pub priority: u16,
     /// The time before which it is not delivered.
     pub due: Option<Instant>,

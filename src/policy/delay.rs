@@ -4,22 +4,49 @@ use super::failed::Failed;
 use crate::raw::{Entry, Inbox, Vacant};
 use crate::sync::{try_lock, weak, AtomicUsize, Mutex, Ordering};
 use crate::time::NEVER;
-use std::collections::BTreeMap;
+use std::cmp::{self, Reverse};
+use std::collections::BinaryHeap;
 
 /// The delayed items of one queue.
 pub(crate) struct Delayed<T> {
     inbox: Inbox<Failed<T>>,
     items: Mutex<DelayedItems<T>>,
-    /// The number of items in the inbox, in the map, and due but not yet at the head.
+    /// The number of items in the inbox, in the heap, and due but not yet at the head.
     count: AtomicUsize,
 }
 
 /// Delayed items.
 struct DelayedItems<T> {
-    /// By due time and arrival, so that those with the same due time keep their order.
-    by_due: BTreeMap<(u64, u64), Entry<T>>,
+    /// The first one is the next to be due.
+    by_due: BinaryHeap<DelayedItem<T>>,
     /// How many items ever arrived.
     arrivals: u64,
+}
+
+struct DelayedItem<T> {
+    /// By due time and arrival, so that items with the same due time keep their order. The heap has the greatest one first.
+    order: Reverse<(u64, u64)>,
+    entry: Entry<T>,
+}
+
+impl<T> PartialEq for DelayedItem<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl<T> Eq for DelayedItem<T> {}
+
+impl<T> PartialOrd for DelayedItem<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for DelayedItem<T> {
+    fn cmp(&self, other: &Self) -> cmp::Ordering {
+        self.order.cmp(&other.order)
+    }
 }
 
 impl<T> Delayed<T> {
@@ -27,7 +54,7 @@ impl<T> Delayed<T> {
         Self {
             inbox: Inbox::new(),
             items: Mutex::new(DelayedItems {
-                by_due: BTreeMap::new(),
+                by_due: BinaryHeap::new(),
                 arrivals: 0,
             }),
             count: AtomicUsize::new(0),
@@ -81,21 +108,24 @@ impl<T> DelayedItems<T> {
     fn take_in(&mut self, failed: Vec<Failed<T>>) {
         for Failed { entry, due, .. } in failed {
             self.arrivals += 1;
-            self.by_due.insert((due, self.arrivals), entry);
+            let order = Reverse((due, self.arrivals));
+            self.by_due.push(DelayedItem { order, entry });
         }
     }
 
     fn take_due(&mut self, now: u64) -> Vec<Entry<T>> {
         let mut due = Vec::new();
         while self.next() <= now {
-            due.extend(self.by_due.pop_first().map(|(_, entry)| entry));
+            due.extend(self.by_due.pop().map(|item| item.entry));
+        }
+        if self.by_due.len() < self.by_due.capacity() / 4 {
+            self.by_due.shrink_to(2 * self.by_due.len());
         }
         due
     }
 
     /// The due time of the next item.
     fn next(&self) -> u64 {
-        let first = self.by_due.first_key_value();
-        first.map_or(NEVER, |((due, _), _)| *due)
+        self.by_due.peek().map_or(NEVER, |item| item.order.0 .0)
     }
 }

@@ -6,7 +6,6 @@ use crate::rate::Start;
 use crate::raw::HeldPosition;
 use crate::sync::swallow_panic;
 use crate::Pace;
-use std::collections::BTreeMap;
 use std::mem;
 use std::time::Instant;
 
@@ -134,8 +133,8 @@ impl<T, O: Order<T>> Policies<T, O> {
 /// The tokens of the items that one transaction has taken.
 #[derive(Default)]
 pub(crate) struct HeldTokens {
-    /// The starts of held items.
-    starts: BTreeMap<HeldPosition, Start>,
+    /// The starts of held items, in the order of their positions; the last one was not returned.
+    starts: Vec<(HeldPosition, Option<Start>)>,
     /// How many held items the gate counts.
     counted: usize,
     /// That of the peeked item, which is not in the transaction's hold.
@@ -154,7 +153,7 @@ impl HeldTokens {
     /// Keeps the token of the item that is held before `position`.
     pub(super) fn keep(&mut self, Token { start, counted }: Token, position: HeldPosition) {
         self.counted += usize::from(counted);
-        self.starts.extend(start.map(|start| (position, start)));
+        self.starts.extend(start.map(|it| (position, Some(it))));
     }
 
     /// Records that the peeked item is held before `position`.
@@ -171,7 +170,12 @@ impl HeldTokens {
     ) {
         let counted = self.counted.min(1);
         self.counted -= counted;
-        policies.refund_starts(self.starts.remove(&position).into_iter());
+        let found = self.starts.binary_search_by_key(&position, |start| start.0);
+        let start = found.ok().and_then(|at| self.starts[at].1.take());
+        while let Some((_, None)) = self.starts.last() {
+            self.starts.pop();
+        }
+        policies.refund_starts(start.into_iter());
         policies.count_out(counted);
     }
 
@@ -187,7 +191,8 @@ impl HeldTokens {
             counted,
             peeked,
         } = mem::take(self);
-        let starts = starts.into_values().chain(peeked.start);
+        let starts = starts.into_iter().filter_map(|start| start.1);
+        let starts = starts.chain(peeked.start);
         let counted = counted + usize::from(peeked.counted);
         if committed {
             policies.count_out(counted);

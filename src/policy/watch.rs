@@ -4,12 +4,11 @@
 
 use crate::sync::{lock, AtomicU64, Mutex, Ordering};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::sync::{atomic, Arc};
 use std::thread::{self, ThreadId};
 
-/// The watches of a queue, by the number of the handle's counters.
-pub(crate) struct WatchTable<R>(Mutex<BTreeMap<usize, Arc<Watch<R>>>>);
+/// The watches of a queue, by the number of the handle's counters. Numbers are small: handles get the lowest free ones.
+pub(crate) struct WatchTable<R>(Mutex<Vec<Option<Arc<Watch<R>>>>>);
 
 /// The state of one handle that is visible to others.
 pub(crate) struct Watch<R> {
@@ -28,7 +27,7 @@ pub(crate) struct Watch<R> {
 
 impl<R: Default> WatchTable<R> {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(BTreeMap::new()))
+        Self(Mutex::new(Vec::new()))
     }
 
     /// Adds a watch for a handle.
@@ -41,21 +40,31 @@ impl<R: Default> WatchTable<R> {
             thread_number: AtomicU64::new(0),
             reclaimable: R::default(),
         });
-        lock(&self.0).insert(counters, Arc::clone(&watch));
+        let mut watches = lock(&self.0);
+        let len = watches.len().max(counters + 1);
+        watches.resize_with(len, || None);
+        watches[counters] = Some(Arc::clone(&watch));
         watch
     }
 
     pub(crate) fn remove(&self, counters: usize) {
-        lock(&self.0).remove(&counters);
+        let mut watches = lock(&self.0);
+        watches[counters] = None;
+        while let Some(None) = watches.last() {
+            watches.pop();
+        }
+        if watches.len() < watches.capacity() / 4 {
+            watches.shrink_to_fit();
+        }
     }
 
     pub(crate) fn get(&self, counters: usize) -> Option<Arc<Watch<R>>> {
-        lock(&self.0).get(&counters).cloned()
+        lock(&self.0).get(counters)?.clone()
     }
 
     /// All current watches.
     pub(crate) fn all(&self) -> Vec<Arc<Watch<R>>> {
-        lock(&self.0).values().cloned().collect()
+        lock(&self.0).iter().flatten().cloned().collect()
     }
 }
 

@@ -438,9 +438,10 @@ impl<T> Builder<T> {
     ///
     /// `cargo run --release -p requeue-compare -- --only stickiness` measures both.
     ///
-    /// A batch compares handles as often as single pops do. Where no other handle has items, a consumer takes four
-    /// times as many before it looks again. The order of the items of one handle is always kept. Queues in another
-    /// order have no such setting: they compare all items.
+    /// Pops of batches compare handles after four batches, but after no fewer items than pops of one, and at most four
+    /// times as many. Where no other handle has items, a consumer takes four times as many before it looks again. The
+    /// order of the items of one handle is always kept. Queues in another order have no such setting: they compare all
+    /// items.
     ///
     /// The term is that of the `MultiQueue`: Williams, Sanders and Dementiev, "Engineering `MultiQueues`: Fast Relaxed
     /// Concurrent Priority Queues" (2021).

@@ -120,7 +120,7 @@ mod tests {
         drop(restore);
         queue.priority(2).push("new").unwrap();
         assert_eq!(queue.stats().delayed, 1);
-        assert!(queue.reprioritize(fresh, 3).unwrap());
+        assert!(queue.reprioritize(fresh, 3));
         let pop = || {
             let mut tx = queue.begin_owned();
             tx.pop_batch(9);

@@ -153,15 +153,15 @@ pub(crate) type AnyTaken<'h, const PAD: usize, F> = Any<
 pub(crate) trait Kind<const PAD: usize>: Order<Tracked<PAD>> {
     /// Pushes without a handle.
     fn push_direct(queue: &Queue<Tracked<PAD>, Self>, _: Call, item: Tracked<PAD>) -> Said<PAD> {
-        Ok(queue.push(item).map(|()| None)?)
+        queue.push(item).map(|()| None)
     }
 
     fn push(handle: &mut Handle<Tracked<PAD>, Self>, _: Call, item: Tracked<PAD>) -> Said<PAD> {
-        Ok(handle.push(item).map(|()| None)?)
+        handle.push(item).map(|()| None)
     }
 
     fn stage(tx: &Transaction<'_, Tracked<PAD>, Self>, _: Call, item: Tracked<PAD>) -> Said<PAD> {
-        Ok(tx.push(item).map(|()| None)?)
+        tx.push(item).map(|()| None)
     }
 
     fn recover(_: &Queue<Tracked<PAD>, Self>, _: &str, _: Instant) -> usize {

@@ -10,9 +10,9 @@ use super::settings::{Rule, Ticks};
 use super::sorted::Rack;
 use super::stock::Stock;
 use super::waits::as_batch;
-use super::wishes::{is_priority, Said, Time, Wish};
+use super::wishes::{Said, Time, Wish};
 use super::world::{whole, World};
-use requeue::{Keyed, OutOfRange, PriorityError, PushError, Queue, Ticket, Transaction};
+use requeue::{Keyed, PushError, Queue, Ticket, Transaction};
 
 /// An item that was pushed with a ticket, and its queue.
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +50,8 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     }
 
     fn pushed_so(&mut self, queue: usize, mark: Mark, wish: Wish, said: Said<PAD>) {
-        if let Some(said) = self.taken_note_of(queue, mark, wish, said) {
-            self.pushed(queue, &[mark], as_batch(said));
-        }
+        let said = self.taken_note_of(queue, mark, wish, said);
+        self.pushed(queue, &[mark], as_batch(said));
     }
 
     pub(super) fn stage_so<O: Kind<PAD>>(
@@ -64,39 +63,26 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         let item = self.item(open.source);
         let mark = item.mark();
         let said = O::stage(tx, wish.call(self.clock.now()), item);
-        if let Some(said) = self.taken_note_of(open.queue, mark, wish, said) {
-            self.staged(open, mark, said);
-        }
+        let said = self.taken_note_of(open.queue, mark, wish, said);
+        self.staged(open, mark, said);
     }
 
-    /// Keeps the ticket, and returns the result of the push if the priority exists.
+    /// Keeps the ticket, and returns the result of the push.
     fn taken_note_of(
         &mut self,
         queue: usize,
         mark: Mark,
         wish: Wish,
         said: Said<PAD>,
-    ) -> Option<Result<(), PushError<Tracked<PAD>>>> {
+    ) -> Result<(), PushError<Tracked<PAD>>> {
         let order = &mut self.orders[queue];
-        let known = order.known(wish);
-        let (ticket, said) = match said {
-            Ok(ticket) => (ticket, Ok(())),
-            Err(PriorityError::Full(item)) => (None, Err(PushError::Full(item))),
-            Err(PriorityError::Closed(item)) => (None, Err(PushError::Closed(item))),
-            Err(PriorityError::OutOfRange(item)) => {
-                assert!(known.is_none());
-                assert_eq!(item.mark(), mark);
-                self.alive -= 1;
-                return None;
-            }
-        };
-        order.make_with(mark, known.expect("a priority"));
-        self.tickets.extend(ticket.map(|ticket| Ticketed {
+        order.make_with(mark, order.known(wish));
+        self.tickets.extend(said?.map(|ticket| Ticketed {
             queue,
             mark,
             ticket,
         }));
-        Some(said)
+        Ok(())
     }
 
     fn pick(&self, pick: usize) -> Option<Ticketed> {
@@ -142,11 +128,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         };
         let order = &mut self.orders[queue];
         order.release();
-        let expected = if is_priority(priority) {
-            Ok(order.reprioritize(mark, priority))
-        } else {
-            Err(OutOfRange)
-        };
+        let expected = order.reprioritize(mark, priority);
         assert_eq!(by_priority.reprioritize(ticket, priority), expected);
     }
 
@@ -205,11 +187,11 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
 }
 
 impl Order {
-    /// The facts about an item that is pushed with these arguments; `None` if the priority does not exist.
-    fn known(&self, wish: Wish) -> Option<Wished> {
+    /// The facts about an item that is pushed with these arguments.
+    fn known(&self, wish: Wish) -> Wished {
         match self.settings.rule {
             Rule::Priority(_) => wish.known(self.now),
-            _ => Some(Wished::default()),
+            _ => Wished::default(),
         }
     }
 

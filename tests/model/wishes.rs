@@ -5,7 +5,7 @@ use super::order::Wished;
 use super::settings::{ticks, Ticks};
 use super::shapes::few;
 use arbitrary::{Arbitrary, Result, Unstructured};
-use requeue::{Handle, Prioritized, PriorityError, Queue, Ticket, Transaction};
+use requeue::{Handle, Prioritized, PushError, Queue, Ticket, Transaction};
 use std::time::{Duration, Instant};
 
 /// The latest time that a queue can represent.
@@ -35,15 +35,10 @@ pub(crate) enum Time {
     InAges,
 }
 
-const PRIORITIES: [u16; 12] = [1, 1, 2, 2, 3, 4999, 5000, 5001, 9999, 0, 10_000, u16::MAX];
+const PRIORITIES: [u16; 10] = [0, 0, 1, 1, 2, 4999, 5000, 5001, 10_000, u16::MAX];
 
-/// Most of these priorities exist.
 pub(super) fn priority(u: &mut Unstructured) -> Result<u16> {
     u.choose(&PRIORITIES).copied()
-}
-
-pub(super) fn is_priority(priority: u16) -> bool {
-    (1..=9999).contains(&priority)
 }
 
 fn maybe_time(u: &mut Unstructured) -> Result<Option<Time>> {
@@ -69,19 +64,19 @@ impl Time {
 }
 
 impl Wish {
-    /// The facts in the model; `None` if the priority does not exist.
-    pub(crate) fn known(self, now: Ticks) -> Option<Wished> {
+    /// The facts in the model.
+    pub(crate) fn known(self, now: Ticks) -> Wished {
         let (priority, due) = match self {
             Self::With(priority, time) => (priority, time.map(|time| time.due(now))),
             Self::At(time) => (Wished::default().priority, Some(time.due(now))),
             Self::After(delay) => (Wished::default().priority, Some(now + delay)),
             Self::AtLast => (Wished::default().priority, Some(END)),
         };
-        is_priority(priority).then_some(Wished {
+        Wished {
             priority,
             due,
             ticket: true,
-        })
+        }
     }
 
     pub(crate) fn call(self, now: Instant) -> Call {
@@ -104,7 +99,7 @@ pub(crate) enum Call {
 
 /// The result of such a push.
 pub(crate) type Said<const PAD: usize> =
-    std::result::Result<Option<Ticket>, PriorityError<Tracked<PAD>>>;
+    std::result::Result<Option<Ticket>, PushError<Tracked<PAD>>>;
 
 /// Queues, handles and transactions with such pushes.
 pub(super) trait Pusher<const PAD: usize> {

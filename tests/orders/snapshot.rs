@@ -61,7 +61,7 @@ fn by_priority(ages: bool) -> PriorityQueue<u32> {
         .map(|item| queue.priority(3).push(2 * ITEMS + item).unwrap())
         .collect();
     for ticket in &tickets[20..] {
-        queue.reprioritize(*ticket, 5000).unwrap();
+        queue.reprioritize(*ticket, 5000);
     }
     fill(&queue);
     clock.advance(3 * SECOND);

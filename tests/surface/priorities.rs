@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::executor::block_on;
 use requeue::priority::{PushTo, PushWith};
-use requeue::{Prioritized, PriorityError, PriorityQueue, Queue, Ticket};
+use requeue::{Prioritized, PriorityQueue, PushError, Queue, Ticket};
 
 const ZERO: Duration = Duration::ZERO;
 
@@ -17,13 +17,13 @@ fn view<P: PushTo<Item = u8>>(view: PushWith<P>) -> PushWith<P> {
 macro_rules! views {
     ($target:expr, $now:expr) => {{
         let mut tickets: Vec<Ticket> = Vec::new();
-        let pushed: Result<Ticket, PriorityError<u8>> = $target.priority(1).push(0);
+        let pushed: Result<Ticket, PushError<u8>> = $target.priority(1).push(0);
         tickets.push(pushed.unwrap());
         tickets.push($target.at($now).push_blocking(1).unwrap());
         tickets.push($target.after(ZERO).push_timeout(2, ZERO).unwrap());
         let pushed = block_on(view($target.priority(5).after(ZERO)).push_async(3));
         tickets.push(pushed.unwrap());
-        let pushed: Result<Vec<Ticket>, PriorityError<Vec<u8>>> =
+        let pushed: Result<Vec<Ticket>, PushError<Vec<u8>>> =
             $target.priority(2).push_batch([4, 5]);
         tickets.extend(pushed.unwrap());
         tickets.extend($target.at($now).push_batch_blocking([6]).unwrap());
@@ -50,9 +50,9 @@ fn all_views<O: Prioritized<u8>>(queue: &Queue<u8, O>) {
 
 fn short_forms<O: Prioritized<u8>>(queue: &Queue<u8, O>) {
     let now = queue.now();
-    let ticket: Result<Ticket, PriorityError<u8>> = queue.priority(1).at(now).push(1);
+    let ticket: Result<Ticket, PushError<u8>> = queue.priority(1).at(now).push(1);
     let ticket = ticket.unwrap();
-    assert_eq!(queue.reprioritize(ticket, 2), Ok(true));
+    assert!(queue.reprioritize(ticket, 2));
     assert!(queue.reschedule(ticket, now));
     assert_eq!(queue.cancel(ticket), Some(1));
     let _: [Ticket; 2] = [

@@ -141,9 +141,7 @@ lacks!((Transaction<'static, u8>, Transaction<'static, u8, Leased<Fifo>>): Unlea
 has!(requeue::PopError: Error + Copy + PartialEq + Send + Sync + 'static);
 has!(PushError<u8>: Error + Copy + PartialEq + Send + Sync + 'static);
 has!(PushError<Rc<u8>>: Error);
-has!(requeue::PriorityError<u8>: Error + Copy + PartialEq + Send + Sync + 'static);
 has!(requeue::Expired: Error + Copy + PartialEq + Send + Sync + 'static);
-has!(requeue::OutOfRange: Error + Copy + PartialEq + Send + Sync + 'static);
 has!(requeue::Imbalance: Error + Copy + PartialEq + Send + Sync + 'static);
 
 /// The contents of the modules.
@@ -157,8 +155,7 @@ mod modules {
         StageAsync, StageBatchAsync, TakeAsync, TakeBatchAsync, WaitIdle,
     };
     use requeue::priority::{
-        ByPriority, OutOfRange, Prioritized, PriorityError, PriorityQueue, PushTo, PushWith,
-        PushWithAsync, Ticket,
+        ByPriority, Prioritized, PriorityQueue, PushTo, PushWith, PushWithAsync, Ticket,
     };
     #[cfg(feature = "stream")]
     use requeue::stream::{PopStream, PushSink};

@@ -27,6 +27,20 @@ const TRANSACTION: &str = "requeue, transaction";
 const BULK: &str = "requeue, transaction, bulk";
 const DIRECT: &str = "requeue, no handle";
 const CROSSBEAM: &str = "crossbeam-channel";
+const TOKENS: &str = "moodycamel, tokens";
+const DEQUE: &str = "Mutex<VecDeque>";
+const LARGE: &[&str] = &["items of 64 bytes", "items of 1,024 bytes"];
+/// The peers that allocate as items come.
+const UNBOUNDED: &[&str] = &[
+    "SegQueue",
+    CROSSBEAM,
+    "Injector",
+    "concurrent-queue",
+    "flume",
+    "kanal",
+    "async-channel",
+    DEQUE,
+];
 const STREAMS_AND_PAIRS: &[&str] = &["stream ", "pairs, "];
 
 const GOALS: &[Goal] = &[
@@ -55,14 +69,32 @@ const GOALS: &[Goal] = &[
         text: "batches ahead of the locked deque",
         tables: &["batches of "],
         subjects: &[PLAIN, TRANSACTION, BULK],
-        against: Against::Best(&["Mutex<VecDeque>"]),
+        against: Against::Best(&[DEQUE]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "batches by one call on one thread at most 1.5 x the locked deque",
+        tables: &[
+            "batches of 8, 1 ",
+            "batches of 32, 1 ",
+            "batches of 256, 1 ",
+        ],
+        subjects: &[PLAIN, BULK],
+        against: Against::Best(&[DEQUE]),
+        at_most: 1.5,
+    },
+    Goal {
+        text: "batches by one call with 2P2C ahead of moodycamel's",
+        tables: &["batches of 8, 2", "batches of 32, 2", "batches of 256, 2"],
+        subjects: &[PLAIN, BULK],
+        against: Against::Best(&[TOKENS]),
         at_most: 1.0,
     },
     Goal {
         text: "batches ahead of moodycamel's bulk operations",
         tables: &["batches of "],
         subjects: &[PLAIN, TRANSACTION, BULK],
-        against: Against::Best(&["moodycamel, tokens"]),
+        against: Against::Best(&[TOKENS]),
         at_most: 1.0,
     },
     Goal {
@@ -71,6 +103,20 @@ const GOALS: &[Goal] = &[
         subjects: &[PLAIN, TRANSACTION],
         against: Against::Best(&[CROSSBEAM]),
         at_most: 1.0,
+    },
+    Goal {
+        text: "a bounded pair on one thread no slower than ArrayQueue",
+        tables: &["bounded, pairs, 1 thread"],
+        subjects: &[PLAIN],
+        against: Against::Best(&["ArrayQueue"]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "bounded or waiting transactions at most 1.25 x crossbeam",
+        tables: &["bounded, trying", "bounded, never full", "waiting, "],
+        subjects: &[TRANSACTION],
+        against: Against::Best(&[CROSSBEAM]),
+        at_most: 1.25,
     },
     Goal {
         text: "waiting no slower than crossbeam",
@@ -85,6 +131,27 @@ const GOALS: &[Goal] = &[
         subjects: &[PLAIN],
         against: Against::Best(&[CROSSBEAM, "kanal"]),
         at_most: 1.0,
+    },
+    Goal {
+        text: "half of the items at 10,000 a second arrive in at most 1.1 x crossbeam's time",
+        tables: &["latency at 10,000 a second: p50"],
+        subjects: &[PLAIN],
+        against: Against::Best(&[CROSSBEAM]),
+        at_most: 1.1,
+    },
+    Goal {
+        text: "large items no slower than the best unbounded peer",
+        tables: LARGE,
+        subjects: &[PLAIN],
+        against: Against::Best(UNBOUNDED),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "large items at most 1.3 x ArrayQueue",
+        tables: LARGE,
+        subjects: &[PLAIN],
+        against: Against::Best(&["ArrayQueue"]),
+        at_most: 1.3,
     },
     Goal {
         text: "round trips of tasks no slower than tokio mpsc",

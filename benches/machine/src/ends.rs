@@ -122,6 +122,65 @@ impl End for Transactions {
     }
 }
 
+/// Passes items in batches, by transactions if it is to.
+struct Batches {
+    handle: Handle<u64>,
+    in_transactions: bool,
+    size: usize,
+    to_push: Vec<u64>,
+    popped: Vec<u64>,
+}
+
+impl Batches {
+    fn push_all(&mut self) {
+        let items = self.to_push.drain(..);
+        if self.in_transactions {
+            let tx = self.handle.begin();
+            tx.push_batch(items).expect("it is open");
+            tx.commit();
+        } else {
+            self.handle.push_batch(items).expect("it is open");
+        }
+    }
+
+    /// Pops a batch, whose first item comes last.
+    fn pop_some(&mut self) {
+        if self.in_transactions {
+            let tx = self.handle.begin();
+            self.popped
+                .extend(tx.pop_batch(self.size).map(|item| *item));
+            tx.commit();
+        } else {
+            self.handle.pop_batch(self.size, &mut self.popped);
+        }
+        self.popped.reverse();
+    }
+}
+
+impl End for Batches {
+    fn push(&mut self, item: u64) -> bool {
+        self.to_push.push(item);
+        if self.to_push.len() == self.size {
+            self.push_all();
+        }
+        true
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        self.push_all();
+        if self.popped.is_empty() {
+            self.pop_some();
+        }
+        self.popped.pop()
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        self.push_all();
+    }
+}
+
 struct NoHandle(Queue<u64>);
 
 impl End for NoHandle {
@@ -163,6 +222,17 @@ fn transactions(plan: Plan, aborts: bool) -> Vec<Box<dyn End>> {
         handle: queue.handle(),
         aborts,
         count: 0,
+    })
+}
+
+fn batches(plan: Plan, size: usize, in_transactions: bool) -> Vec<Box<dyn End>> {
+    let queue = Queue::unbounded();
+    ends(plan, |_| Batches {
+        handle: queue.handle(),
+        in_transactions,
+        size,
+        to_push: Vec::new(),
+        popped: Vec::new(),
     })
 }
 
@@ -276,6 +346,17 @@ pub(crate) const WORKLOADS: &[(&str, &[Subject])] = &[
         subjects! {
             "requeue": |plan| transactions(plan, false),
             "requeue, 10 % aborted": |plan| transactions(plan, true),
+        },
+    ),
+    (
+        "batches",
+        subjects! {
+            "of 8": |plan| batches(plan, 8, false),
+            "of 32": |plan| batches(plan, 32, false),
+            "of 256": |plan| batches(plan, 256, false),
+            "of 8, in transactions": |plan| batches(plan, 8, true),
+            "of 32, in transactions": |plan| batches(plan, 32, true),
+            "of 256, in transactions": |plan| batches(plan, 256, true),
         },
     ),
     (

@@ -208,8 +208,6 @@ pub enum PushError<T> {
     Closed(T),
     /// The item cannot be encoded.
     Codec(T, CodecError),
-    /// The priority is greater than 9,999.
-    OutOfRange(T),
     /// The commit of the push failed. [`StoreError::Poisoned`] leaves open whether the item is on the disk.
     Store(StoreError),
 }
@@ -224,10 +222,7 @@ impl<T> PushError<T> {
     /// ```
     pub fn into_inner(self) -> Option<T> {
         match self {
-            Self::Full(item)
-            | Self::Closed(item)
-            | Self::Codec(item, _)
-            | Self::OutOfRange(item) => Some(item),
+            Self::Full(item) | Self::Closed(item) | Self::Codec(item, _) => Some(item),
             Self::Store(_) => None,
         }
     }
@@ -247,7 +242,6 @@ impl<T> PushError<T> {
             Self::Full(item) => PushError::Full(map(item)),
             Self::Closed(item) => PushError::Closed(map(item)),
             Self::Codec(item, error) => PushError::Codec(map(item), error),
-            Self::OutOfRange(item) => PushError::OutOfRange(map(item)),
             Self::Store(error) => PushError::Store(error),
         }
     }
@@ -259,7 +253,6 @@ impl<T> fmt::Debug for PushError<T> {
             Self::Full(_) => f.write_str("Full(..)"),
             Self::Closed(_) => f.write_str("Closed(..)"),
             Self::Codec(_, error) => write!(f, "Codec(.., {error:?})"),
-            Self::OutOfRange(_) => f.write_str("OutOfRange(..)"),
             Self::Store(error) => f.debug_tuple("Store").field(error).finish(),
         }
     }
@@ -273,7 +266,6 @@ impl<T> fmt::Display for PushError<T> {
             ),
             Self::Closed(_) => f.write_str("the queue is closed"),
             Self::Codec(_, error) => write!(f, "the item cannot be encoded: {error}"),
-            Self::OutOfRange(_) => requeue::OutOfRange.fmt(f),
             Self::Store(error) => error.fmt(f),
         }
     }

@@ -306,3 +306,26 @@ pub(crate) fn row_digest(key: Key, value: &[u8]) -> u64 {
 pub(crate) fn queue_digest(queue: u32, value: &[u8]) -> u64 {
     xxh3_64_with_seed(value, mix(u64::from(queue)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_is_two_bytes_on_the_disk() {
+        let priorities = [
+            (0, [0, 0]),
+            (1, [0, 1]),
+            (9999, [0x27, 0x0f]),
+            (u16::MAX, [0xff; 2]),
+        ];
+        for (priority, bytes) in priorities {
+            let (due, content) = (None, [&[1], &bytes[..], b"item"].concat());
+            let schedule = Some(Schedule { priority, due });
+            let mut value = Vec::new();
+            begin_value(&mut value, schedule);
+            assert_eq!(value[CHECKSUM..], content[..3]);
+            assert_eq!(split_value(&content), Some((schedule, &b"item"[..])));
+        }
+    }
+}

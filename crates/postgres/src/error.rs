@@ -33,8 +33,6 @@ pub enum Error {
     Name(Arc<str>),
     /// The key of an item is empty, too long, or has a NUL in it.
     Key(Arc<str>),
-    /// The priority is not a number from 1 to 9,999.
-    OutOfRange,
     /// The lease of an item expired, so that it is delivered again: the transaction was aborted.
     Expired,
     /// A call failed, or was dropped before it was ready, so that it is unknown what the transaction holds: it can only be
@@ -122,7 +120,6 @@ impl fmt::Display for Error {
             Self::Codec(error) => write!(f, "an item cannot be encoded: {error}"),
             Self::Name(name) => write!(f, "{name:?} cannot name a schema, a queue or a limit"),
             Self::Key(key) => write!(f, "{key:?} cannot be the key of an item"),
-            Self::OutOfRange => requeue::OutOfRange.fmt(f),
             Self::Expired => f.write_str("the lease of an item expired: it is delivered again"),
             Self::Broken => f.write_str("after a failed or dropped call it can only be aborted"),
             Self::Ended => f.write_str("the task of the call was stopped"),

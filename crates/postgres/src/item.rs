@@ -93,7 +93,7 @@ impl<T: fmt::Display> fmt::Display for PgItem<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) id: i64,
-    pub(crate) priority: i16,
+    pub(crate) priority: i32,
     pub(crate) key: Option<String>,
     /// Deliveries, this one included.
     pub(crate) attempts: i32,

@@ -12,13 +12,14 @@ use std::hash::{Hash, Hasher};
 const FEW_BITS: u32 = if SMALL { 0 } else { 6 };
 const MANY_BITS: u32 = if SMALL { 0 } else { 12 };
 /// The hint of no key.
-const NO_KEY: u32 = u32::MAX;
+pub(super) const NO_KEY: u32 = u32::MAX;
 /// A multiplier that spreads consecutive numbers evenly (Knuth, "The Art of Computer Programming", volume 3, 6.4).
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A hint for each of some hashes.
 #[derive(Default)]
 pub(super) struct Hints {
+    /// Made when a key has [several](Hints::expect_few) items: before that no hint is of use.
     few: OnceBox<[AtomicU32; 1 << FEW_BITS]>,
     /// Made when there are [many](Hints::expect_many) keys, and used instead from then on.
     many: OnceBox<[AtomicU32; 1 << MANY_BITS]>,
@@ -30,20 +31,25 @@ fn none<const N: usize>() -> [AtomicU32; N] {
 }
 
 impl Hints {
+    /// Makes room for the hints of a few keys.
+    pub(super) fn expect_few(&self) {
+        self.few.get_or_add(none);
+    }
+
     /// Makes room for the hints of many keys.
     pub(super) fn expect_many(&self) {
         self.many.get_or_add(none);
     }
 
-    /// The hint of a key, which may be that of another one: the number of either, if that has not changed. Runs `Hash` of
-    /// the key.
+    /// The hint of a key, which may be that of another one: the number of either, if that has not changed. `None` while
+    /// there is room for none. Runs `Hash` of the key.
     #[inline]
-    pub(super) fn of<K: Hash>(&self, key: &K) -> &AtomicU32 {
+    pub(super) fn of<K: Hash>(&self, key: &K) -> Option<&AtomicU32> {
         let mut hasher = WeakHasher(0);
         key.hash(&mut hasher);
         match self.many.get() {
-            Some(many) => &many[hasher.index(MANY_BITS)],
-            None => &self.few.get_or_add(none)[hasher.index(FEW_BITS)],
+            Some(many) => Some(&many[hasher.index(MANY_BITS)]),
+            None => Some(&self.few.get()?[hasher.index(FEW_BITS)]),
         }
     }
 }
@@ -87,7 +93,7 @@ mod tests {
         let hints = Hints::default();
         hints.expect_many();
         for (key, number) in keys.into_iter().zip(0..) {
-            hints.of(&key).store(number, Relaxed);
+            hints.of(&key).unwrap().store(number, Relaxed);
         }
         let used = hints.many.get().into_iter().flatten();
         used.filter(|hint| hint.load(Relaxed) != NO_KEY).count()
@@ -96,9 +102,12 @@ mod tests {
     #[test]
     fn a_hint_is_found_again() {
         let hints = Hints::default();
-        assert_eq!(hints.of(&"key").load(Relaxed), NO_KEY);
-        hints.of(&"key").store(7, Relaxed);
-        assert_eq!(hints.of(&"key").load(Relaxed), 7);
+        assert!(hints.of(&"key").is_none());
+        hints.expect_few();
+        let hint = || hints.of(&"key").unwrap();
+        assert_eq!(hint().load(Relaxed), NO_KEY);
+        hint().store(7, Relaxed);
+        assert_eq!(hint().load(Relaxed), 7);
     }
 
     #[test]

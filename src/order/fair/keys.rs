@@ -5,9 +5,9 @@
 //! User code runs outside of all locks: the key function, the weights, `Hash`, the destructor of a key. Only
 //! `Eq` runs under the lock of a shard, whose state is consistent then.
 
-use super::hints::Hints;
+use super::hints::{Hints, NO_KEY};
 use super::meta::KeyMeta;
-use super::table::{Answer, KeyTable, StoredKey, SHARDS};
+use super::table::{Answer, KeyTable, StoredKey, GROUP, GROUPS, SHARDS};
 use crate::order::Registry;
 use crate::raw::OnceBox;
 use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard, Ordering, RandomState};
@@ -57,6 +57,14 @@ impl<K, T> Clone for Rules<K, T> {
     }
 }
 
+/// The group of a table and its place there, by the number of the table or of a key in it.
+#[inline]
+#[allow(clippy::modulo_one)] // of one place where queues are small
+fn place_of(number: u32) -> (usize, usize) {
+    let number = number as usize;
+    (number / GROUP % GROUPS, number % GROUP)
+}
+
 type LockedTable<K> = CachePadded<Mutex<KeyTable<K>>>;
 
 /// The keys of one queue.
@@ -64,8 +72,8 @@ pub(crate) struct Keys<K, T> {
     rules: Rules<K, T>,
     hasher: RandomState,
     hints: Hints,
-    /// Each is made for the first key in it.
-    shards: Box<[OnceBox<LockedTable<K>>; SHARDS as usize]>,
+    /// Each is made for the first key in it, and so is each group of them.
+    shards: [OnceBox<[OnceBox<LockedTable<K>>; GROUP]>; GROUPS],
 }
 
 impl<K, T> Keys<K, T> {
@@ -74,7 +82,7 @@ impl<K, T> Keys<K, T> {
             rules,
             hasher: RandomState::default(),
             hints: Hints::default(),
-            shards: Box::new(array::from_fn(|_| OnceBox::default())),
+            shards: array::from_fn(|_| OnceBox::default()),
         }
     }
 
@@ -84,24 +92,26 @@ impl<K, T> Keys<K, T> {
 
     /// The key with a number, if there is one.
     pub(crate) fn key(&self, number: u32) -> Option<Arc<K>> {
-        self.table(number & (SHARDS - 1)).key(number / SHARDS)
+        self.table(number).key(number / SHARDS)
     }
 
     /// Whether a number still belongs to the key for which it was found.
     pub(crate) fn is(&self, number: u32, key: &Arc<K>) -> bool {
-        self.table(number & (SHARDS - 1)).is(number / SHARDS, key)
+        self.table(number).is(number / SHARDS, key)
     }
 
+    /// The table with this number, or of the key with this number.
     #[inline]
-    fn table(&self, shard: u32) -> MutexGuard<'_, KeyTable<K>> {
-        let table = || Mutex::new(KeyTable::new()).into();
-        lock(self.shards[shard as usize].get_or_add(table))
+    fn table(&self, number: u32) -> MutexGuard<'_, KeyTable<K>> {
+        let (group, place) = place_of(number);
+        let group = self.shards[group].get_or_add(|| array::from_fn(|_| OnceBox::default()));
+        lock(group[place].get_or_add(|| Mutex::new(KeyTable::new()).into()))
     }
 
     /// Uncounts `count` items with the key of this number. Drops the key if no other item has it.
     #[inline]
     fn uncount(&self, number: u32, count: u32) {
-        let mut table = self.table(number & (SHARDS - 1));
+        let mut table = self.table(number);
         let key = table.release(number / SHARDS, count);
         drop(table);
         if let StoredKey::Here(_) | StoredKey::Shared(_) = key {
@@ -148,12 +158,15 @@ impl<K: Hash + Eq, T> Keys<K, T> {
     fn count(&self, key: K) -> Option<(KeyMeta, Option<K>)> {
         let hint = self.hints.of(&key);
         // ORDERING: Relaxed; a hint, which is checked under the lock of a table.
-        if let Some(meta) = self.count_at(hint.load(Ordering::Relaxed), &key) {
+        let number = hint.map_or(NO_KEY, |hint| hint.load(Ordering::Relaxed));
+        if let Some(meta) = self.count_at(number, &key) {
             return Some((meta, Some(key)));
         }
         let counted = self.count_found(key)?;
-        // ORDERING: Relaxed; as above.
-        hint.store(counted.0.key, Ordering::Relaxed);
+        if let Some(hint) = hint {
+            // ORDERING: Relaxed; as above.
+            hint.store(counted.0.key, Ordering::Relaxed);
+        }
         Some(counted)
     }
 
@@ -161,7 +174,8 @@ impl<K: Hash + Eq, T> Keys<K, T> {
     #[inline]
     fn count_at(&self, number: u32, key: &K) -> Option<KeyMeta> {
         // A hint of no key may name a table that was not made.
-        let mut table = lock(self.shards[(number & (SHARDS - 1)) as usize].get()?);
+        let (group, place) = place_of(number);
+        let mut table = lock(self.shards[group].get()?[place].get()?);
         let weight = table.count_at(number / SHARDS, key, self.rules.limit)?;
         Some(KeyMeta::new(number, weight))
     }
@@ -185,6 +199,9 @@ impl<K: Hash + Eq, T> Keys<K, T> {
             _ => (answer, Some(key)),
         };
         drop(table);
+        if key.is_some() {
+            self.hints.expect_few();
+        }
         if matches!(answer, Answer::Counted { index, .. } if index > 0) {
             self.hints.expect_many(); // several keys in one of so many tables
         }

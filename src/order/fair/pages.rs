@@ -23,14 +23,38 @@ pub(super) struct Pages<V> {
 struct Page<V> {
     /// A bit for each place that has a value.
     used: Bits,
+    /// The number of the place that was needed first, in the page: it is the first in memory, and the others are where
+    /// their numbers differ from it, so that a page with few values is short.
+    first: u32,
     /// As many places as were needed so far; none if the page is empty.
     places: Vec<V>,
 }
 
-/// The page of a number, and its index there.
+impl<V> Page<V> {
+    /// Where a place is, by its number in the page; that number, by where it is.
+    #[inline]
+    fn at(&self, place: u32) -> usize {
+        (place ^ self.first) as usize
+    }
+
+    #[inline]
+    fn has(&self, place: u32) -> bool {
+        self.used >> place & 1 == 1
+    }
+}
+
+/// The page of a number, and its number there.
 #[inline]
-fn place_of(number: u32) -> (usize, usize) {
-    ((number / PAGE) as usize, (number % PAGE) as usize)
+fn place_of(number: u32) -> (usize, u32) {
+    ((number / PAGE) as usize, number % PAGE)
+}
+
+/// Adds values until there are `len`. The memory grows from one value on.
+fn extend<V: Default>(list: &mut Vec<V>, len: usize) {
+    if len > list.len() {
+        list.reserve_exact(len.next_power_of_two() - list.len());
+        list.resize_with(len, V::default);
+    }
 }
 
 impl<V: Default> Pages<V> {
@@ -43,59 +67,58 @@ impl<V: Default> Pages<V> {
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<&V> {
         let (page, place) = place_of(number);
-        let page = self.list.get(page)?;
-        page.places
-            .get(place)
-            .filter(|_| page.used >> place & 1 == 1)
+        let page = self.list.get(page).filter(|page| page.has(place))?;
+        page.places.get(page.at(place))
     }
 
+    /// The place of a number, which may have no value; `None` if it is not in memory.
     #[inline]
-    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut V> {
+    pub(super) fn place_mut(&mut self, number: u32) -> Option<&mut V> {
         let (page, place) = place_of(number);
         let page = self.list.get_mut(page)?;
-        page.places
-            .get_mut(place)
-            .filter(|_| page.used >> place & 1 == 1)
+        let at = page.at(place);
+        page.places.get_mut(at)
     }
 
     /// The value of a number, and whether it is new; a new one is the default value.
     #[inline]
     pub(super) fn get_or_insert(&mut self, number: u32) -> (&mut V, bool) {
-        let (at, place) = place_of(number);
-        let used = self.list.get(at).map_or(0, |page| page.used);
-        if used >> place & 1 == 0 {
-            return (self.add(at, place), true);
+        let (page, place) = place_of(number);
+        let has = self.list.get(page).is_some_and(|page| page.has(place));
+        if !has {
+            return (self.add(page, place), true);
         }
-        (&mut self.list[at].places[place], false)
+        (&mut self[number], false)
     }
 
     /// Adds a value in a place that has none.
     #[inline(never)]
-    fn add(&mut self, page: usize, place: usize) -> &mut V {
-        if self.list.len() <= page {
-            self.list.resize_with(page + 1, Page::default);
-        }
+    fn add(&mut self, page: usize, place: u32) -> &mut V {
+        extend(&mut self.list, page + 1);
         self.len += 1;
-        let Page { used, places } = &mut self.list[page];
-        *used |= 1 << place;
-        if places.is_empty() {
-            *places = mem::take(&mut self.spare);
+        let page = &mut self.list[page];
+        page.used |= 1 << place;
+        if page.places.is_empty() {
+            page.places = mem::take(&mut self.spare);
+            page.first = place;
         }
-        places.resize_with(places.len().max(place + 1), V::default);
-        &mut places[place]
+        let at = page.at(place);
+        extend(&mut page.places, at + 1);
+        &mut page.places[at]
     }
 
     /// Removes the value of a number, which must have one.
     #[inline]
     pub(super) fn take(&mut self, number: u32) -> V {
-        let (at, place) = place_of(number);
-        let page = &mut self.list[at];
-        debug_assert!(page.used >> place & 1 == 1, "the number has a value");
-        let value = mem::take(&mut page.places[place]);
+        let (list, place) = place_of(number);
+        let page = &mut self.list[list];
+        debug_assert!(page.has(place), "the number has a value");
+        let at = page.at(place);
+        let value = mem::take(&mut page.places[at]);
         page.used &= !(1 << place);
         self.len -= 1;
         if page.used == 0 {
-            self.release_page(at);
+            self.release_page(list);
         }
         value
     }
@@ -117,9 +140,8 @@ impl<V: Default> Pages<V> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
         let pages = (0..).step_by(PAGE as usize).zip(&self.list);
         pages.flat_map(|(first, page)| {
-            let places = (0..).zip(&page.places);
-            let used = places.filter(|(place, _)| page.used >> place & 1 == 1);
-            used.map(move |(place, value)| (first + place, value))
+            let used = (0..PAGE).filter(|place| page.has(*place));
+            used.map(move |place| (first + place, &page.places[page.at(place)]))
         })
     }
 
@@ -136,7 +158,8 @@ impl<V> Index<u32> for Pages<V> {
     #[inline]
     fn index(&self, number: u32) -> &V {
         let (page, place) = place_of(number);
-        &self.list[page].places[place]
+        let page = &self.list[page];
+        &page.places[page.at(place)]
     }
 }
 
@@ -144,7 +167,9 @@ impl<V> IndexMut<u32> for Pages<V> {
     #[inline]
     fn index_mut(&mut self, number: u32) -> &mut V {
         let (page, place) = place_of(number);
-        &mut self.list[page].places[place]
+        let page = &mut self.list[page];
+        let at = page.at(place);
+        &mut page.places[at]
     }
 }
 

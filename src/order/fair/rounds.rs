@@ -99,6 +99,11 @@ impl KeyState {
         }
         self.turns -= 1;
     }
+
+    #[cold] // once per batch, by a branch
+    fn take_gone(&mut self) -> u32 {
+        std::mem::take(&mut self.gone)
+    }
 }
 
 /// An item with other metadata: in its list it has none, since all items of a key have the same.
@@ -240,9 +245,12 @@ impl<T> Rounds<T> {
         self.keys.take(number).gone
     }
 
-    /// Releases the memory of places that are not needed.
+    /// Releases the memory of places that are not needed, unless there are gaps.
     #[cold]
     fn sweep(&mut self) {
+        if self.items.has_gaps() {
+            return;
+        }
         let lists = self.keys.places_mut().map(|key| &mut key.items);
         self.items.sweep(lists);
     }
@@ -295,7 +303,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.last += 1;
         self.items
             .push_back(&mut key.items, self.last, with_meta(entry, ()));
-        if is_new || key.is_out() && !self.serial {
+        if key.is_out() && (is_new || !self.serial) {
             self.join_ring(meta.key, RingEnd::Back);
         }
     }
@@ -342,7 +350,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         } else {
             key.gone += u32::from(for_good);
             if key.gone >= self.batch {
-                gone = std::mem::take(&mut key.gone);
+                gone = key.take_gone();
             }
             if key.items.is_empty() {
                 let is_gone = key.len == 0;
@@ -356,7 +364,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
                 self.front = key.after;
             }
         }
-        if self.items.is_wasteful() && !self.items.has_gaps() {
+        if self.items.is_wasteful() {
             self.sweep();
         }
         let entry = with_meta(entry, meta);
@@ -370,9 +378,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     /// Continues the service of the key if it has turns left.
     fn leave(&mut self, meta: KeyMeta) -> usize {
         let number = meta.key;
-        let Some(key) = self.keys.get_mut(number).filter(|key| key.is_out()) else {
+        if !self.keys.get(number).is_some_and(KeyState::is_out) {
             return 0;
-        };
+        }
+        let key = &mut self.keys[number];
         key.held = false;
         if key.len == 0 {
             self.forget(number);

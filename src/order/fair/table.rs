@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 /// How many tables share the keys; one in the models, since the table of a key is random.
 pub(super) const SHARDS: u32 = if SMALL { 1 } else { 128 };
+/// How many groups the tables are in, and how many tables a group has.
+pub(super) const GROUPS: usize = if SMALL { 1 } else { 8 };
+pub(super) const GROUP: usize = SHARDS as usize / GROUPS;
 /// The most keys of a table, such that the numbers of all tables fit into a `u32`.
 const MAX_KEYS: usize = (u32::MAX / SHARDS - PAGE) as usize;
 /// How many buckets are kept when there are no keys.
@@ -108,12 +111,12 @@ impl<K> KeyTable<K> {
     }
 
     pub(super) fn key(&mut self, index: u32) -> Option<Arc<K>> {
-        self.keys.values.get_mut(index)?.key.share()
+        self.keys.values.place_mut(index)?.key.share()
     }
 
     /// Whether this is the stored key at `index`.
     pub(super) fn is(&mut self, index: u32, key: &Arc<K>) -> bool {
-        let known = self.keys.values.get_mut(index).map(|known| &known.key);
+        let known = self.keys.values.place_mut(index).map(|known| &known.key);
         matches!(known, Some(StoredKey::Shared(its)) if Arc::ptr_eq(its, key))
     }
 
@@ -198,7 +201,7 @@ impl<K: Eq> KeyTable<K> {
     /// Counts an item with the key at `index`, if it is this one and its limit is not reached. Returns its weight.
     #[inline]
     pub(super) fn count_at(&mut self, index: u32, key: &K, limit: u32) -> Option<u32> {
-        let known = self.keys.values.get_mut(index)?;
+        let known = self.keys.values.place_mut(index)?;
         if known.key.get() != Some(key) {
             return None;
         }

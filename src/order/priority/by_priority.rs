@@ -1,6 +1,6 @@
 //! The order of priority queues.
 
-use super::{AgeStep, DueTimes, Priority, PriorityHeap, PriorityMeta, PushOptions, Ticket};
+use super::{AgeStep, DueTimes, PriorityHeap, PriorityMeta, PushOptions, Ticket};
 use crate::order::{Engine, Leased, Order, Registry, Sequence, ShardsOf, Sorted, Source, Unleased};
 use crate::raw::{Entry, Stored};
 use crate::wait::DueTimer;
@@ -97,7 +97,7 @@ pub(crate) trait TicketSource<T, M>:
     fn next_scheduled(&self) -> u64;
 
     /// Changes the priority of an item that is not held; `false` if there is none with this ticket.
-    fn reprioritize(&self, ticket: Ticket, priority: Priority) -> bool;
+    fn reprioritize(&self, ticket: Ticket, priority: u16) -> bool;
 
     /// Changes the due time of an item that is not held; `false` if there is none with this ticket. The item waits, even
     /// if it is due, until the next [`Source::advance`].
@@ -114,7 +114,7 @@ impl<T> TicketSource<T, PriorityMeta> for Sorted<T, PriorityMeta, PriorityHeap<T
         self.with(|heap| heap.next_due())
     }
 
-    fn reprioritize(&self, ticket: Ticket, priority: Priority) -> bool {
+    fn reprioritize(&self, ticket: Ticket, priority: u16) -> bool {
         self.with(|heap| heap.reprioritize(ticket, priority))
     }
 

@@ -16,7 +16,7 @@
 //! ranks. With ageing the lists are not used, as the order is not by priority.
 
 use super::levels::Levels;
-use super::meta::{Priority, PriorityMeta};
+use super::meta::PriorityMeta;
 use super::ticket::Ticket;
 use super::times::DueTimes;
 use super::PriorityEntry;
@@ -96,8 +96,8 @@ pub(crate) struct Visit {
 pub(crate) struct AgeStep(u64);
 
 impl AgeStep {
-    /// Ten days, so that 9999 steps are less than half of the range of times.
-    const LONGEST: u64 = 10 * 24 * 60 * 60 * 1_000_000_000;
+    /// A day, so that 65,535 steps are less than half of the range of times.
+    const LONGEST: u64 = 24 * 60 * 60 * 1_000_000_000;
 
     pub(crate) fn of(step: Duration) -> Self {
         let step = u64::try_from(step.as_nanos()).unwrap_or(Self::LONGEST);
@@ -132,7 +132,7 @@ impl<T> PriorityHeap<T> {
     }
 
     /// Changes the priority of an item that is not held; `false` if there is none with this ticket.
-    pub(crate) fn reprioritize(&mut self, ticket: Ticket, priority: Priority) -> bool {
+    pub(crate) fn reprioritize(&mut self, ticket: Ticket, priority: u16) -> bool {
         let Some((place, mut entry)) = self.remove(ticket) else {
             return false;
         };

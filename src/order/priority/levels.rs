@@ -5,18 +5,12 @@
 //!
 //! The lists are in pages, which are made when they are first used: a queue with few priorities has few of them.
 
-use super::meta::{Priority, PriorityMeta};
+use super::meta::PriorityMeta;
 use super::PriorityEntry;
 use crate::order::lists::{List, Lists};
 use std::ops::Range;
 
 const BITS: usize = u64::BITS as usize;
-
-/// A list for each priority; that of 0 is not used.
-const LEVELS: usize = Priority::LAST.get() as usize + 1;
-
-/// The number of pages if there were all of them.
-const PAGES: usize = LEVELS.div_ceil(BITS);
 
 /// No page.
 const NO_PAGE: u16 = u16::MAX;
@@ -32,10 +26,12 @@ pub(super) struct Levels<T> {
 /// The lists of all levels.
 struct Pages {
     made: Vec<Page>,
-    /// The place of each page by its number; [`NO_PAGE`], or none, if it was not made.
+    /// The place of each page, from the first to the last that was made; [`NO_PAGE`] if it was not made.
     places: Vec<u16>,
-    /// A bit for each number of a page: whether one of its lists has items or gaps.
-    used: [u64; PAGES.div_ceil(BITS)],
+    /// The number of the first of these.
+    begin: usize,
+    /// A bit for each number of a page, up to the last that was made: whether one of its lists has items or gaps.
+    used: Vec<u64>,
     /// The number and the place of the first of these: most pops find their page without a search.
     first: (usize, usize),
 }
@@ -57,11 +53,11 @@ impl Page {
 }
 
 impl Pages {
-    /// The page with this number, if it was made.
+    /// The place of the page with this number, past all others if it was not made.
     #[inline]
-    fn page(&mut self, number: usize) -> Option<&mut Page> {
-        let place = *self.places.get(number)?;
-        self.made.get_mut(usize::from(place))
+    fn place(&self, number: usize) -> usize {
+        let place = self.places.get(number.wrapping_sub(self.begin));
+        usize::from(place.copied().unwrap_or(NO_PAGE))
     }
 
     /// The first page with items or gaps, and its number.
@@ -75,10 +71,10 @@ impl Pages {
     #[inline(always)] // the arrival
     fn fill(&mut self, level: usize) -> &mut List {
         let (number, index) = (level / BITS, level % BITS);
-        let place = self.places.get(number).copied();
-        let mut place = usize::from(place.unwrap_or(NO_PAGE));
+        let place = self.place(number);
         if place >= self.made.len() {
-            place = self.make(number);
+            self.make(number);
+            return self.fill(level);
         }
         let page = &mut self.made[place];
         let list = &mut page.lists[index];
@@ -92,10 +88,10 @@ impl Pages {
         list
     }
 
-    /// Makes the page with this number, and returns its place.
+    /// Makes the page with this number.
     #[cold]
     #[inline(never)]
-    fn make(&mut self, number: usize) -> usize {
+    fn make(&mut self, number: usize) {
         let place = self.made.len();
         // Without the room for several that a vector begins with.
         if place == self.made.capacity() {
@@ -105,10 +101,13 @@ impl Pages {
             lists: [List::EMPTY; BITS],
             filled: 0,
         });
-        let numbers = self.places.len().max(number + 1);
-        self.places.resize(numbers, NO_PAGE);
-        self.places[number] = u16::try_from(place).expect("fewer pages than levels");
-        place
+        let (places, before) = (&mut self.places, number..self.begin);
+        drop(places.splice(..0, before.map(|_| NO_PAGE)));
+        let begin = self.begin.min(number);
+        self.begin = if place > 0 { begin } else { number };
+        places.resize(places.len().max(number - self.begin + 1), NO_PAGE);
+        places[number - self.begin] = u16::try_from(place).expect("fewer pages than levels");
+        self.used.resize(self.used.len().max(number / BITS + 1), 0);
     }
 
     /// Marks a page as one without items and gaps, and finds the first of the others.
@@ -118,7 +117,7 @@ impl Pages {
         let group = self.used.iter().position(|&used| used != 0);
         self.first = group.map_or(NONE_USED, |group| {
             let number = group * BITS + self.used[group].trailing_zeros() as usize;
-            (number, usize::from(self.places[number]))
+            (number, self.place(number))
         });
     }
 }
@@ -130,7 +129,8 @@ impl<T> Levels<T> {
             lists: Pages {
                 made: Vec::new(),
                 places: Vec::new(),
-                used: [0; PAGES.div_ceil(BITS)],
+                begin: 0,
+                used: Vec::new(),
                 first: NONE_USED,
             },
         }
@@ -189,7 +189,8 @@ impl<T> Levels<T> {
     /// Removes the gaps at the front of a list. Returns whether it is empty then.
     pub(super) fn trim_list(&mut self, level: usize) -> bool {
         let (number, index) = (level / BITS, level % BITS);
-        let Some(page) = self.lists.page(number) else {
+        let place = self.lists.place(number);
+        let Some(page) = self.lists.made.get_mut(place) else {
             return false;
         };
         self.items.trim(&mut page.lists[index]);
@@ -208,8 +209,9 @@ impl<T> Levels<T> {
         let pages = self.lists.made.iter_mut();
         self.items.sweep(pages.flat_map(|page| &mut page.lists));
         // Lists of gaps are empty now.
-        for number in 0..self.lists.places.len() {
-            let mut filled = self.lists.page(number).map_or(0, |page| page.filled);
+        for number in 0..self.lists.used.len() * BITS {
+            let page = self.lists.made.get(self.lists.place(number));
+            let mut filled = page.map_or(0, |page| page.filled);
             while filled != 0 {
                 self.trim_list(number * BITS + filled.trailing_zeros() as usize);
                 filled &= filled - 1;

@@ -1,7 +1,7 @@
 //! The metadata of an item of a priority queue: a word.
 //!
 //! ```text
-//!  63        50      49       48           0
+//!  63        48      47       46           0
 //! ┌────────────┬───────────┬────────────────┐
 //! │  priority  │ scheduled │ ticket number  │
 //! └────────────┴───────────┴────────────────┘
@@ -17,37 +17,25 @@ const NUMBER: u64 = (1 << Ticket::BITS) - 1;
 const SCHEDULED: u64 = 1 << Ticket::BITS;
 const PRIORITY_SHIFT: u32 = Ticket::BITS + 1;
 
-/// The priority of an item: 1 is the first, 9999 the last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Priority(u16);
-
-impl Priority {
-    pub(crate) const DEFAULT: Self = Self(5000);
-    pub(super) const LAST: Self = Self(9999);
-
-    /// Returns `None` if the priority is out of range.
-    pub(crate) fn new(priority: u16) -> Option<Self> {
-        let exists = (1..=Self::LAST.0).contains(&priority);
-        exists.then_some(Self(priority))
-    }
-
-    pub(crate) const fn get(self) -> u16 {
-        self.0
-    }
-}
+/// The priority of items that are pushed without one. The first one is 0.
+pub(crate) const DEFAULT_PRIORITY: u16 = 5000;
 
 /// The place of a pushed item: its priority, its due time in nanoseconds since the queue was made, and its ticket; without
 /// that it is not scheduled. The tickets of a batch are consecutive.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct PushOptions {
-    pub(crate) priority: Priority,
+    pub(crate) priority: u16,
     pub(crate) due: Option<u64>,
     pub(crate) ticket: Option<Ticket>,
 }
 
-impl Default for Priority {
+impl Default for PushOptions {
     fn default() -> Self {
-        Self::DEFAULT
+        Self {
+            priority: DEFAULT_PRIORITY,
+            due: None,
+            ticket: None,
+        }
     }
 }
 
@@ -60,7 +48,7 @@ impl Place for PushOptions {
 
     fn of_store(place: StorePlace, due: Option<u64>) -> Self {
         Self {
-            priority: Priority::new(place.priority).expect("the priority is in range"),
+            priority: place.priority,
             due,
             ticket: Some(Ticket::of_store(place.number)),
         }
@@ -73,15 +61,15 @@ pub(crate) struct PriorityMeta(u64);
 
 impl PriorityMeta {
     /// The metadata of an item without a ticket.
-    pub(super) fn plain(priority: Priority) -> Self {
-        Self(u64::from(priority.0) << PRIORITY_SHIFT)
+    pub(super) fn plain(priority: u16) -> Self {
+        Self(u64::from(priority) << PRIORITY_SHIFT)
     }
 
-    pub(crate) fn ticketed(priority: Priority, ticket: Ticket) -> Self {
+    pub(crate) fn ticketed(priority: u16, ticket: Ticket) -> Self {
         Self(Self::plain(priority).0 | ticket.number())
     }
 
-    pub(crate) fn scheduled(priority: Priority, ticket: Ticket) -> Self {
+    pub(crate) fn scheduled(priority: u16, ticket: Ticket) -> Self {
         Self(Self::ticketed(priority, ticket).0 | SCHEDULED)
     }
 
@@ -96,7 +84,7 @@ impl PriorityMeta {
     }
 
     /// The metadata with another priority.
-    pub(super) fn with(self, priority: Priority) -> Self {
+    pub(super) fn with(self, priority: u16) -> Self {
         Self(self.0 & (SCHEDULED | NUMBER) | Self::plain(priority).0)
     }
 
@@ -125,9 +113,8 @@ mod tests {
 
     #[test]
     fn metadata_contains_its_parts() {
-        for priority in [1, 5000, 9999] {
+        for priority in [0, 1, 5000, u16::MAX] {
             for ticket in [1, 2, NUMBER].map(|number| Ticket::numbered(number).unwrap()) {
-                let priority = Priority::new(priority).unwrap();
                 let metas = [
                     (PriorityMeta::plain(priority), None, false),
                     (
@@ -143,21 +130,14 @@ mod tests {
                 ];
                 for (meta, its_ticket, scheduled) in metas {
                     let again = meta;
-                    assert_eq!(again.priority(), priority.get());
+                    assert_eq!(again.priority(), priority);
                     assert_eq!(again.ticket(), its_ticket);
                     assert_eq!(again.scheduled_ticket().is_some(), scheduled);
-                    let urgent = again.with(Priority(1));
-                    assert_eq!((urgent.priority(), urgent.ticket()), (1, its_ticket));
-                    assert_eq!(urgent.scheduled_ticket().is_some(), scheduled);
+                    let other = again.with(!priority);
+                    assert_eq!((other.priority(), other.ticket()), (!priority, its_ticket));
+                    assert_eq!(other.scheduled_ticket().is_some(), scheduled);
                 }
             }
-        }
-    }
-
-    #[test]
-    fn priorities_are_from_1_to_9999() {
-        for (priority, exists) in [(0, false), (1, true), (9999, true), (10_000, false)] {
-            assert_eq!(Priority::new(priority).is_some(), exists);
         }
     }
 }

@@ -16,7 +16,7 @@ pub use by_priority::{ByPriority, Prioritized};
 pub use ticket::Ticket;
 
 pub(crate) use heap::{AgeStep, PriorityHeap};
-pub(crate) use meta::{Priority, PriorityMeta, PushOptions};
+pub(crate) use meta::{PriorityMeta, PushOptions, DEFAULT_PRIORITY};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use times::tests::sizes;
 pub(crate) use times::DueTimes;

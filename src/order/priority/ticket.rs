@@ -26,7 +26,7 @@ pub struct Ticket(NonZeroU64);
 
 impl Ticket {
     /// The bits of a number. Numbers wrap after some years at a million per second.
-    pub(super) const BITS: u32 = 49;
+    pub(super) const BITS: u32 = 47;
 
     /// Creates a ticket that no item has.
     #[cfg(all(test, not(any(loom, shuttle))))]

@@ -111,7 +111,7 @@ impl<T> Registry<T, PriorityMeta> for Arc<DueTimes> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(super) mod tests {
-    use super::super::Priority;
+    use super::super::DEFAULT_PRIORITY;
     use super::*;
 
     const SCHEDULED: u64 = 100_000;
@@ -131,7 +131,7 @@ pub(super) mod tests {
     fn scheduled(times: &DueTimes, due: u64) -> PriorityMeta {
         let ticket = Ticket::new();
         times.note(ticket, due);
-        PriorityMeta::scheduled(Priority::DEFAULT, ticket)
+        PriorityMeta::scheduled(DEFAULT_PRIORITY, ticket)
     }
 
     fn leave(times: &Arc<DueTimes>, meta: PriorityMeta) {
@@ -142,11 +142,11 @@ pub(super) mod tests {
     fn times_are_kept_until_the_item_is_removed() {
         let times = Arc::new(DueTimes::new());
         let (now, never) = (scheduled(&times, 0), scheduled(&times, u64::MAX));
-        let plain = PriorityMeta::ticketed(Priority::DEFAULT, Ticket::new());
+        let plain = PriorityMeta::ticketed(DEFAULT_PRIORITY, Ticket::new());
         assert_eq!(sizes(&times).0, 2);
         assert_eq!(times.due(never), u64::MAX);
         assert_eq!(times.due(plain), 0);
-        let other = never.with(Priority::new(1).unwrap());
+        let other = never.with(1);
         assert_eq!(times.due(other), u64::MAX);
         leave(&times, now);
         leave(&times, plain);
@@ -159,7 +159,7 @@ pub(super) mod tests {
     fn a_push_without_a_priority_uses_no_table() {
         let times = Arc::new(DueTimes::new());
         let meta = times.register(&(), PushOptions::default()).unwrap();
-        assert_eq!(meta, PriorityMeta::plain(Priority::DEFAULT));
+        assert_eq!(meta, PriorityMeta::plain(DEFAULT_PRIORITY));
         assert_eq!(times.register_again(&(), meta), Some(meta));
         leave(&times, meta);
         assert_eq!(sizes(&times), (0, 0));

@@ -25,8 +25,8 @@ impl<T: Send, O: Prioritized<T>> Builder<T, O> {
     /// Enables ageing, so that no item starves: for each `step` that an item has been ready, it is ordered as if its
     /// priority were one less.
     ///
-    /// The queue then keeps the [time of each push](Builder::timestamps). A step of more than ten days is clamped to
-    /// ten days.
+    /// The queue then keeps the [time of each push](Builder::timestamps). A step of more than a day is clamped to a
+    /// day.
     ///
     /// ```
     /// use requeue::{ManualClock, Queue};

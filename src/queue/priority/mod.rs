@@ -1,19 +1,17 @@
 //! The public interface of queues by priority and schedule.
 
 mod builder;
-mod error;
 mod future;
 mod push;
 mod target;
 
 mod view;
 
-pub use error::{OutOfRange, PriorityError};
 pub use future::PushWithAsync;
 pub use target::PushTo;
 pub use view::PushWith;
 
-use crate::order::priority::{ByPriority, Prioritized, Priority, Ticket, TicketSource};
+use crate::order::priority::{ByPriority, Prioritized, Ticket, TicketSource, DEFAULT_PRIORITY};
 use crate::Queue;
 use std::time::Instant;
 
@@ -62,7 +60,7 @@ use std::time::Instant;
 /// assert_eq!(*tx.pop()?, "cook");
 /// drop(tx); // not done, so it is the first again
 ///
-/// queue.reprioritize(ticket, 15)?;
+/// queue.reprioritize(ticket, 15);
 /// let order: Vec<_> = std::iter::from_fn(|| queue.pop().ok()).collect();
 /// assert_eq!(order, ["eat", "cook", "sweep"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -100,7 +98,7 @@ impl<T: Send> Default for Queue<T, ByPriority> {
 /// Items that are not held.
 impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// The priority of items that are pushed without one.
-    pub const DEFAULT_PRIORITY: u16 = Priority::DEFAULT.get();
+    pub const DEFAULT_PRIORITY: u16 = DEFAULT_PRIORITY;
 
     /// The time of the next scheduled item; `None` if none is scheduled.
     ///
@@ -132,18 +130,13 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// let queue = requeue::PriorityQueue::by_priority();
     /// let first = queue.priority(1).push("first")?;
     /// queue.priority(2).push("second")?;
-    /// assert!(queue.reprioritize(first, 3)?);
+    /// assert!(queue.reprioritize(first, 3));
     /// assert_eq!(queue.pop()?, "second");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] if the priority is out of range.
-    pub fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, OutOfRange> {
-        let priority = Priority::new(priority).ok_or(OutOfRange)?;
+    pub fn reprioritize(&self, ticket: Ticket, priority: u16) -> bool {
         self.shared().bring_up_to_date();
-        Ok(self.shared().source.reprioritize(ticket, priority))
+        self.shared().source.reprioritize(ticket, priority)
     }
 
     /// Changes the time of an item. Returns `false` if it is not in the queue, is held, or is delayed by a retry.

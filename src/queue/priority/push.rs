@@ -42,7 +42,7 @@ views! {
     /// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and
     /// [`after`](Self::after) returns a view, which has the others too, and all forms of a push.
     Queue<T, O>: self: &Self;
-    /// A view whose pushes have this priority, from 1, the first, to 9999, the last.
+    /// A view whose pushes have this priority: 0 is the first, 65,535 the last.
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();

@@ -2,10 +2,9 @@
 
 use super::future::PushWithAsync;
 use super::target::PushTo;
-use super::PriorityError;
 use crate::core::put::Load;
 use crate::core::Local;
-use crate::order::priority::{Priority, PushOptions, Ticket};
+use crate::order::priority::{PushOptions, Ticket, DEFAULT_PRIORITY};
 use crate::PushError;
 use std::time::{Duration, Instant};
 
@@ -43,8 +42,7 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 ///
-/// All pushes fail with [`PriorityError`]: [`OutOfRange`](PriorityError::OutOfRange) if the priority is out of range,
-/// otherwise as the pushes of the target. The items come back with the error.
+/// All pushes fail as the pushes of the target. The items come back with the error.
 ///
 /// # Panics
 ///
@@ -53,8 +51,7 @@ use std::time::{Duration, Instant};
 #[must_use = "a view pushes nothing by itself"]
 pub struct PushWith<P> {
     target: P,
-    /// `None` if out of range.
-    priority: Option<Priority>,
+    priority: u16,
     when: Option<When>,
 }
 
@@ -70,21 +67,23 @@ impl<P: PushTo> PushWith<P> {
     pub(super) fn new(target: P) -> Self {
         Self {
             target,
-            priority: Some(Priority::DEFAULT),
+            priority: DEFAULT_PRIORITY,
             when: None,
         }
     }
 
-    /// Gives the items this priority, from 1, the first, to 9999, the last.
+    /// Gives the items this priority: 0 is the first, 65,535 the last.
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
-    /// let refused = queue.at(queue.now()).priority(0).push("job").unwrap_err();
-    /// assert!(refused.is_out_of_range());
+    /// queue.at(queue.now()).priority(1).push("second")?;
+    /// queue.at(queue.now()).priority(0).push("first")?;
+    /// assert_eq!(queue.pop()?, "first");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
     pub fn priority(mut self, priority: u16) -> Self {
-        self.priority = Priority::new(priority);
+        self.priority = priority;
         self
     }
 
@@ -120,28 +119,24 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
-    /// The place of this number of items, and their first ticket; `None` if the priority is out of range.
+    /// The place of this number of items, and their first ticket.
     #[inline]
     #[track_caller]
-    fn place(&mut self, count: usize) -> Option<(Ticket, PushOptions)> {
-        let when = self.when;
-        let due = match (self.priority, when) {
-            (Some(_), None) => None,
-            // Also for a priority that is out of range: a refused push ends a forgotten transaction.
-            _ => self.target.with_shared(|shared| {
-                when.map(|when| match when {
-                    When::At(at) => shared.time.nanos(at),
-                    When::After(delay) => shared.time.after(delay),
-                })
-            }),
+    fn place(&mut self, count: usize) -> (Ticket, PushOptions) {
+        let due = match self.when {
+            None => None,
+            Some(When::At(at)) => Some(self.target.with_shared(|shared| shared.time.nanos(at))),
+            Some(When::After(delay)) => {
+                Some(self.target.with_shared(|shared| shared.time.after(delay)))
+            }
         };
         let first = Ticket::first_of(count.max(1));
         let place = PushOptions {
-            priority: self.priority?,
+            priority: self.priority,
             due,
             ticket: Some(first),
         };
-        Some((first, place))
+        (first, place)
     }
 
     /// Pushes an item or a batch by `put`. One that does not wait has a function of its own: as a case of
@@ -156,10 +151,8 @@ impl<P: PushTo> PushWith<P> {
             L,
             PushOptions,
         ) -> Result<L::Pushed, PushError<L>>,
-    ) -> Result<Ticket, PriorityError<L>> {
-        let Some((ticket, place)) = self.place(load.as_slice().len()) else {
-            return Err(PriorityError::OutOfRange(load));
-        };
+    ) -> Result<Ticket, PushError<L>> {
+        let (ticket, place) = self.place(load.as_slice().len());
         self.target.with_local(|local| put(local, load, place))?;
         Ok(ticket)
     }
@@ -170,7 +163,7 @@ impl<P: PushTo> PushWith<P> {
     /// let queue = requeue::PriorityQueue::by_priority();
     /// let ticket = queue.priority(2).push("normal")?;
     /// queue.priority(1).push("urgent")?;
-    /// assert!(queue.reprioritize(ticket, 3)?);
+    /// assert!(queue.reprioritize(ticket, 3));
     /// assert_eq!(queue.pop()?, "urgent");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -184,12 +177,12 @@ impl<P: PushTo> PushWith<P> {
     /// As [for the view](PushWith#panics).
     #[inline]
     #[track_caller]
-    pub fn push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
+    pub fn push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>> {
         self.push_by(item, |local, item, place| local.put(item, P::PUT, place))
     }
 
     verb! {
-        push(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>>,
+        push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>>,
             |wait| self.push_by(item, |local, item, place| {
                 local.put_waiting(item, P::PUT, wait, place)
             });
@@ -226,16 +219,14 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// # Errors
         ///
-        /// [`PriorityError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
+        /// [`PushError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
         ///
         /// # Panics
         ///
         /// As [for the view](PushWith#panics).
-        async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
-            PushWithAsync::new(match self.place(1) {
-                Some((ticket, place)) => Ok((self.target.push_async(item, place), ticket)),
-                None => Err(item),
-            })
+        async(mut self, item: P::Item) -> PushWithAsync<P::Push, Ticket> {
+            let (ticket, place) = self.place(1);
+            PushWithAsync::new(self.target.push_async(item, place), ticket)
         }
         /// A future that pushes the item when there is room. Its output is that of [`PushWith::push_blocking`].
         ///
@@ -257,7 +248,7 @@ impl<P: PushTo> PushWith<P> {
     }
 
     verb! {
-        push_batch(self, items: impl IntoIterator<Item = P::Item>) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>>,
+        push_batch(self, items: impl IntoIterator<Item = P::Item>) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>>,
             |wait| {
                 let items: Vec<_> = items.into_iter().collect();
                 let count = items.len();
@@ -281,7 +272,7 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// # Errors
         ///
-        /// As [for the view](PushWith#errors); [`PriorityError::Full`] if there was no room for all items. All come back
+        /// As [for the view](PushWith#errors); [`PushError::Full`] if there was no room for all items. All come back
         /// in their order.
         ///
         /// # Panics
@@ -300,7 +291,7 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// # Errors
         ///
-        /// [`PriorityError::Full`] at once if the items can never fit, otherwise as [for the view](PushWith#errors).
+        /// [`PushError::Full`] at once if the items can never fit, otherwise as [for the view](PushWith#errors).
         ///
         /// # Panics
         ///
@@ -316,18 +307,16 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// # Errors
         ///
-        /// [`PriorityError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
+        /// [`PushError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
         ///
         /// # Panics
         ///
         /// As [for the view](PushWith#panics).
-        async(mut self, items: impl IntoIterator<Item = P::Item>) -> PushWithAsync<P::PushBatch, Vec<P::Item>, Vec<Ticket>> {
+        async(mut self, items: impl IntoIterator<Item = P::Item>) -> PushWithAsync<P::PushBatch, Vec<Ticket>> {
             let items: Vec<_> = items.into_iter().collect();
             let count = items.len();
-            PushWithAsync::new(match self.place(count) {
-                Some((first, place)) => Ok((self.target.push_batch_async(items, place), first.and_next(count))),
-                None => Err(items),
-            })
+            let (first, place) = self.place(count);
+            PushWithAsync::new(self.target.push_batch_async(items, place), first.and_next(count))
         }
         /// A future that pushes all items when there is room for them. Its output is that of
         /// [`PushWith::push_batch_blocking`]. Cancel safe, as [`PushWith::push_async`] is.

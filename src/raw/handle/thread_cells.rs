@@ -25,8 +25,8 @@
 
 use crate::raw::memory::reclaim;
 use crate::sync::{count_visit, lock, thread_locals, Mutex, UnsafeCell};
+use hashbrown::HashTable;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -214,7 +214,7 @@ impl<C> Drop for Own<'_, C> {
 
 /// The slots of the current thread.
 struct Map {
-    entries: RefCell<BTreeMap<*const SlotSet, Entry>>,
+    entries: RefCell<HashTable<Entry>>,
     /// The number of entries at which those of dropped tables are removed.
     full: Cell<usize>,
 }
@@ -230,23 +230,26 @@ struct Entry {
 impl Map {
     const fn new() -> Self {
         Self {
-            entries: RefCell::new(BTreeMap::new()),
+            entries: RefCell::new(HashTable::new()),
             full: Cell::new(MAX_UNCHECKED_ENTRIES),
         }
     }
 
     fn find(&self, table: *const SlotSet) -> Option<NonNull<()>> {
-        self.entries.borrow().get(&table).map(|entry| entry.slot)
+        let entries = self.entries.borrow();
+        let found = entries.find(hash_of(table), |entry| Arc::as_ptr(&entry.slots) == table);
+        found.map(|entry| entry.slot)
     }
 
     fn add(&self, entry: Entry) {
         let mut entries = self.entries.borrow_mut();
         if entries.len() >= self.full.get() {
-            entries.retain(|_, entry| entry.is_in_table());
+            entries.retain(|entry| entry.is_in_table());
             self.full.set(MAX_UNCHECKED_ENTRIES.max(2 * entries.len()));
             KNOWN.with(Known::forget);
         }
-        entries.insert(Arc::as_ptr(&entry.slots), entry);
+        let hash = |entry: &Entry| hash_of(Arc::as_ptr(&entry.slots));
+        entries.insert_unique(hash(&entry), entry, hash);
     }
 
     /// Ends all values of the current thread, which ends.
@@ -254,11 +257,17 @@ impl Map {
         let _ = KNOWN.try_with(Known::forget);
         let entries = self.entries.take();
         if !entries.is_empty() {
-            entries.into_values().for_each(Entry::end);
+            entries.into_iter().for_each(Entry::end);
             // The garbage of their shards: otherwise it stays until enough other threads pin.
             reclaim::collect();
         }
     }
+}
+
+/// A multiplicative hash of an address, with the upper bits, which depend on all others, below.
+fn hash_of(table: *const SlotSet) -> u64 {
+    let product = (table as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    product.rotate_left(u32::BITS)
 }
 
 impl Entry {

@@ -297,23 +297,26 @@ impl<T> Hold<T> {
 
     /// Makes room for items from `home`, in the last block if it is vacant.
     #[cold]
-    fn make_room(&mut self, home: Home) {
+    fn make_room(&mut self, wanted: usize, home: Home) {
         if self.parts.is_empty() || self.next != self.first {
-            self.add_block();
+            self.add_block(wanted);
         }
         self.home = home;
     }
 
-    /// Adds a block: a spare one, or a larger one if the last stretch goes on.
-    fn add_block(&mut self) {
+    /// Adds a block: a spare one, or a larger one if the last stretch goes on. A new one has room for the `wanted` items.
+    fn add_block(&mut self, wanted: usize) {
         self.end_stretch();
         let goes_on = self.next == self.end && !self.parts.is_empty();
         let spare = if goes_on { None } else { self.spares.pop() };
         let block = spare.unwrap_or_else(|| {
-            Run::allocate(match self.index() {
+            let least = match self.index() {
                 0 => fitting::<T>(FIRST_BYTES).min(FIRST_ITEMS),
-                index => fitting::<T>(MOST_BYTES).min(2 * index),
-            })
+                index => 2 * index,
+            };
+            // Rounded: the parts of a batch, which the end of a segment divides, fit together into a block that was made for one.
+            let len = least.max(wanted.next_power_of_two());
+            Run::allocate(len.min(fitting::<T>(MOST_BYTES)))
         });
         self.fill_next(block);
         if self.parts.len() > 1 {
@@ -364,7 +367,7 @@ impl<T> Sink<T> for Hold<T> {
     #[inline]
     fn reserve(&mut self, wanted: usize, home: Home) -> usize {
         if !self.has_room(home) {
-            self.make_room(home);
+            self.make_room(wanted, home);
         }
         wanted.min((self.end as usize - self.next as usize) / size_of::<HeldSlot<T>>())
     }

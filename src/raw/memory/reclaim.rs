@@ -38,20 +38,30 @@ const FLUSH_BYTES: usize = if SMALL { 1 } else { 8192 };
 const EPOCHS: usize = 2;
 
 thread_local! {
-    static LOCAL: ThreadGarbage = ThreadGarbage {
-        handle: collector().register(),
-        pending: Cell::new(0),
-    };
+    static LOCAL: ThreadGarbage = ThreadGarbage::new();
 }
 
 /// The registration and garbage of one thread.
 struct ThreadGarbage {
-    handle: LocalHandle,
+    handle: ManuallyDrop<LocalHandle>,
     /// Bytes of garbage not handed over yet.
     pending: Cell<usize>,
 }
 
 impl ThreadGarbage {
+    fn new() -> Self {
+        let register = || {
+            let handle = collector().register();
+            #[cfg(loom)]
+            drop(handle.pin()); // the first pin of a thread collects
+            handle
+        };
+        Self {
+            handle: ManuallyDrop::new(unexplored(register)),
+            pending: Cell::new(0),
+        }
+    }
+
     /// Counts garbage: true if it should be handed over now.
     fn count(&self, bytes: usize) -> bool {
         let sum = self.pending.get() + bytes;
@@ -59,6 +69,30 @@ impl ThreadGarbage {
         self.pending.set(if full { 0 } else { sum });
         full
     }
+}
+
+impl Drop for ThreadGarbage {
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here.
+        unexplored(|| unsafe { ManuallyDrop::drop(&mut self.handle) });
+    }
+}
+
+/// Runs steps of the reclaimer that have models in its own crate. Loom does not explore them: no thread is preempted in them, and
+/// a load reads the oldest value that it may. What it explores of the reclaimer are the pins.
+#[inline]
+fn unexplored<R>(run: impl FnOnce() -> R) -> R {
+    #[cfg(loom)]
+    {
+        // A thread that has yielded is left at its next access: at this one, which leads to nothing else to explore.
+        // ORDERING: Relaxed; no other thread knows it.
+        crate::sync::AtomicBool::new(false).load(crate::sync::Ordering::Relaxed);
+        loom::stop_exploring();
+    }
+    let result = run();
+    #[cfg(loom)]
+    loom::explore();
+    result
 }
 
 /// The collector of this crate.
@@ -110,11 +144,14 @@ pub(in crate::raw) fn register() {
 /// Frees the garbage of this thread, unless other threads are pinned.
 #[cold]
 pub(in crate::raw) fn collect() {
-    for _ in 0..EPOCHS {
-        #[cfg(machine)]
-        event(Event::Advance);
-        guard().flush();
-    }
+    register();
+    unexplored(|| {
+        for _ in 0..EPOCHS {
+            #[cfg(machine)]
+            event(Event::Advance);
+            guard().flush();
+        }
+    });
 }
 
 impl Pin {

@@ -26,7 +26,7 @@ fn pop(shards: &Shards<u32>) -> Option<u32> {
 
 fn pop_by(cursor: &mut Cursor<u32>) -> Option<u32> {
     let mut item = None;
-    cursor.take_retrying(&mut item, 1);
+    cursor.take_retrying(&mut item, 1, 1);
     cursor.flush();
     item
 }

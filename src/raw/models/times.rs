@@ -159,9 +159,9 @@ fn an_item_of_the_common_shard_has_the_time_of_its_push() {
         push(&shards, 3);
         assert_eq!(shards.oldest(), Some(time_of(1)));
         let (mut items, mut cursor) = (Checked(Vec::new()), shards.cursor(COMMON));
-        while cursor.take_retrying(&mut items, 1).is_some() {}
+        while cursor.take_retrying(&mut items, 1, 1).is_some() {}
         producer.join().unwrap();
-        while cursor.take_retrying(&mut items, 1).is_some() {}
+        while cursor.take_retrying(&mut items, 1, 1).is_some() {}
         cursor.flush();
         assert_eq!(sorted(items.0), [1, 2, 3]);
         assert_eq!(shards.oldest(), None);

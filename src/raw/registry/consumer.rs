@@ -3,11 +3,12 @@
 //! A consumer stays on a shard until it has taken as many items as the queue's [stickiness](crate::Builder::stickiness)
 //! allows, the segment that it entered there is used up, the shard is empty, or another consumer is faster. Then it
 //! looks for a shard where an item is visible, compares that one with a random other, and takes from the one with the
-//! older head. This is the power of two choices (Mitzenmacher, 2001), with the present shard as one of the two; to compare only
-//! after several items is known from the `MultiQueue` (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it
-//! compares its position with a cached limit anyway. No shard starves: the age of a head that nobody takes stays, and those of
-//! others grow. After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again
-//! does not keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
+//! older head, or from the other one if a consumer was faster on the present one. This is the power of two choices
+//! (Mitzenmacher, 2001), with the present shard as one of the two; to compare only after several items is known from
+//! the `MultiQueue` (Williams, Sanders and Dementiev, 2021). A pop that stays pays nothing: it compares its position
+//! with a cached limit anyway. No shard starves: the age of a head that nobody takes stays, and those of others grow.
+//! After every [`ROUND`]th abort it moves to the next one with items: an item that is aborted again and again does not
+//! keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
 //! answers Empty.
 
 use crate::raw::hold::Hold;
@@ -19,17 +20,18 @@ use crate::raw::shard::{Cursor, Sink, Take};
 use crate::sync::{planted, start};
 
 /// One of `ROUND` aborts moves to the next shard with items; one of as many choices compares with it.
-const ROUND: u32 = 16;
+const ROUND: u16 = 16;
 
 /// Where aborts and choices begin, a multiple of a round.
-#[allow(clippy::cast_possible_truncation)] // of 32 bits
-const ROUNDS: u32 = start(u32::BITS) as u32 / ROUND * ROUND;
+#[allow(clippy::cast_possible_truncation)] // of 16 bits
+const ROUNDS: u16 = start(u16::BITS) as u16 / ROUND * ROUND;
 
 /// The number of shards that are looked at for one to compare with.
 const PICKS: usize = 8;
 
-/// How many times the [stickiness](crate::Builder::stickiness) a consumer takes if it found no other shard with items.
-const ALONE: u32 = 4;
+/// How many times the [stickiness](crate::Builder::stickiness) a consumer takes if it found no other shard with items, and at most
+/// in batches; and how many batches.
+const LONGER: u32 = 4;
 
 /// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
 pub(in crate::raw) struct Consumer<T> {
@@ -37,12 +39,16 @@ pub(in crate::raw) struct Consumer<T> {
     /// The number of the cursor's shard, and its [`NumberSet::only_flag`].
     number: usize,
     flag: u64,
-    aborts: u32,
+    aborts: u16,
     /// Whether the next item comes from another shard, if one has items.
     turns: bool,
-    choices: u32,
+    /// Whether another consumer was faster: the next choice avoids this shard, so that consumers do not gather on it.
+    lost: bool,
+    choices: u16,
     random: u32,
     visits: Visits,
+    /// The size of the batch that the present call takes, or the largest number.
+    batch: u32,
 }
 
 impl<T> Consumer<T> {
@@ -56,9 +62,11 @@ impl<T> Consumer<T> {
             flag: NumberSet::only_flag(COMMON),
             aborts: ROUNDS,
             turns: false,
+            lost: false,
             choices: ROUNDS,
             random,
             visits: Visits::default(),
+            batch: 1,
         }
     }
 
@@ -160,6 +168,7 @@ impl<T> Consumer<T> {
         if most == 0 {
             return 0;
         }
+        self.batch = u32::try_from(most).unwrap_or(u32::MAX);
         let mut taken = match self.cursor.take_pushed(sink, most) {
             Take::Got(count) => count,
             _ => self.search(shards, sink, most),
@@ -173,6 +182,7 @@ impl<T> Consumer<T> {
                 },
             };
         }
+        self.batch = 1;
         taken
     }
 
@@ -188,7 +198,10 @@ impl<T> Consumer<T> {
         self.enter(shards, shard);
         let mut taken = 0;
         while taken < most {
-            match self.cursor.take_retrying(sink, most - taken) {
+            match self
+                .cursor
+                .take_retrying(sink, most - taken, self.quota(shards))
+            {
                 Some(count) => taken += count,
                 None => break,
             }
@@ -221,6 +234,7 @@ impl<T> Consumer<T> {
         // The attempt may have failed because the cached head was stale; now it is current.
         match self.cursor.take(sink, most) {
             Take::Got(count) => return count,
+            Take::Lost => self.lost = true,
             // Without another shard there is nothing to compare with.
             Take::Spent if shards.attached().is_only(self.flag) => {
                 self.stay_alone(shards);
@@ -263,7 +277,7 @@ impl<T> Consumer<T> {
         self.visits.count(shards, visits);
         // Renews a stale head, so that the backlog shows that nothing is left.
         if self.backlog() > 0 {
-            if let Some(count) = self.cursor.take_retrying(sink, most) {
+            if let Some(count) = self.cursor.take_retrying(sink, most, self.quota(shards)) {
                 return Ok(count);
             }
         }
@@ -311,10 +325,10 @@ impl<T> Consumer<T> {
         most: usize,
     ) -> Option<usize> {
         self.choose(shards, number);
-        let chosen = self.cursor.take_retrying(sink, most);
+        let chosen = self.cursor.take_retrying(sink, most, self.quota(shards));
         chosen.or_else(|| {
             self.enter(shards, number);
-            self.cursor.take_retrying(sink, most)
+            self.cursor.take_retrying(sink, most, self.quota(shards))
         })
     }
 
@@ -327,14 +341,22 @@ impl<T> Consumer<T> {
         // Ages within a tick are equal: of handles that push in turn each opens a segment at nearly the same time, and the
         // consumer serves them in turn.
         let here = shards.records.get(number).age().unwrap_or(u64::MAX);
-        if there <= here.saturating_add(Shards::<T>::TICK) {
+        if std::mem::take(&mut self.lost) || there <= here.saturating_add(Shards::<T>::TICK) {
             self.enter(shards, other);
         }
     }
 
+    /// After how many items the present call compares shards. It depends on the size of the whole batch, not on what is left of it:
+    /// consumers serve shards in turn, and would otherwise take more from one than from others.
+    fn quota(&self, shards: &Shards<T>) -> u32 {
+        let most = shards.stickiness.saturating_mul(LONGER);
+        let more = self.batch - 1; // a single item is no batch
+        more.saturating_mul(LONGER).clamp(shards.stickiness, most)
+    }
+
     /// Enters the segment of the head, while no other shard is known where an item is visible.
     fn stay_alone(&mut self, shards: &Shards<T>) {
-        let most = shards.stickiness.saturating_mul(ALONE);
+        let most = shards.stickiness.saturating_mul(LONGER);
         self.cursor.enter_for(most);
     }
 

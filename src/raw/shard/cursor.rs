@@ -187,18 +187,19 @@ impl<T> Cursor<T> {
         ready
     }
 
-    /// Retries until items were taken or none is visible.
+    /// Retries until items were taken or none is visible. After `quota` positions the consumer compares shards again.
     pub(in crate::raw) fn take_retrying<S: Sink<T>>(
         &mut self,
         sink: &mut S,
         most: usize,
+        quota: u32,
     ) -> Option<usize> {
         let backoff = Backoff::new();
         loop {
             match self.take(sink, most) {
                 Take::Got(count) => return Some(count),
                 Take::Empty => return None,
-                Take::Spent => self.enter(),
+                Take::Spent => self.enter_for(quota),
                 Take::Lost | Take::Returned => backoff.spin(),
             }
         }

@@ -96,7 +96,7 @@ fn items_of_one_commit_become_visible_together() {
                 let mut handle = queue.handle();
                 for pair in 0..1000 {
                     let tx = handle.begin();
-                    tx.priority(9999).push(pair).unwrap();
+                    tx.priority(u16::MAX).push(pair).unwrap();
                     tx.priority(1).push(pair).unwrap();
                     tx.commit();
                 }

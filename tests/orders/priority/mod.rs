@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::futures::block_on;
 use requeue::priority::{PushTo, PushWith};
-use requeue::{ByPriority, Handle, ManualClock, PriorityError, PriorityQueue, Queue, Ticket};
+use requeue::{ByPriority, Handle, ManualClock, PriorityQueue, PushError, Queue, Ticket};
 
 /// A form of a push with a priority.
 type Push = fn(
@@ -22,7 +22,7 @@ type Push = fn(
     u16,
     Option<Instant>,
     u32,
-) -> Result<Ticket, PriorityError<u32>>;
+) -> Result<Ticket, PushError<u32>>;
 
 /// A view for items with a priority, and a time if there is one.
 fn not_before<P: PushTo>(view: PushWith<P>, at: Option<Instant>) -> PushWith<P> {
@@ -33,14 +33,11 @@ fn not_before<P: PushTo>(view: PushWith<P>, at: Option<Instant>) -> PushWith<P> 
 }
 
 /// Converts the error of a batch of one item.
-fn only(
-    pushed: Result<Vec<Ticket>, PriorityError<Vec<u32>>>,
-) -> Result<Ticket, PriorityError<u32>> {
+fn only(pushed: Result<Vec<Ticket>, PushError<Vec<u32>>>) -> Result<Ticket, PushError<u32>> {
     match pushed {
         Ok(tickets) => Ok(tickets[0]),
-        Err(PriorityError::Full(items)) => Err(PriorityError::Full(items[0])),
-        Err(PriorityError::Closed(items)) => Err(PriorityError::Closed(items[0])),
-        Err(PriorityError::OutOfRange(items)) => Err(PriorityError::OutOfRange(items[0])),
+        Err(PushError::Full(items)) => Err(PushError::Full(items[0])),
+        Err(PushError::Closed(items)) => Err(PushError::Closed(items[0])),
     }
 }
 

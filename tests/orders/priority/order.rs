@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::{clocked, filled, pushes, TRYING};
 use crate::common::failing::{fail, failures, letters, put_off, SECOND};
 use crate::common::{assert_at_rest, drain, panics};
-use requeue::{ManualClock, PriorityError, PriorityQueue, Queue, Reason};
+use requeue::{ManualClock, PriorityQueue, PushError, Queue, Reason};
 
 #[test]
 fn the_least_priority_goes_first_and_of_equals_the_first_that_came() {
     for push in pushes() {
         let queue = PriorityQueue::by_priority();
         let mut handle = queue.handle();
-        for (item, priority) in (0..).zip([3, 1, 2, 3, 1, 9999, 2]) {
+        for (item, priority) in (0..).zip([3, 1, 2, 3, 1, u16::MAX, 2]) {
             push(&queue, &mut handle, priority, None, item).unwrap();
         }
         assert_at_rest(&queue, 7, 0);
@@ -77,39 +77,48 @@ fn a_handle_and_its_transactions_take_the_next_item_too() {
 }
 
 #[test]
-fn there_are_no_priorities_but_1_to_9999() {
+fn every_number_is_a_priority() {
     for push in pushes() {
-        let queue = Queue::builder().by_priority().capacity(2).build();
+        let queue = Queue::builder().by_priority().capacity(3).build();
         let mut handle = queue.handle();
-        for priority in [0, 10_000, u16::MAX] {
-            let refused = push(&queue, &mut handle, priority, None, 7).unwrap_err();
-            assert!(refused.is_out_of_range());
-            assert!(!refused.is_full() && !refused.is_closed());
-            assert_eq!(refused.into_inner(), 7);
-        }
-        assert_at_rest(&queue, 0, 0);
-        for priority in [1, 9999] {
-            assert!(push(&queue, &mut handle, priority, None, 7).is_ok());
+        for (item, priority) in [(2, u16::MAX), (1, 10_000), (0, 0)] {
+            push(&queue, &mut handle, priority, None, item).unwrap();
         }
         for push in TRYING {
-            let refused = push(&queue, &mut handle, 1, None, 8);
-            assert_eq!(refused, Err(PriorityError::Full(8)));
+            let refused = push(&queue, &mut handle, 0, None, 8);
+            assert_eq!(refused, Err(PushError::Full(8)));
+        }
+        assert_eq!(drain(&queue), [0, 1, 2]);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
+fn all_priorities_come_in_their_order() {
+    let queue = PriorityQueue::by_priority();
+    for round in 0..2 {
+        let step = 40_503; // odd: each priority once
+        for push in 0..=u16::MAX {
+            let priority = push.wrapping_mul(step);
+            queue.priority(priority).push((priority, round)).unwrap();
         }
     }
+    for priority in 0..=u16::MAX {
+        for round in 0..2 {
+            assert_eq!(queue.pop(), Ok((priority, round)));
+        }
+    }
+    assert_at_rest(&queue, 0, 0);
 }
 
 #[test]
 fn refused_items_are_returned() {
     let refusals = [
         (
-            PriorityError::Full(7),
+            PushError::Full(7),
             "no room: the queue or the item's key is at its limit, or a batch exceeds it",
         ),
-        (PriorityError::Closed(7), "the queue is closed"),
-        (
-            PriorityError::OutOfRange(7),
-            "a priority is a number from 1 to 9999",
-        ),
+        (PushError::Closed(7), "the queue is closed"),
     ];
     for (refused, message) in refusals {
         assert_eq!(refused.to_string(), message);
@@ -119,7 +128,7 @@ fn refused_items_are_returned() {
     queue.close();
     for push in pushes() {
         let refused = push(&queue, &mut queue.handle(), 1, None, 7);
-        assert_eq!(refused, Err(PriorityError::Closed(7)));
+        assert_eq!(refused, Err(PushError::Closed(7)));
     }
     assert!(queue.at(queue.now()).push(7).unwrap_err().is_closed());
     assert!(queue.after(SECOND).push(7).unwrap_err().is_closed());
@@ -247,10 +256,10 @@ fn ageing_in_no_time_is_refused() {
 fn an_item_that_is_older_than_time_itself_is_there() {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let clock = ManualClock::new();
-    let builder = Queue::builder().by_priority().age_after(10 * DAY);
+    let builder = Queue::builder().by_priority().age_after(DAY);
     let queue = builder.clock(clock.clone()).build();
-    clock.advance(330 * 366 * DAY);
-    queue.priority(9999).push(1).unwrap();
+    clock.advance(410 * 366 * DAY);
+    queue.priority(u16::MAX).push(1).unwrap();
     assert_eq!(queue.next_scheduled(), None); // takes the item in
     assert!(!queue.is_empty());
     assert_eq!(queue.pop(), Ok(1));

@@ -50,7 +50,7 @@ fn every_item_is_popped_once_whoever_aborts() {
                     scope.spawn(move || {
                         let mut handle = queue.handle();
                         for item in 0..ITEMS {
-                            let priority = 1 + u16::try_from(rng.below(9999)).unwrap();
+                            let priority = u16::try_from(rng.below(1 << 16)).unwrap();
                             let item = item * 2 + pusher;
                             handle.priority(priority).push(item).unwrap();
                         }
@@ -111,12 +111,12 @@ fn an_item_is_cancelled_or_popped_and_never_both() {
             let mut tickets: Vec<Ticket> = Vec::new();
             let mut cancelled = Vec::new();
             for item in 0..ITEMS {
-                let priority = 1 + u16::try_from(rng.below(9999)).unwrap();
+                let priority = u16::try_from(rng.below(1 << 16)).unwrap();
                 tickets.push(handle.priority(priority).push(item).unwrap());
                 let ticket = rng.pick(&tickets);
                 match rng.below(3) {
                     0 => cancelled.extend(queue.cancel(ticket)),
-                    1 => drop(queue.reprioritize(ticket, priority).unwrap()),
+                    1 => _ = queue.reprioritize(ticket, priority),
                     _ => {}
                 }
             }

@@ -6,7 +6,7 @@ use std::mem;
 use super::{clocked, filled, not_before, pushes};
 use crate::common::failing::{put_off, SECOND};
 use crate::common::{assert_at_rest, drain, Ledger};
-use requeue::{OutOfRange, PriorityQueue, Queue};
+use requeue::{PriorityQueue, Queue};
 
 #[test]
 fn cancelled_items_are_removed() {
@@ -26,10 +26,10 @@ fn cancelled_items_are_removed() {
 #[test]
 fn the_ticket_of_an_item_that_is_gone_means_no_other_item() {
     let (queue, tickets) = filled(&[1]);
-    assert_eq!(queue.reprioritize(tickets[0], 2), Ok(true));
+    assert!(queue.reprioritize(tickets[0], 2));
     assert_eq!(queue.pop(), Ok(0));
     queue.priority(1).push(7).unwrap(); // where the first one was
-    assert_eq!(queue.reprioritize(tickets[0], 3), Ok(false));
+    assert!(!queue.reprioritize(tickets[0], 3));
     assert_eq!(queue.cancel(tickets[0]), None);
     assert_eq!(drain(&queue), [7]);
 }
@@ -71,7 +71,7 @@ fn scheduled_items_can_be_cancelled_and_reprioritized() {
     let (clock, queue) = clocked();
     let tickets = [1, 2, 3].map(|item| queue.after(SECOND).push(item).unwrap());
     assert_eq!(queue.cancel(tickets[0]), Some(1));
-    assert_eq!(queue.reprioritize(tickets[2], 1), Ok(true));
+    assert!(queue.reprioritize(tickets[2], 1));
     assert_eq!(queue.stats().delayed, 2);
     assert_at_rest(&queue, 0, 0);
     clock.advance(SECOND);
@@ -86,7 +86,7 @@ fn staged_items_cannot_be_cancelled() {
         let tx = handle.begin();
         let ticket = not_before(tx.priority(1), due).push(7).unwrap();
         assert_eq!(queue.cancel(ticket), None);
-        assert_eq!(queue.reprioritize(ticket, 2), Ok(false));
+        assert!(!queue.reprioritize(ticket, 2));
         tx.commit();
         assert_eq!(queue.cancel(ticket), Some(7));
 
@@ -105,9 +105,9 @@ fn held_items_cannot_be_cancelled_but_returned_ones_can() {
     let tx = handle.begin();
     assert_eq!(*tx.pop().unwrap(), 0);
     assert_eq!(queue.cancel(tickets[0]), None);
-    assert_eq!(queue.reprioritize(tickets[0], 2), Ok(false));
+    assert!(!queue.reprioritize(tickets[0], 2));
     tx.abort();
-    assert_eq!(queue.reprioritize(tickets[0], 2), Ok(true));
+    assert!(queue.reprioritize(tickets[0], 2));
     assert_eq!(queue.cancel(tickets[0]), Some(0));
 
     let tx = handle.begin();
@@ -130,7 +130,7 @@ fn committed_items_cannot_be_cancelled() {
     queue.pop().unwrap();
     for ticket in tickets {
         assert_eq!(queue.cancel(ticket), None);
-        assert_eq!(queue.reprioritize(ticket, 1), Ok(false));
+        assert!(!queue.reprioritize(ticket, 1));
     }
 }
 
@@ -140,7 +140,7 @@ fn delayed_items_cannot_be_cancelled_until_they_are_due() {
     let ticket = queue.priority(1).push(7).unwrap();
     put_off(&queue, SECOND);
     assert_eq!(queue.cancel(ticket), None);
-    assert_eq!(queue.reprioritize(ticket, 1), Ok(false));
+    assert!(!queue.reprioritize(ticket, 1));
     clock.advance(SECOND);
     assert_eq!(queue.cancel(ticket), Some(7));
     queue.stats().check().unwrap();
@@ -149,19 +149,19 @@ fn delayed_items_cannot_be_cancelled_until_they_are_due() {
 #[test]
 fn another_priority_moves_an_item_among_the_others() {
     let (queue, tickets) = filled(&[5, 5, 5, 5]);
-    assert_eq!(queue.reprioritize(tickets[2], 4), Ok(true));
-    assert_eq!(queue.reprioritize(tickets[0], 6), Ok(true));
+    assert!(queue.reprioritize(tickets[2], 4));
+    assert!(queue.reprioritize(tickets[0], 6));
     assert_at_rest(&queue, 4, 0);
     // Back and forth: among equal priorities it keeps the order of its push.
-    assert_eq!(queue.reprioritize(tickets[1], 9), Ok(true));
-    assert_eq!(queue.reprioritize(tickets[1], 5), Ok(true));
+    assert!(queue.reprioritize(tickets[1], 9));
+    assert!(queue.reprioritize(tickets[1], 5));
     assert_eq!(drain(&queue), [2, 1, 3, 0]);
 }
 
 #[test]
 fn another_priority_stays_with_an_item_that_fails() {
     let (queue, tickets) = filled(&[5, 6]);
-    assert_eq!(queue.reprioritize(tickets[1], 4), Ok(true));
+    assert!(queue.reprioritize(tickets[1], 4));
     for _ in 0..3 {
         let mut handle = queue.handle();
         let tx = handle.begin();
@@ -172,17 +172,12 @@ fn another_priority_stays_with_an_item_that_fails() {
 }
 
 #[test]
-fn there_is_no_other_priority_but_1_to_9999() {
-    let (queue, tickets) = filled(&[5]);
-    for priority in [0, 10_000, u16::MAX] {
-        assert_eq!(queue.reprioritize(tickets[0], priority), Err(OutOfRange));
+fn an_item_gets_any_priority() {
+    let (queue, tickets) = filled(&[5, 5, 5]);
+    for (ticket, priority) in tickets.into_iter().zip([u16::MAX, 10_000, 0]) {
+        assert!(queue.reprioritize(ticket, priority));
     }
-    assert_eq!(
-        OutOfRange.to_string(),
-        "a priority is a number from 1 to 9999"
-    );
-    assert_eq!(queue.reprioritize(tickets[0], 9999), Ok(true));
-    assert_eq!(drain(&queue), [0]);
+    assert_eq!(drain(&queue), [2, 1, 0]);
 }
 
 #[test]
@@ -200,7 +195,7 @@ fn many_are_cancelled_while_others_stay() {
             match item % 5 {
                 0 => stay.push((item % 7 + 1, number)),
                 1 => {
-                    assert_eq!(queue.reprioritize(ticket, 8), Ok(true));
+                    assert!(queue.reprioritize(ticket, 8));
                     stay.push((8, number));
                 }
                 _ => assert_eq!(queue.cancel(ticket), Some(number)),

@@ -9,7 +9,7 @@ use super::clocked;
 use crate::common::failing::{assert_room, SECOND};
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, ends, panics};
-use requeue::{ManualClock, PopError, PriorityError, PriorityQueue, Queue};
+use requeue::{ManualClock, PopError, PriorityQueue, PushError, Queue};
 
 /// A queue with this capacity, and its clock.
 fn bounded(capacity: usize) -> (ManualClock, PriorityQueue<u32>) {
@@ -84,7 +84,7 @@ fn the_items_of_a_batch_have_a_ticket_each() {
     assert_eq!((queue.len(), queue.stats().delayed), (6, 2));
     assert_eq!(queue.cancel(tickets[1]), Some(1));
     assert_eq!(queue.cancel(tickets[3]), Some(3));
-    assert_eq!(queue.reprioritize(tickets[6], 9), Ok(true));
+    assert!(queue.reprioritize(tickets[6], 9));
     assert!(queue.reschedule(tickets[0], clock.now() + SECOND));
     assert_eq!(drain(&queue), [5, 7, 2, 6]);
     clock.advance(SECOND);
@@ -98,7 +98,7 @@ fn a_batch_is_pushed_as_a_whole_or_comes_back() {
     let (_, queue) = bounded(4);
     queue.priority(1).push_batch([0, 1]).unwrap();
     let mut handle = queue.handle();
-    let full = Err(PriorityError::Full(vec![2, 3, 4]));
+    let full = Err(PushError::Full(vec![2, 3, 4]));
     assert_eq!(queue.priority(1).push_batch([2, 3, 4]), full);
     assert_eq!(handle.priority(1).push_batch([2, 3, 4]), full);
     let tx = handle.begin();
@@ -110,7 +110,7 @@ fn a_batch_is_pushed_as_a_whole_or_comes_back() {
     assert_eq!(tx.staged(), 3);
     assert_eq!(
         tx.priority(1).push_batch([5]),
-        Err(PriorityError::Full(vec![5]))
+        Err(PushError::Full(vec![5]))
     );
     tx.abort();
     assert_room(&queue);
@@ -120,7 +120,7 @@ fn a_batch_is_pushed_as_a_whole_or_comes_back() {
 #[test]
 fn a_batch_that_can_never_fit_is_refused_at_once() {
     let (_, queue) = bounded(2);
-    let full = Err(PriorityError::Full(vec![1, 2, 3]));
+    let full = Err(PushError::Full(vec![1, 2, 3]));
     let mut handle = queue.handle();
     assert_eq!(queue.priority(1).push_batch_blocking([1, 2, 3]), full);
     assert_eq!(handle.priority(1).push_batch_blocking([1, 2, 3]), full);
@@ -130,7 +130,7 @@ fn a_batch_that_can_never_fit_is_refused_at_once() {
     );
     let tx = handle.begin();
     tx.push(0).unwrap();
-    let full = Err(PriorityError::Full(vec![1, 2]));
+    let full = Err(PushError::Full(vec![1, 2]));
     assert_eq!(tx.priority(1).push_batch_blocking([1, 2]), full);
     assert_eq!(
         Task::new(tx.priority(1).push_batch_async([1, 2])).output(),
@@ -237,7 +237,7 @@ fn a_holder_of_an_item_pushes_batches_after_the_close() {
     let (tx, idle) = (handle.begin(), other.begin());
     assert_eq!(*tx.pop().unwrap(), 0);
     queue.close();
-    let closed = Err(PriorityError::Closed(vec![7, 8]));
+    let closed = Err(PushError::Closed(vec![7, 8]));
     assert_eq!(queue.priority(1).push_batch([7, 8]), closed);
     assert_eq!(idle.priority(1).push_batch([7, 8]), closed);
     drop(idle);
@@ -245,10 +245,10 @@ fn a_holder_of_an_item_pushes_batches_after_the_close() {
     // Only holders of items can make more room.
     assert_eq!(
         tx.priority(1).push_batch_blocking([4]),
-        Err(PriorityError::Full(vec![4]))
+        Err(PushError::Full(vec![4]))
     );
     let mut task = Task::new(tx.priority(1).push_batch_async([4]));
-    assert_eq!(task.output(), Err(PriorityError::Full(vec![4])));
+    assert_eq!(task.output(), Err(PushError::Full(vec![4])));
     drop(task);
     tx.commit();
     assert_eq!(drain(&queue), [2, 3, 1]);
@@ -261,7 +261,7 @@ fn a_waiting_batch_fails_on_close() {
     queue.push(0).unwrap();
     let mut handle = queue.handle();
     let tx = handle.begin();
-    let closed = Err(PriorityError::Closed(vec![1]));
+    let closed = Err(PushError::Closed(vec![1]));
     let mut waiting = Task::waiting(queue.after(SECOND).push_batch_async([1]));
     let mut staged = Task::waiting(tx.after(SECOND).push_batch_async([1]));
     queue.close();

@@ -10,7 +10,7 @@ use crate::common::failing::{INSTANT, NEARLY, SECOND};
 use crate::common::futures::{block_on, Task};
 use crate::common::waits::{async_pops, blocking_pops, next_output, poppers};
 use crate::common::{assert_at_rest, ends};
-use requeue::{ManualClock, PopError, PriorityError, PriorityQueue, Queue, Workers};
+use requeue::{ManualClock, PopError, PriorityQueue, PushError, Queue, Workers};
 
 #[test]
 fn a_task_is_woken_when_an_item_is_due() {
@@ -129,7 +129,7 @@ fn a_waiter_takes_an_item_that_arrives_before_the_due_time() {
         let plain = &queue;
         let mut handle = plain.handle();
         let mut task = Task::waiting(pop(&mut handle));
-        queue.priority(9999).push(8).unwrap();
+        queue.priority(u16::MAX).push(8).unwrap();
         assert!(task.was_woken());
         assert_eq!(task.output(), Ok(8));
     }
@@ -227,7 +227,8 @@ fn a_push_that_is_refused_ends_a_transaction_that_was_forgotten() {
         let tx = handle.begin();
         assert!(tx.pop().is_ok());
         mem::forget(tx);
-        assert!(push(&queue, &mut handle, 0, None, 2).is_err());
+        queue.close();
+        assert!(push(&queue, &mut handle, 1, None, 2).is_err());
         assert_eq!(queue.len(), 1, "{form}");
     }
 }
@@ -249,7 +250,7 @@ fn a_waiting_push_with_a_priority_fails_on_close() {
     let mut task = Task::waiting(handle.priority(1).push_async(2));
     queue.close();
     assert!(task.was_woken());
-    assert_eq!(task.output(), Err(PriorityError::Closed(2)));
+    assert_eq!(task.output(), Err(PushError::Closed(2)));
 }
 
 /// A queue with room for one item, and its clock.

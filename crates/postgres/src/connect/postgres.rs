@@ -134,7 +134,9 @@ impl Postgres {
     /// processes at once.
     ///
     /// Version 2 has an index of the leased items that version 1 has not: while it is built, which takes about a second for a
-    /// million of them, claims and commits of leased items wait. Programs of another version refuse the tables, when they start.
+    /// million of them, claims and commits of leased items wait. Version 3 has wider priorities: while the tables are written anew,
+    /// which takes about four seconds for a million items, all calls wait. Programs of another version refuse the tables, when they
+    /// start: end those of version 2 first, since they cannot read the wider column.
     /// The installation may take any time, also that of another process: for a limit, use `tokio::time::timeout`.
     ///
     /// # Errors

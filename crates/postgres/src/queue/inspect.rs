@@ -1,6 +1,5 @@
 //! Looks at a queue, and changes to what is in it.
 
-use super::push::checked;
 use super::{count, micros, PgQueue};
 use crate::connect::Params;
 use crate::error::Error;
@@ -135,9 +134,9 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] unless the priority is from 1 to 9,999; [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
+    /// [`Error::Database`], [`Error::InDoubt`] and [`Error::Pool`].
     pub async fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, Error> {
-        let params: Params<'_> = &[&ticket.0, &checked(priority)?];
+        let params: Params<'_> = &[&ticket.0, &i32::from(priority)];
         let rows = self.core.change(|sql| &sql.reprioritize, params).await?;
         Ok(rows.first().is_some_and(|row| count(row, 0) > 0))
     }

@@ -36,13 +36,6 @@ pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(micros).map_or(FARTHEST, |micros| micros.min(FARTHEST))
 }
 
-/// A priority, if it is from 1 to 9,999.
-pub(super) fn checked(priority: u16) -> Result<i16> {
-    let priority = i16::try_from(priority).ok();
-    let in_range = priority.filter(|priority| (1..=9999).contains(priority));
-    in_range.ok_or(Error::OutOfRange)
-}
-
 /// A view that pushes with a priority or a time; [to a queue](PushTo), or [in a transaction](PushWith).
 #[derive(Debug)]
 #[must_use = "a view does nothing until it pushes"]
@@ -67,7 +60,7 @@ impl<S> Placed<S> {
         }
     }
 
-    /// Sets the priority, from 1 to 9,999.
+    /// Sets the priority, from 0 to 65,535.
     pub fn priority(mut self, priority: u16) -> Self {
         self.priority = priority;
         self
@@ -92,7 +85,7 @@ impl<S> Placed<S> {
         PgQueue { core, items: of }: &PgQueue<T>,
         items: impl IntoIterator<Item = T>,
     ) -> Result<Vec<Staged>> {
-        let (queue, priority) = (core.id().await?, checked(self.priority)?);
+        let (queue, priority) = (core.id().await?, self.priority.into());
         let stage = |item| {
             let key = of.key.as_ref().map(|key| key(&item));
             if let Some(key) = key.as_deref().filter(|key| !is_valid(key)) {
@@ -116,7 +109,7 @@ impl<T: 'static> PushTo<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] for the priority, and those of [`PgQueue::push`].
+    /// As for [`PgQueue::push`].
     pub async fn push(self, item: T) -> Result<Ticket> {
         Ok(self.push_batch([item]).await?[0])
     }
@@ -138,7 +131,7 @@ impl PushWith<'_, '_> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] for the priority, and those of [`PgTransaction::push`].
+    /// As for [`PgTransaction::push`].
     pub async fn push<T: 'static>(self, queue: &PgQueue<T>, item: T) -> Result<()> {
         self.push_batch(queue, [item]).await
     }
@@ -180,7 +173,7 @@ impl<T: 'static> PgQueue<T> {
         Placed::new(self).push_batch(items).await
     }
 
-    /// Returns a view that pushes with a priority, from 1 to 9,999; lower ones are delivered first, and 5,000 is the default.
+    /// Returns a view that pushes with a priority, from 0 to 65,535; lower ones are delivered first, and 5,000 is the default.
     pub fn priority(&self, priority: u16) -> PushTo<'_, T> {
         Placed::new(self).priority(priority)
     }
@@ -222,7 +215,7 @@ impl<'c> PgTransaction<'c> {
         Placed::new(self).push_batch(queue, items).await
     }
 
-    /// Returns a view that pushes with a priority, from 1 to 9,999; lower ones are delivered first, and 5,000 is the default.
+    /// Returns a view that pushes with a priority, from 0 to 65,535; lower ones are delivered first, and 5,000 is the default.
     pub fn priority(&mut self, priority: u16) -> PushWith<'_, 'c> {
         Placed::new(self).priority(priority)
     }

@@ -13,7 +13,7 @@ create table if not exists @.queues (
 create table if not exists @.ready (
     id bigint primary key,
     queue int not null,
-    priority smallint not null,
+    priority int not null,
     key text collate "C",
     attempts int not null default 0,
     json jsonb,
@@ -27,7 +27,7 @@ create index if not exists ready_keys on @.ready (queue, key, priority, id) wher
 create table if not exists @.delayed (
     id bigint primary key,
     queue int not null,
-    priority smallint not null,
+    priority int not null,
     key text collate "C",
     attempts int not null,
     json jsonb,
@@ -41,7 +41,7 @@ create index if not exists delayed_until on @.delayed (until);
 create table if not exists @.leased (
     id bigint primary key,
     queue int not null,
-    priority smallint not null,
+    priority int not null,
     key text collate "C",
     attempts int not null,
     json jsonb,
@@ -64,7 +64,7 @@ create table if not exists @.holders (
 create table if not exists @.dead (
     id bigint primary key,
     queue int not null,
-    priority smallint not null,
+    priority int not null,
     key text collate "C",
     attempts int not null,
     json jsonb,

@@ -159,7 +159,7 @@ statements! {
         and not exists (select from @.delayed i where i.id = a.id)
         and not exists (select from @.leased i where i.id = a.id)";
     /// Settles an item that this transaction has deleted: its columns are the parameters after those of [`settle`].
-    settle_locked: settle("back as (select $4::bigint as id, $5::int as queue, $6::smallint as priority, $7::text as key,
+    settle_locked: settle("back as (select $4::bigint as id, $5::int as queue, $6::int as priority, $7::text as key,
             $8::int as attempts, $9::text::jsonb as json, $10::bytea as bytes, $11::timestamptz as pushed)");
     /// Settles the item `$4` of the claim `$5`.
     settle_leased: settle(&format!("back as (delete from @.leased where id = $4 and claim = $5 returning *), {}",

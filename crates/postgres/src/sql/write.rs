@@ -61,7 +61,7 @@ fn push(written: usize, first: usize) -> Vec<String> {
         "new as materialized (select nextval(:ids) as id, queue, priority, key, json::jsonb, bytes, ord,
             coalesce('epoch'::timestamptz + at * interval '1 microsecond',
                 now() + after * interval '1 microsecond') as due
-            from unnest({}::int[], {}::smallint[], {}::text[], {}::text[], {}::bytea[], {}::bigint[], {}::bigint[])
+            from unnest({}::int[], {}::int[], {}::text[], {}::text[], {}::bytea[], {}::bigint[], {}::bigint[])
                 with ordinality as t(queue, priority, key, json, bytes, after, at, ord))",
         p(0), p(1), p(2), p(3), p(4), p(5), p(6)
     );

@@ -63,7 +63,7 @@ pub struct PgTransaction<'c> {
 pub(crate) struct Staged {
     pub(crate) payload: Payload,
     pub(crate) queue: i32,
-    pub(crate) priority: i16,
+    pub(crate) priority: i32,
     pub(crate) key: Option<String>,
     pub(crate) due: Due,
     pub(crate) serial: bool,

@@ -34,22 +34,53 @@ async fn the_statements_of_the_installation_can_be_run_by_several_at_once() {
     db.queue::<u32>("q").push(1).await.unwrap();
 }
 
+/// What tables of these versions had instead.
+const EARLIER: [(i32, &str); 2] = [
+    (
+        1,
+        "drop index @.leased_holder; update @.version set version = 1",
+    ),
+    (2, "update @.version set version = 2"),
+];
+const SMALL_PRIORITIES: &str = "alter table @.ready alter priority type smallint;
+    alter table @.delayed alter priority type smallint;
+    alter table @.leased alter priority type smallint;
+    alter table @.dead alter priority type smallint";
+
 #[tokio::test]
 async fn tables_of_an_earlier_version_are_changed() {
-    let db = Db::new().await;
-    db.queue::<u32>("q").push(7).await.unwrap();
-    db.execute("drop index @.leased_holder; update @.version set version = 1")
-        .await;
-    let other = db.other().await;
-    let found = other.begin().await;
-    assert!(matches!(found, Err(Error::Version { found: 1, .. })));
-    let (a, b) = tokio::join!(other.install(), db.install());
-    a.and(b).unwrap();
-    let index =
-        "select count(*) from pg_indexes where schemaname = '@' and indexname = 'leased_holder'";
-    assert_eq!(db.number(index).await, 1);
+    for (version, earlier) in EARLIER {
+        let db = Db::new().await;
+        let queue = db.queue::<u32>("q");
+        queue.priority(9999).push(7).await.unwrap();
+        queue.priority(1).push(6).await.unwrap();
+        db.execute(SMALL_PRIORITIES).await;
+        db.execute(earlier).await;
+        let other = db.other().await;
+        let refused = other.begin().await;
+        assert!(matches!(refused, Err(Error::Version { found, .. }) if found == version));
+        let (a, b) = tokio::join!(other.install(), db.install());
+        a.and(b).unwrap();
+        let index = "select count(*) from pg_indexes
+            where schemaname = '@' and indexname = 'leased_holder'";
+        assert_eq!(db.number(index).await, 1);
+        assert_priorities_are_any(&db, &other).await;
+    }
+}
+
+/// In all tables: ready, delayed, held and dead items have these priorities.
+async fn assert_priorities_are_any(db: &Db, other: &Postgres) {
+    let columns = "select count(*) from information_schema.columns where table_schema = '@'
+        and column_name = 'priority' and data_type = 'integer'";
+    assert_eq!(db.number(columns).await, 4);
+    let queue: PgQueue<u32> = other.queue("q");
+    for (item, priority) in [(8, u16::MAX), (5, 0)] {
+        queue.priority(priority).push(item).await.unwrap();
+    }
     let mut tx = other.begin().await.unwrap();
-    assert_eq!(*tx.pop(&other.queue::<u32>("q")).await.unwrap().unwrap(), 7);
+    for expected in 5..9 {
+        assert_eq!(*tx.pop(&queue).await.unwrap().unwrap(), expected);
+    }
 }
 
 /// A script that created the tables has ended before it wrote the version.

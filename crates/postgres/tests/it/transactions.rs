@@ -166,19 +166,15 @@ async fn priorities_come_lowest_first_and_then_by_age() {
     let db = Db::new().await;
     let queue: PgQueue<u32> = db.queue("q");
     queue.push(1).await.unwrap();
-    queue.priority(9999).push(2).await.unwrap();
+    queue.priority(u16::MAX).push(2).await.unwrap();
     let mut tx = db.begin().await.unwrap();
-    tx.priority(1).push(&queue, 3).await.unwrap();
+    tx.priority(0).push(&queue, 3).await.unwrap();
     tx.push(&queue, 4).await.unwrap();
     tx.priority(1).push_batch(&queue, [5, 6]).await.unwrap();
     tx.commit().await.unwrap();
     let mut tx = db.begin().await.unwrap();
     for expected in [3, 5, 6, 1, 4, 2] {
         assert_eq!(*tx.pop(&queue).await.unwrap().unwrap(), expected);
-    }
-    for priority in [0, 10_000] {
-        let refused = queue.priority(priority).push(7).await;
-        assert!(matches!(refused, Err(Error::OutOfRange)));
     }
 }
 

@@ -36,9 +36,27 @@ fn a_table_contains_the_values_that_were_put() {
     assert_eq!((pages.take(64).as_str(), pages.get(64)), ("64!", None));
     assert_eq!((pages.len(), pages.iter().count()), (3, 3));
     assert_eq!(pages.get(99_999), None);
-    assert_eq!(pages.get_mut(65), None);
+    assert_eq!(pages.place_mut(80), None);
     assert_eq!(pages[1_000], "1000");
     assert_eq!(pages.get_or_insert(64).0, "");
+}
+
+#[test]
+fn a_page_has_memory_for_the_places_that_are_used() {
+    let mut pages = Pages::<u32>::default();
+    for first in 0..PAGE {
+        // The second round begins with the places of the first one.
+        pages.spare = Vec::new();
+        for begun in [false, true] {
+            pages.get_or_insert(first);
+            assert!(begun || places(&pages) == 1);
+            for number in 0..PAGE {
+                *pages.get_or_insert(number).0 += number + 1;
+            }
+            assert_eq!(places(&pages), PAGE as usize);
+            assert!((0..PAGE).all(|number| pages.take(number) == number + 1));
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::order::chunks::SLACK;
+use crate::order::priority::DEFAULT_PRIORITY;
 use crate::order::tests::{oldest as oldest_of, show_all};
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::collections::HashSet;
@@ -13,7 +14,7 @@ const OPERATIONS: usize = 12_000;
 #[derive(Clone, Copy, Debug)]
 struct Known {
     item: i64,
-    priority: Priority,
+    priority: u16,
     due: u64,
     /// The number of its arrival, or of when it became ready.
     arrival: i64,
@@ -64,9 +65,9 @@ impl Pair {
         usize::try_from(self.below(len as u64)).unwrap()
     }
 
-    fn priority(&mut self) -> Priority {
-        const PRIORITIES: [u16; 5] = [1, 2, 5000, 5001, 9999];
-        Priority::new(PRIORITIES[self.index(5)]).unwrap()
+    fn priority(&mut self) -> u16 {
+        const PRIORITIES: [u16; 6] = [0, 1, 5000, 5001, 9999, u16::MAX];
+        PRIORITIES[self.index(PRIORITIES.len())]
     }
 
     fn arrive(&mut self) {
@@ -80,7 +81,7 @@ impl Pair {
         let (mut due, since) = (0, self.now + 1);
         let meta = match self.below(3) {
             0 => {
-                priority = Priority::DEFAULT;
+                priority = DEFAULT_PRIORITY;
                 PriorityMeta::plain(priority)
             }
             1 => PriorityMeta::ticketed(priority, Ticket::new()),
@@ -105,7 +106,7 @@ impl Pair {
     /// The index of the next item in the model.
     fn next_place(&self) -> Option<usize> {
         let key = |known: &Known| {
-            let priority = u64::from(known.priority.get());
+            let priority = u64::from(known.priority);
             let rank = if self.ageing {
                 priority * STEP + known.since.max(known.due + 1)
             } else {
@@ -126,7 +127,7 @@ impl Pair {
         );
         if let (Some(mut known), Some(entry)) = (known, entry) {
             known.meta = entry.item.meta;
-            assert_eq!(known.meta.priority(), known.priority.get());
+            assert_eq!(known.meta.priority(), known.priority);
             self.outside.push(known);
         }
     }
@@ -309,10 +310,10 @@ fn heap() -> PriorityHeap<usize> {
 }
 
 fn ticketed(priority: u16) -> PriorityMeta {
-    PriorityMeta::ticketed(Priority::new(priority).unwrap(), Ticket::new())
+    PriorityMeta::ticketed(priority, Ticket::new())
 }
 
-fn scheduled(times: &DueTimes, priority: Priority, due: u64) -> PriorityMeta {
+fn scheduled(times: &DueTimes, priority: u16, due: u64) -> PriorityMeta {
     let ticket = Ticket::new();
     times.note(ticket, due);
     PriorityMeta::scheduled(priority, ticket)
@@ -371,7 +372,7 @@ fn only_items_out_of_order_have_ranks() {
     assert_eq!((heap.ready(), heap.ranked.len()), (9, 0));
     let middle = metas[3].ticket().unwrap();
     for priority in [2, 1, 3, 1] {
-        assert!(heap.reprioritize(middle, Priority::new(priority).unwrap()));
+        assert!(heap.reprioritize(middle, priority));
         assert_eq!((heap.ready(), heap.ranked.len()), (9, 1));
     }
     assert!(heap.cancel(metas[4].ticket().unwrap()).is_some());
@@ -397,7 +398,7 @@ fn items_returned_together_keep_their_order() {
 #[test]
 fn returned_items_are_ready() {
     let mut heap = heap();
-    let meta = scheduled(&heap.times, Priority::DEFAULT, 10);
+    let meta = scheduled(&heap.times, DEFAULT_PRIORITY, 10);
     heap.arrive(plain(7, meta));
     assert_eq!(heap.advance(10), 1);
     let entry = heap.next(false).unwrap().entry;
@@ -440,11 +441,11 @@ fn due_items_go_before_items_pushed_later() {
     for (times, order) in cases {
         let mut heap = heap();
         for due in [20, 10] {
-            let meta = scheduled(&heap.times, Priority::DEFAULT, due);
+            let meta = scheduled(&heap.times, DEFAULT_PRIORITY, due);
             heap.arrive_timed(plain(usize::try_from(due).unwrap(), meta));
         }
         for (item, time) in times.into_iter().enumerate() {
-            let mut entry = plain(item, PriorityMeta::plain(Priority::DEFAULT));
+            let mut entry = plain(item, PriorityMeta::plain(DEFAULT_PRIORITY));
             entry.delivery.since = if time == 0 { 0 } else { time + 1 };
             heap.arrive_timed(entry);
         }
@@ -464,7 +465,7 @@ fn a_heap_releases_its_memory() {
     }
     // This item stays all the time, in a place far behind.
     let last = metas[9_999];
-    assert!(heap.reprioritize(last.ticket().unwrap(), Priority::new(9999).unwrap()));
+    assert!(heap.reprioritize(last.ticket().unwrap(), u16::MAX));
     for _ in 0..9_999 {
         heap.next(false).unwrap();
     }
@@ -498,8 +499,7 @@ fn an_item_that_is_ranked_again_and_again_is_ranked_once() {
     }
     for round in 0..1000_u16 {
         let ticket = metas[usize::from(round) % 100].ticket().unwrap();
-        let priority = Priority::new(2000 - round).unwrap();
-        assert!(heap.reprioritize(ticket, priority));
+        assert!(heap.reprioritize(ticket, 2000 - round));
         assert_eq!(heap.ranked.len(), 100);
     }
     assert_eq!(all(&mut heap), (0..100).rev().collect::<Vec<_>>());
@@ -510,7 +510,7 @@ fn the_longest_step_of_ageing_keeps_priorities_apart() {
     for step in [Duration::MAX, Duration::from_nanos(u64::MAX)] {
         let step = AgeStep::of(step);
         let late = u64::MAX / 2;
-        assert!(step.rank(9998, late) < step.rank(9999, late));
-        assert!(step.rank(9999, NEVER) > step.rank(9999, late));
+        assert!(step.rank(65_534, late) < step.rank(65_535, late));
+        assert!(step.rank(65_535, NEVER) > step.rank(65_535, late));
     }
 }

@@ -1,6 +1,5 @@
 //! Changes of items that wait.
 
-use super::PRIORITIES;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{self, OrderTag, Schedule};
@@ -28,23 +27,14 @@ where
     /// # Errors
     ///
     /// As for [`Transaction::commit`](crate::Transaction::commit); then the change may be lost when the store is opened again.
-    ///
-    /// # Panics
-    ///
-    /// If the priority is not in 1 to 9,999.
-    #[track_caller]
     pub fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, StoreError> {
-        assert!(
-            PRIORITIES.contains(&priority),
-            "a priority is from 1 to 9,999"
-        );
         self.reschedule_with(
             ticket,
             |schedule| Schedule {
                 priority,
                 ..schedule
             },
-            |ticket| self.ram.reprioritize(ticket, priority).unwrap_or(false),
+            |ticket| self.ram.reprioritize(ticket, priority),
         )
     }
 

@@ -12,8 +12,3 @@ mod view;
 pub(super) use target::Push;
 pub use target::PushTo;
 pub use view::PushWith;
-
-use std::ops::RangeInclusive;
-
-/// The priorities, the most urgent first.
-const PRIORITIES: RangeInclusive<u16> = 1..=9_999;

@@ -1,7 +1,6 @@
 //! Pushes with a priority and a time.
 
 use super::target::PushTo;
-use super::PRIORITIES;
 use crate::call::{now, Caller};
 use crate::error::PushError;
 use crate::order::{EntryOf, Load, Many, One, Order, Place, DEFAULT_PRIORITY};
@@ -50,7 +49,7 @@ impl<P: PushTo> PushWith<P> {
         }
     }
 
-    /// Sets the priority: 1, the most urgent, to 9,999. The default is 5,000.
+    /// Sets the priority: 0, the most urgent, to 65,535. The default is 5,000.
     pub fn priority(mut self, priority: u16) -> Self {
         self.priority = priority;
         self
@@ -68,9 +67,8 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
-    /// `None`: the priority is out of range.
-    fn place(&self) -> Option<Place> {
-        PRIORITIES.contains(&self.priority).then(|| Place {
+    fn place(&self) -> Place {
+        Place {
             priority: self.priority,
             due: self.when.and_then(|when| match when {
                 When::At(at) => Some(at),
@@ -80,7 +78,7 @@ impl<P: PushTo> PushWith<P> {
                     now.checked_add(delay).or_else(|| now.checked_add(late))
                 }
             }),
-        })
+        }
     }
 
     fn push_by<L: Load>(
@@ -88,11 +86,8 @@ impl<P: PushTo> PushWith<P> {
         load: L::Of<P::Item>,
         caller: Caller,
     ) -> impl Future<Output = Result<Tickets, PushError<L::Of<P::Item>>>> + Send {
-        let begun = match self.place() {
-            Some(place) => Ok(self.target.push::<L>(load, Some(place), caller)),
-            None => Err(PushError::OutOfRange(load)),
-        };
-        async { begun?.await }
+        let place = self.place();
+        self.target.push::<L>(load, Some(place), caller)
     }
 
     requeue::verb! {
@@ -102,7 +97,7 @@ impl<P: PushTo> PushWith<P> {
         ///
         /// # Errors
         ///
-        /// As the push of the queue, handle or transaction, and [`PushError::OutOfRange`] if the priority is not in 1 to 9,999.
+        /// As the push of the queue, handle or transaction.
         blocking:
         /// Pushes an item; waits for room.
         ///
@@ -181,7 +176,7 @@ macro_rules! views {
         where
             O::Ram: Prioritized<EntryOf<T, O>>,
         {
-            /// The same, for pushes with a priority: 1, the most urgent, to 9,999.
+            /// The same, for pushes with a priority: 0, the most urgent, to 65,535.
             pub fn priority($($by)+ self, priority: u16) -> PushWith<$target> {
                 PushWith::new(self).priority(priority)
             }

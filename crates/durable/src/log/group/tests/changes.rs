@@ -31,7 +31,7 @@ impl Case {
     }
 
     fn schedule(&mut self) -> Option<Schedule> {
-        let priority = self.random.pick(&[None, None, Some(1), Some(9_999)])?;
+        let priority = self.random.pick(&[None, None, Some(0), Some(u16::MAX)])?;
         let due = self.random.pick(&[None, Some(0), Some(u64::MAX)]);
         Some(Schedule { priority, due })
     }
