@@ -3,7 +3,7 @@
 use crate::core::delivery::{Delivered, End};
 use crate::order::Order;
 use crate::policy::failed::Cause;
-use crate::{DeliveryId, Fifo, Reason, ReturnTo, Unleased};
+use crate::{DeliveryId, Expired, Fifo, Reason, ReturnTo, Unleased};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -14,6 +14,9 @@ use std::time::Duration;
 /// It dereferences to the item, and borrows nothing: it may be stored, sent to another thread, and ended there, in any order with
 /// others, also after its runtime and its queue are gone. Until then its item is held, as by a transaction: it counts in
 /// [`Stats::held`](crate::Stats::held), keeps its permit in a bounded queue, and a closed queue is not drained.
+///
+/// In a queue that [leases](crate::Builder::leased) its items a delivery that takes too long loses its item: the queue delivers a
+/// copy, and this delivery can only be dropped. It has [`try_ack`](Self::try_ack) instead of [`ack`](Self::ack).
 ///
 /// A delivery that is dropped has failed: as [`nack`](Self::nack). So a panic or a cancelled task loses no item. One that is
 /// leaked by [`std::mem::forget`] stays held as long as the queue lives.
@@ -105,6 +108,63 @@ impl<T, O: Order<T>> Delivery<T, O> {
         O: Unleased,
     {
         self.0.ack()
+    }
+
+    /// Acknowledges the delivery, unless the queue [leases](crate::Builder::leased) its items and this one was taken back.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder()
+    ///     .leased(Duration::from_secs(60))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("job")?;
+    /// let slow = queue.take()?;
+    /// clock.advance(Duration::from_secs(60));
+    /// assert_eq!(queue.take()?.try_ack()?, "job");
+    /// assert!(slow.try_ack().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if the item was taken back; then it is dropped here, and its copy is the queue's.
+    #[doc(alias("acknowledge", "commit", "complete"))]
+    pub fn try_ack(mut self) -> Result<T, Expired> {
+        let lease = self.0.end_lease()?;
+        let item = self.0.ack();
+        drop(lease); // its copy is user code
+        Ok(item)
+    }
+
+    /// Makes the [lease](crate::Builder::leased) of the item last for `time` from now on, if it would end earlier. Without leases
+    /// it does nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder()
+    ///     .leased(Duration::from_secs(60))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("job")?;
+    /// let job = queue.take()?;
+    /// job.extend(Duration::from_secs(300))?;
+    /// clock.advance(Duration::from_secs(299));
+    /// assert!(queue.take().is_err());
+    /// assert_eq!(job.try_ack()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if the item was taken back.
+    #[doc(alias("heartbeat", "renew", "touch", "visibility timeout"))]
+    pub fn extend(&self, time: Duration) -> Result<(), Expired> {
+        self.0.extend(time)
     }
 
     /// Gives the item back as a failed delivery, by the rules of the queue: it is [delayed](crate::Builder::backoff), becomes a

@@ -12,18 +12,22 @@ use super::shared::Shared;
 use super::take::{next_of_order, IntoHold, Target};
 use crate::order::{Order, StoredOf};
 use crate::policy::failed::{Cause, Failed};
+use crate::policy::lease::Lease;
 use crate::policy::limit::{HeldTokens, Token};
 use crate::policy::retry::Disposition;
-use crate::raw::{Away, Ending, Fresh, Purpose, Vacant};
-use crate::sync::swallow_panic;
+use crate::raw::{Away, Ending, Fresh, HeldPosition, Purpose, Vacant};
+use crate::sync::{lock, swallow_panic};
 use crate::time::Wait;
-use crate::{DeliveryId, PopError, Reason, ReturnTo};
+use crate::{DeliveryId, Expired, PopError, Reason, ReturnTo};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 /// An item that is out for delivery. Dropping it is a failed delivery.
 pub(crate) struct Delivered<T, O: Order<T>>(Option<Open<T, O>>);
+
+/// The lease of a delivery.
+pub(crate) type LeaseOf<T, O> = Lease<StoredOf<T, O>>;
 
 struct Open<T, O: Order<T>> {
     away: Away<StoredOf<T, O>>,
@@ -95,6 +99,40 @@ impl<T, O: Order<T>> Delivered<T, O> {
         self.open().notes.as_ref()?.waited
     }
 
+    /// Makes the lease last for this time from now on.
+    pub(crate) fn extend(&self, time: Duration) -> Result<(), Expired> {
+        let Open { origin, .. } = self.open();
+        let until = origin.shared.time.after(time);
+        let watch = origin.watch.as_ref();
+        watch.map_or(Ok(()), |watch| {
+            lock(&watch.reclaimable).extend(self.open().position(), until)
+        })
+    }
+
+    /// Ends the lease, if the item is leased. [`Expired`] if it was reclaimed: then the delivery has ended. The copy of the
+    /// item is dropped by the caller, when the delivery has ended.
+    pub(crate) fn end_lease(&mut self) -> Result<Option<LeaseOf<T, O>>, Expired> {
+        let Some(open) = self.0.as_ref() else {
+            return Err(Expired);
+        };
+        let Some(watch) = &open.origin.watch else {
+            return Ok(None);
+        };
+        let lease = lock(&watch.reclaimable).end(open.position());
+        if lease.is_err() {
+            self.forget();
+        }
+        lease
+    }
+
+    /// The item was reclaimed, and whoever did it has counted that.
+    fn forget(&mut self) {
+        if let Some(Open { origin, notes, .. }) = self.0.take() {
+            let token = notes.map_or_else(Token::default, |notes| notes.token);
+            HeldTokens::of(token.counted_out()).end(&origin.shared, false);
+        }
+    }
+
     /// Commits, and returns the item.
     #[inline]
     pub(crate) fn ack(mut self) -> T {
@@ -120,9 +158,11 @@ impl<T, O: Order<T>> Delivered<T, O> {
     }
 
     fn end_by(&mut self, end: End) {
+        let lease = self.end_lease();
         if let Some(open) = self.0.take() {
             open.end(end);
         }
+        drop(lease); // user code
     }
 }
 
@@ -147,6 +187,12 @@ fn end_token<T, O: Order<T>>(shared: &Shared<T, O>, notes: Option<Box<Notes>>, c
 }
 
 impl<T, O: Order<T>> Open<T, O> {
+    /// Where the leases of its handle's deliveries have that of this one.
+    #[allow(clippy::cast_possible_truncation)] // compared for equality among open deliveries
+    fn position(&self) -> HeldPosition {
+        HeldPosition::nth(self.number as usize)
+    }
+
     /// Where the item goes, and the time, if it is delayed. A clock is user code: if it panics, the item is not delayed.
     fn disposition(&self, end: &End, cause: &Cause) -> (Disposition, u64) {
         let (shared, delivery) = (&self.origin.shared, self.away.delivery());
@@ -247,6 +293,11 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
         if shared.is_observed() {
             shared.emit_delivered(&shared.source, &open.away.item, delivery);
         }
+        let watch = self.origin.watch.as_ref();
+        let lease = |watch: &Arc<_>| shared.lease(watch, &open.away.item, delivery, open.position());
+        if watch.is_some_and(lease) {
+            shared.planned();
+        }
     }
 }
 
@@ -324,7 +375,7 @@ impl<T, O: Order<T>> Delivered<T, O> {
     }
 
     /// Moves the item into the transaction of this handle, which holds nothing else.
-    pub(crate) fn move_to(mut self, local: &mut Local<T, O>) {
+    pub(crate) fn move_to(mut self, local: &mut Local<T, O>, lease: Option<LeaseOf<T, O>>) {
         local.endpoint.expect(Purpose::Hold);
         local.endpoint.counters().count_taken(1);
         let Open {
@@ -341,5 +392,12 @@ impl<T, O: Order<T>> Delivered<T, O> {
         local.endpoint.skip_fresh(&mut fresh);
         let token = notes.map_or_else(Token::default, |notes| notes.token);
         IntoHold(&mut fresh).record(local, 1, token);
+        let Access {
+            shared, endpoint, ..
+        } = &mut local.access;
+        let deliveries = &local.deliveries;
+        if lease.is_some_and(|lease| deliveries.moved(shared, endpoint, lease)) {
+            shared.planned();
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::shared::Shared;
 use crate::order::{Order, StoredOf};
+use crate::policy::lease::WatchOf;
+use crate::policy::Policies;
 use crate::raw::Outstanding;
 use std::sync::Arc;
 
@@ -9,14 +11,28 @@ use std::sync::Arc;
 pub(crate) struct Origin<T, O: Order<T>> {
     pub(super) shared: Arc<Shared<T, O>>,
     pub(super) outstanding: Outstanding<StoredOf<T, O>>,
+    /// The leases of the deliveries, if the items of the queue are leased.
+    pub(super) watch: Option<Arc<WatchOf<T, O>>>,
 }
 
 impl<T, O: Order<T>> Origin<T, O> {
     #[cold]
     pub(super) fn new(shared: &Arc<Shared<T, O>>) -> Arc<Self> {
+        let outstanding = Outstanding::new(shared.shards());
+        let add_watch = || shared.watches.add(outstanding.number(), None);
         Arc::new(Self {
             shared: Arc::clone(shared),
-            outstanding: Outstanding::new(shared.shards()),
+            watch: Policies::<T, O>::RECLAIMS.then(add_watch),
+            outstanding,
         })
+    }
+}
+
+impl<T, O: Order<T>> Drop for Origin<T, O> {
+    /// The counters, whose number the watch has, are released afterwards.
+    fn drop(&mut self) {
+        if let Some(watch) = &self.watch {
+            self.shared.watches.remove(watch.counters);
+        }
     }
 }

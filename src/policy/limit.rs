@@ -18,6 +18,12 @@ pub(crate) struct Token {
 }
 
 impl Token {
+    /// The rest of the token of an item that the gate has counted out.
+    pub(crate) fn counted_out(mut self) -> Self {
+        self.counted = false;
+        self
+    }
+
     pub(crate) fn is_some(&self) -> bool {
         self.start.is_some() || self.counted
     }

@@ -4,10 +4,11 @@ use super::Queue;
 use crate::core::delivery::Delivered;
 use crate::future::{OwnedPopping, QueueTake};
 use crate::order::Order;
-use crate::{Delivery, PopError, Unleased, Wait};
+use crate::{Delivery, PopError, Wait};
+use std::future::Future;
 
-/// For queues that do not [lease](crate::Builder::leased) their items.
-impl<T, O: Order<T> + Unleased> Queue<T, O> {
+/// Deliveries.
+impl<T, O: Order<T>> Queue<T, O> {
     /// Takes an item for delivery: the returned [`Delivery`] owns it, and is acknowledged or given back.
     ///
     /// ```
@@ -55,7 +56,64 @@ impl<T, O: Order<T> + Unleased> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take_batch(&self, max: usize) -> Vec<Delivery<T, O>> {
-        (0..max).map_while(|_| self.take().ok()).collect()
+        self.more(Vec::new(), max)
+    }
+
+    fn more(&self, mut taken: Vec<Delivery<T, O>>, max: usize) -> Vec<Delivery<T, O>> {
+        taken.extend((taken.len()..max).map_while(|_| self.take().ok()));
+        taken
+    }
+
+    verb! {
+        take_batch(&self, max: usize) -> Result<Vec<Delivery<T, O>>, PopError>, |wait| {
+            let first = (max > 0).then(|| self.deliver(wait)).transpose()?;
+            Ok(self.more(Vec::from_iter(first), max))
+        };
+        blocking:
+        /// Takes up to `max` items: it waits for the first one, and takes with it those that are ready.
+        ///
+        /// ```
+        /// let queue = requeue::Queue::unbounded();
+        /// queue.push_batch([1, 2, 3])?;
+        /// assert_eq!(queue.take_batch_blocking(2)?.len(), 2);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As for [`Queue::take_blocking`].
+        timed: "Takes up to `max` items", "the first one",
+        /// let queue = requeue::Queue::unbounded();
+        /// queue.push(1)?;
+        taken = queue(10);
+        /// assert_eq!(taken?.len(), 1);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        ///
+        /// # Errors
+        ///
+        /// As for [`Queue::take_timeout`].
+        async(&self, max: usize) -> impl Future<Output = Result<Vec<Delivery<T, O>>, PopError>> {
+            let queue = self.clone();
+            async move {
+                let first = match max {
+                    0 => None,
+                    _ => Some(queue.take_async().await?),
+                };
+                Ok(queue.more(Vec::from_iter(first), max))
+            }
+        }
+        /// A future that takes up to `max` items, as [`Queue::take_batch_blocking`] does. Cancel safe, and borrows nothing, as
+        /// [`Queue::take_async`].
+        ///
+        /// ```
+        /// # futures::executor::block_on(async {
+        /// let queue = requeue::Queue::unbounded();
+        /// queue.push_batch([1, 2, 3])?;
+        /// assert_eq!(queue.take_batch_async(2).await?.len(), 2);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// # }).unwrap();
+        /// ```
     }
 
     verb! {
