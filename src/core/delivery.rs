@@ -12,9 +12,10 @@ use super::shared::Shared;
 use super::take::{next_of_order, IntoHold, Target};
 use crate::order::{Order, StoredOf};
 use crate::policy::failed::{Cause, Failed};
-use crate::policy::lease::Lease;
+use crate::policy::lease::{Lease, WatchOf};
 use crate::policy::limit::{HeldTokens, Token};
 use crate::policy::retry::Disposition;
+use crate::policy::Policies;
 use crate::raw::{Away, Ending, Fresh, HeldPosition, Purpose, Vacant};
 use crate::sync::{lock, swallow_panic};
 use crate::time::Wait;
@@ -101,12 +102,12 @@ impl<T, O: Order<T>> Delivered<T, O> {
 
     /// Makes the lease last for this time from now on.
     pub(crate) fn extend(&self, time: Duration) -> Result<(), Expired> {
-        let Open { origin, .. } = self.open();
-        let until = origin.shared.time.after(time);
-        let watch = origin.watch.as_ref();
-        watch.map_or(Ok(()), |watch| {
-            lock(&watch.reclaimable).extend(self.open().position(), until)
-        })
+        let open = self.open();
+        let Some(watch) = open.leases() else {
+            return Ok(());
+        };
+        let until = open.origin.shared.time.after(time);
+        lock(&watch.reclaimable).extend(open.position(), until)
     }
 
     /// Ends the lease, if the item is leased. [`Expired`] if it was reclaimed: then the delivery has ended. The copy of the
@@ -115,7 +116,7 @@ impl<T, O: Order<T>> Delivered<T, O> {
         let Some(open) = self.0.as_ref() else {
             return Err(Expired);
         };
-        let Some(watch) = &open.origin.watch else {
+        let Some(watch) = open.leases() else {
             return Ok(None);
         };
         let lease = lock(&watch.reclaimable).end(open.position());
@@ -187,7 +188,14 @@ fn end_token<T, O: Order<T>>(shared: &Shared<T, O>, notes: Option<Box<Notes>>, c
 }
 
 impl<T, O: Order<T>> Open<T, O> {
-    /// Where the leases of its handle's deliveries have that of this one.
+    /// The leases of its handle's deliveries, if items are leased.
+    #[inline]
+    fn leases(&self) -> Option<&Arc<WatchOf<T, O>>> {
+        let watch = self.origin.watch.as_ref();
+        watch.filter(|_| Policies::<T, O>::RECLAIMS)
+    }
+
+    /// Where its lease is among them.
     #[allow(clippy::cast_possible_truncation)] // compared for equality among open deliveries
     fn position(&self) -> HeldPosition {
         HeldPosition::nth(self.number as usize)
@@ -293,8 +301,9 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
         if shared.is_observed() {
             shared.emit_delivered(&shared.source, &open.away.item, delivery);
         }
-        let watch = self.origin.watch.as_ref();
-        let lease = |watch: &Arc<_>| shared.lease(watch, &open.away.item, delivery, open.position());
+        let watch = open.leases();
+        let lease =
+            |watch: &Arc<_>| shared.lease(watch, &open.away.item, delivery, open.position());
         if watch.is_some_and(lease) {
             shared.planned();
         }

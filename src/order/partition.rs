@@ -14,7 +14,7 @@ pub(super) struct Partition<T, M, S> {
     pub(super) sequence: S,
     /// How many of its items are being shown. They are in the queue, though not ready.
     pub(super) shown: usize,
-    /// How many items were taken that may come back.
+    /// How many items were taken.
     pub(super) taken: u64,
     intake: Intake<Stored<T, M>>,
     /// Returned items; empty between two uses.

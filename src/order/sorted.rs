@@ -61,36 +61,6 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         result
     }
 
-    /// Takes the next item, and its number. Also unregisters removed items.
-    #[inline(always)] // the pop of an order
-    fn take_by<const NUMBERED: bool>(
-        &self,
-        for_good: bool,
-        number: &mut u64,
-    ) -> Next<Entry<Stored<T, M>>> {
-        let mut partition = self.lock();
-        let Dequeued { entry, gone } = loop {
-            if partition.take_in() {
-                return Next::Due;
-            }
-            if let Some(dequeued) = partition.sequence.next(for_good) {
-                break dequeued;
-            }
-            if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
-                return self.leave_shards(partition);
-            }
-        };
-        if NUMBERED {
-            partition.taken += 1;
-            *number = partition.taken;
-        }
-        drop(partition);
-        if gone > 0 {
-            self.registry.unregister(entry.item.meta, gone);
-        }
-        Next::Item(entry)
-    }
-
     /// Releases the memory of empty shards.
     #[cold]
     fn leave_shards<I>(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) -> Next<I> {
@@ -128,13 +98,28 @@ where
         ready
     }
 
+    /// Also unregisters removed items.
     #[inline(always)] // the pop of an order
-    fn take(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        self.take_by::<false>(for_good, &mut 0)
-    }
-
-    fn take_numbered(&self, number: &mut u64) -> Next<Entry<Stored<T, M>>> {
-        self.take_by::<true>(false, number)
+    fn take(&self, for_good: bool, number: &mut u64) -> Next<Entry<Stored<T, M>>> {
+        let mut partition = self.lock();
+        let Dequeued { entry, gone } = loop {
+            if partition.take_in() {
+                return Next::Due;
+            }
+            if let Some(dequeued) = partition.sequence.next(for_good) {
+                break dequeued;
+            }
+            if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
+                return self.leave_shards(partition);
+            }
+        };
+        partition.taken += 1;
+        *number = partition.taken;
+        drop(partition);
+        if gone > 0 {
+            self.registry.unregister(entry.item.meta, gone);
+        }
+        Next::Item(entry)
     }
 
     #[inline]

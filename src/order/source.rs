@@ -23,13 +23,9 @@ pub(crate) trait Source<T, M> {
     }
 
     /// Takes the next item: `for_good` if it will not come back. Then, if the source
-    /// [tracks removals](Source::tracks_removal), the caller also has to call [`Source::leave`].
-    fn take(&self, _for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        Next::Nothing
-    }
-
-    /// Takes the next item, which may come back, and its number: that of an item that was taken before is less.
-    fn take_numbered(&self, _number: &mut u64) -> Next<Entry<Stored<T, M>>> {
+    /// [tracks removals](Source::tracks_removal), the caller also has to call [`Source::leave`]. Tells its number: that of an
+    /// item that was taken before is less.
+    fn take(&self, _for_good: bool, _number: &mut u64) -> Next<Entry<Stored<T, M>>> {
         Next::Nothing
     }
 

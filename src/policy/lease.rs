@@ -13,7 +13,7 @@ use super::Policies;
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::raw::{DeliveryMeta, Entry, HeldPosition, Stored};
 use crate::sync::{lock, step, Mutex};
-use crate::time::NEVER;
+use crate::time::{later, NEVER};
 use crate::Expired;
 use std::collections::BTreeMap;
 
@@ -139,7 +139,8 @@ impl<T, O: Order<T>> Policies<T, O> {
         let (Some(term), Some(copy)) = (self.lease, O::COPY) else {
             return false;
         };
-        let (now, until) = (self.time.now(), self.time.after(term));
+        let now = self.time.now();
+        let until = later(now, term);
         let item = Stored {
             item: copy(&stored.item),
             meta: stored.meta,

@@ -184,12 +184,6 @@ impl Counters {
         self.staging.load(weak!("counters.stages", Acquire))
     }
 
-    /// Counts popped items in counters that several threads share.
-    pub(in crate::raw) fn share_popped(&self, items: usize) {
-        // ORDERING: Relaxed; statistics.
-        self.popped.fetch_add(items as u64, Ordering::Relaxed);
-    }
-
     pub(in crate::raw) fn add_to(&self, tally: &mut Tally) {
         // ORDERING: Relaxed, all; statistics.
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

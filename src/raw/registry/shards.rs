@@ -34,7 +34,7 @@ pub(crate) struct Shards<T> {
     /// The logical clock that stamps segments when they are opened.
     pub(in crate::raw) stamps: AtomicU64,
     /// Counts items popped by no handle.
-    popped: Counters,
+    popped: AtomicU64,
     /// Counts items that were put in without a push.
     restored: AtomicU64,
     /// The handle whose transaction was found open last.
@@ -60,7 +60,7 @@ impl<T> Shards<T> {
         barrier::prepare();
         Self {
             stamps: AtomicU64::new(FIRST_STAMP),
-            popped: Counters::default(),
+            popped: AtomicU64::new(0),
             restored: AtomicU64::new(0),
             last_open: AtomicUsize::new(0),
             pushing: Mutex::new(0),
@@ -307,7 +307,8 @@ impl<T> Shards<T> {
 
     /// Counts items that were popped without a handle.
     pub(crate) fn count_popped(&self, items: usize) {
-        self.popped.share_popped(items);
+        // ORDERING: Relaxed; statistics.
+        self.popped.fetch_add(items as u64, Ordering::Relaxed);
     }
 
     /// The sum of all handles' counters.
@@ -316,7 +317,8 @@ impl<T> Shards<T> {
         self.handles
             .iter()
             .for_each(|counters| counters.add_to(&mut tally));
-        self.popped.add_to(&mut tally);
+        // ORDERING: Relaxed; as where it is counted.
+        tally.committed += self.popped.load(Ordering::Relaxed);
         tally
     }
 }
