@@ -184,7 +184,7 @@ impl<T, O: Order<T>> Delivery<T, O> {
     /// ```
     #[doc(alias("reject", "abandon", "requeue", "retry"))]
     pub fn nack(self) {
-        self.0.end(End::Failed(Reason::Retried.into()));
+        self.0.end(&End::Failed(Reason::Retried.into()));
     }
 
     /// Gives the item back as a failed delivery, to be delivered again after `delay`, at the head. After
@@ -204,7 +204,7 @@ impl<T, O: Order<T>> Delivery<T, O> {
     /// ```
     #[doc(alias("delay", "defer", "retry_after"))]
     pub fn nack_after(self, delay: Duration) {
-        self.0.end(End::After(delay));
+        self.0.end(&End::After(delay));
     }
 
     /// Gives the item back as a failed delivery, to be delivered again at once from the head or from the tail of the queue,
@@ -221,7 +221,7 @@ impl<T, O: Order<T>> Delivery<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn nack_to(self, to: ReturnTo) {
-        self.0.end(End::To(to));
+        self.0.end(&End::To(to));
     }
 
     /// Fails the delivery: the item becomes a [dead letter](crate::Queue::dead_letters) with this error. If the dead letters are
@@ -242,7 +242,7 @@ impl<T, O: Order<T>> Delivery<T, O> {
     #[doc(alias("reject", "dead letter"))]
     pub fn fail(self, error: impl fmt::Display) {
         let error = error.to_string();
-        self.0.end(End::Failed(Cause {
+        self.0.end(&End::Failed(Cause {
             error: Some(error.into()),
             ..Reason::Failed.into()
         }));
@@ -259,7 +259,7 @@ impl<T, O: Order<T>> Delivery<T, O> {
     /// ```
     #[doc(alias = "put_back")]
     pub fn release(self) {
-        self.0.end(End::Released);
+        self.0.end(&End::Released);
     }
 }
 

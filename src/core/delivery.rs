@@ -154,11 +154,11 @@ impl<T, O: Order<T>> Delivered<T, O> {
     }
 
     /// Ends the delivery without a commit.
-    pub(crate) fn end(mut self, end: End) {
+    pub(crate) fn end(mut self, end: &End) {
         self.end_by(end);
     }
 
-    fn end_by(&mut self, end: End) {
+    fn end_by(&mut self, end: &End) {
         let lease = self.end_lease();
         if let Some(open) = self.0.take() {
             open.end(end);
@@ -176,7 +176,7 @@ impl<T, O: Order<T>> Drop for Delivered<T, O> {
             } else {
                 Reason::Aborted
             };
-            self.end_by(End::Failed(reason.into()));
+            self.end_by(&End::Failed(reason.into()));
         }
     }
 }
@@ -224,12 +224,12 @@ impl<T, O: Order<T>> Open<T, O> {
 
     /// Puts the item where it belongs, and counts the end afterwards: so a thread that asks sees it there, or the delivery open.
     #[inline(never)]
-    fn end(self, end: End) {
-        let cause = match &end {
+    fn end(self, end: &End) {
+        let cause = match end {
             End::Failed(cause) => cause.clone(),
             _ => Reason::Retried.into(),
         };
-        let (disposition, now) = self.disposition(&end, &cause);
+        let (disposition, now) = self.disposition(end, &cause);
         let Self {
             mut away,
             origin,
@@ -370,7 +370,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     fn take_slowly(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
         let local = self.settled();
         local.yield_to_served();
-        let taken = local.wait_for_item(wait, |local| local.take_unless_empty());
+        let taken = local.wait_for_item(wait, Local::take_unless_empty);
         taken.unwrap_or(Err(PopError::Empty))
     }
 }

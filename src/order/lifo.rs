@@ -135,7 +135,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     }
 
     fn begin_visit(&mut self) -> [usize; STACKS] {
-        self.slots.each_ref().map(Vec::len)
+        [RETURNED, PUSHED, AT_TAIL].map(|stack| self.slots[stack].len())
     }
 
     /// Shows the items in the order in which they would be dequeued.

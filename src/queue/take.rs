@@ -106,6 +106,10 @@ impl<T, O: Order<T>> Queue<T, O> {
         /// A future that takes up to `max` items, as [`Queue::take_batch_blocking`] does. Cancel safe, and borrows nothing, as
         /// [`Queue::take_async`].
         ///
+        /// # Errors
+        ///
+        /// As for [`Queue::take_blocking`].
+        ///
         /// ```
         /// # futures::executor::block_on(async {
         /// let queue = requeue::Queue::unbounded();

@@ -131,7 +131,9 @@ fn some_go_to_the_tail<O: Order<u32> + Unleased>(queue: Queue<u32, O>, order: [u
         .unwrap()
         .attempts();
     assert_eq!((attempts, again.len()), (2, 3));
-    again.into_iter().for_each(|item| _ = item.ack());
+    for item in again {
+        item.ack();
+    }
     assert_eq!(queue.stats().pushed, 3);
     assert!(drained(&queue).is_empty());
 }

@@ -1,7 +1,7 @@
 //! Deliveries whose items are leased: a lease that ends before its delivery takes the item from it.
 
 use crate::common::cloned::Cloned;
-use crate::common::failing::{assert_room, clocked, leased, letters, NEARLY, SECOND};
+use crate::common::failing::{assert_room, clocked, leased, letters, INSTANT, NEARLY, SECOND};
 use crate::common::panics;
 use requeue::{Delivery, Fifo, Leased, Order, Queue, Reason};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -78,15 +78,15 @@ fn only_the_late_ones_expire() {
     open.extend(queue.take_batch(2));
     open[1].extend(2 * SECOND).unwrap();
     assert!(open[1].extend(SECOND).is_ok()); // no shorter
-    clock.advance(SECOND - NEARLY);
+    clock.advance(INSTANT);
     let again = queue.take_batch(3);
     assert!(again.iter().map(|item| **item).eq([1, 3, 6]));
     let ends = open.into_iter().map(|item| (*item, item.try_ack().is_ok()));
     assert!(ends.eq([(1, false), (2, true), (3, false), (4, true), (5, true)]));
     assert_eq!(queue.held().iter().map(|held| held.items).sum::<usize>(), 3);
-    again
-        .into_iter()
-        .for_each(|item| assert!(item.try_ack().is_ok()));
+    for item in again {
+        assert!(item.try_ack().is_ok());
+    }
     assert!(queue.is_empty());
     queue.stats().check().unwrap();
 }
@@ -98,7 +98,7 @@ fn a_lease_goes_on_in_a_transaction() {
     clock.advance(NEARLY);
     let late = late.try_into_transaction().unwrap();
     let tx = queue.take().unwrap().try_into_transaction().unwrap();
-    clock.advance(SECOND - NEARLY);
+    clock.advance(INSTANT);
     assert_eq!(queue.take().unwrap().try_ack(), Ok(1));
     assert!(late.try_commit().is_err());
     tx.renew().unwrap();

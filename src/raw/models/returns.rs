@@ -25,7 +25,7 @@ fn pop(endpoint: &Endpoint<u32>) -> impl FnMut() -> Option<u32> + Send + 'static
     let shards = Arc::clone(&endpoint.shards);
     move || {
         let (mut item, mut cursor) = (None, shards.cursor(1));
-        cursor.take_retrying(&mut item, 1);
+        cursor.take_retrying(&mut item, 1, 1);
         cursor.flush();
         item
     }

@@ -187,9 +187,10 @@ impl Counters {
     pub(in crate::raw) fn add_to(&self, tally: &mut Tally) {
         // ORDERING: Relaxed, all; statistics.
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let [expired, acked, returned, moved] = self.elsewhere.each_ref().map(load);
-        let committed = load(&self.committed) + acked;
-        let aborted = load(&self.aborted) + returned;
+        let elsewhere = |ending: Ending| load(&self.elsewhere[ending as usize]);
+        let (expired, moved) = (elsewhere(Ending::Expired), elsewhere(Ending::Moved));
+        let committed = load(&self.committed) + elsewhere(Ending::Committed);
+        let aborted = load(&self.aborted) + elsewhere(Ending::Aborted);
         tally.committed += load(&self.popped) + committed;
         tally.aborted += aborted;
         tally.expired += expired;

@@ -396,10 +396,10 @@ impl<T> Front<T> {
         let visit = self.visit();
         loop {
             let Some((run, cursor)) = self.next_run(&visit) else {
-                match self.tidy(&visit) {
-                    true => continue,
-                    false => return 0,
+                if self.tidy(&visit) {
+                    continue;
                 }
+                return 0;
             };
             let count = sink.reserve(most.min(cursor.left()), self.home());
             let after = cursor.after(count);
