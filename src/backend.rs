@@ -28,11 +28,14 @@
 //! # }).unwrap();
 //! ```
 
+mod delivery;
 mod memory;
 
 #[doc(hidden)]
 pub use crate::policy::telemetry::RunSpan;
 pub use crate::raw::{Holds, Share};
+pub use delivery::Delivery;
+pub(crate) use delivery::{pop, settle_by};
 
 use crate::{Backoff, Reason, Wait};
 use std::error::Error;

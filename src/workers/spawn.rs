@@ -7,10 +7,9 @@ use super::worker::Ran;
 #[cfg(feature = "tokio")]
 use super::{Job, Tasks};
 use super::{KeptItem, KeptTransaction, PoolBuilder, Workers};
-use crate::backend::{Backend, Tx};
+use crate::backend::{pop, Backend, Tx};
 use crate::policy::telemetry::RunSpan;
-use crate::raw::{Finding, Keeper};
-use crate::Wait;
+use crate::raw::Keeper;
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::{pin, Pin};
@@ -281,11 +280,4 @@ where
         (Err(stop), tx) => (Err(stop), tx),
     };
     (stepped, tx, span)
-}
-
-fn pop<B: Backend>(
-    max: usize,
-    wait: Wait,
-) -> impl for<'t> FnOnce(&'t B::Tx) -> Finding<'t, B::Tx, B::Error> {
-    move |tx| Box::pin(tx.pop_batch(max, wait))
 }

@@ -1,6 +1,6 @@
 //! What the run of a task owns.
 
-use crate::backend::{Holds, Settlement, Tx};
+use crate::backend::{settle_by, Holds, Settlement, Tx};
 pub use crate::raw::{KeptItem, KeptTransaction};
 use crate::{Fifo, OwnedTransaction};
 use std::fmt;
@@ -128,11 +128,4 @@ where
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("KeptTransaction").field(&**self).finish()
     }
-}
-
-/// As a function for any lifetime.
-fn settle_by<X: Tx>(
-    settlement: Settlement,
-) -> impl for<'t> FnOnce(&'t X, X::Held<'t>) -> Result<(), X::Refused> {
-    move |tx, held| tx.settle(held, settlement)
 }

@@ -73,6 +73,13 @@ macro_rules! suite {
                 an_abort_after_an_abort_keeps_the_order
                 items_held_by_others_are_skipped
                 commits_between_keep_the_order_of_what_is_left;
+            deliveries:
+                deliveries_end_in_any_order
+                a_dropped_delivery_is_given_back
+                a_delivery_is_retried_after_a_delay
+                a_failed_delivery_is_a_dead_letter
+                an_acknowledgement_commits_what_was_pushed
+                a_delivery_goes_to_another_task;
             attempts:
                 the_first_delivery_is_the_first_attempt
                 aborts_count

@@ -9,6 +9,7 @@ pub mod bounded;
 pub mod cancelled;
 pub mod closing;
 pub mod delays;
+pub mod deliveries;
 pub mod leased;
 pub mod letters;
 pub mod order;
