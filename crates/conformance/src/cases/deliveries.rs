@@ -35,13 +35,8 @@ pub async fn deliveries_end_in_any_order<S: Subject>(subject: &S) {
 
 pub async fn a_dropped_delivery_is_given_back<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
-    let taken = take::<S>(&queue).await;
-    assert_eq!(taken.attempts(), 1);
-    drop(taken);
-    let again = take::<S>(&queue).await;
-    assert_eq!((*again, again.attempts()), (1, 2));
-    again.ack().await.unwrap();
-    drains(&queue, &[]).await;
+    drop(take::<S>(&queue).await);
+    drains(&queue, &[1]).await;
 }
 
 pub async fn a_delivery_is_retried_after_a_delay<S: Subject>(subject: &S) {
@@ -64,24 +59,17 @@ pub async fn a_failed_delivery_is_a_dead_letter<S: Subject>(subject: &S) {
 }
 
 pub async fn an_acknowledgement_commits_what_was_pushed<S: Subject>(subject: &S) {
-    let queue = filled(subject, [1, 3]).await;
+    let queue = filled(subject, [1]).await;
     for acks in [false, true] {
-        let (taken, other) = (take::<S>(&queue).await, take::<S>(&queue).await);
-        assert_eq!((*taken, *other), (1, 3));
+        let taken = take::<S>(&queue).await;
         S::push_in(taken.transaction(), 2).await.unwrap();
+        assert_eq!(*taken, 1);
         assert!(look::<S>(&queue).await.is_none());
         if acks {
             taken.ack().await.unwrap();
-            let pushed = take::<S>(&queue).await;
-            assert_eq!(*pushed, 2);
-            pushed.ack().await.unwrap();
-            drop(other);
-        } else {
-            drop(other);
-            drop(taken);
         }
     }
-    drains(&queue, &[3]).await;
+    drains(&queue, &[2]).await;
 }
 
 pub async fn a_delivery_goes_to_another_task<S: Subject>(subject: &S)
