@@ -177,7 +177,7 @@ mod verbs;
 mod handle;
 mod transaction;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 pub mod backend;
 mod bound;
 pub mod channel;
@@ -199,17 +199,8 @@ pub mod stream;
 mod sync;
 pub mod time;
 mod wait;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 pub mod workers;
-
-/// The parts of [`workers`] that have models.
-#[cfg(all(loom, test))]
-#[allow(dead_code)] // what only workers use
-#[path = "workers/block.rs"]
-mod block;
-#[cfg(all(loom, test))]
-#[path = "workers/progress.rs"]
-mod progress;
 
 /// Iterators over the items of a queue or of a transaction.
 pub mod iter {
@@ -271,15 +262,15 @@ pub use transaction::{
     commit_all, try_commit_all, OwnedTaken, OwnedTransaction, Peek, Taken, Transaction,
     Transactions,
 };
-#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+#[cfg(feature = "tokio")]
 #[doc(inline)]
 pub use workers::Tasks;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 #[doc(inline)]
 pub use workers::{
     Failure, Job, JobError, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
 };
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 #[doc(inline)]
 pub use workers::{TaskItem, TaskTransaction};
 #[doc(hidden)]
