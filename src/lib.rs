@@ -123,11 +123,13 @@
 //!
 //! # Requirements and features
 //!
-//! Rust 1.75 or later, `std`, a 64-bit target. A later minimum comes with a minor release. No feature is on by default; the
-//! futures need none, and run on any runtime.
+//! Rust 1.75 or later, `std`, a 64-bit target. A later minimum comes with a minor release. The futures need no feature, and run
+//! on any runtime.
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `workers`, on by default | [`workers`], and [`backend`], over which they run |
+//! | `rate`, on by default | rate limits: [`Pace`], [`Builder::pace`] |
 //! | `tokio` | workers as tasks of tokio: `WorkersBuilder::run_async` |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
 //! | `metrics` | queues with a [name](Builder::name) emit [counts and durations](guide::failure#in-production) to the crate `metrics` |
@@ -189,6 +191,7 @@ mod item;
 mod order;
 mod policy;
 mod queue;
+#[cfg_attr(not(feature = "rate"), allow(unused, unreachable_pub))] // limiters
 mod rate;
 #[allow(unsafe_code)]
 mod raw;
@@ -250,6 +253,7 @@ pub use policy::dead::DeadLetter;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;
 pub use queue::{Builder, DeadLetters, Queue};
+#[cfg(feature = "rate")]
 pub use rate::{Limiter, Pace, RateSlot, WeakPace};
 pub use select::*;
 pub use stats::{DeliveryId, Held, Imbalance, Stats};
@@ -268,10 +272,8 @@ pub use workers::Tasks;
 #[cfg(feature = "workers")]
 #[doc(inline)]
 pub use workers::{
-    Failure, Job, JobError, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
+    Failure, Job, JobError, Outcome, Report, TaskItem, TaskTransaction, WorkerState, WorkerStatus,
+    Workers, WorkersBuilder,
 };
-#[cfg(feature = "workers")]
-#[doc(inline)]
-pub use workers::{TaskItem, TaskTransaction};
 #[doc(hidden)]
 pub use {order::StorePlace, queue::Restore};

@@ -15,8 +15,6 @@ pub use span::RunSpan;
 
 #[allow(unused_imports)] // where nothing is emitted
 use crate::sync::swallow_panic;
-#[cfg(feature = "workers")]
-use crate::DeliveryId;
 use crate::{Reason, Stats};
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,14 +76,6 @@ impl Telemetry {
         Some(Self {
             name: Arc::clone(name),
         })
-    }
-
-    /// Opens the span of a run. A panic of a subscriber is caught.
-    #[cfg(feature = "workers")]
-    pub(crate) fn run_span(&self, worker: &str, id: DeliveryId, attempt: u32) -> RunSpan {
-        let mut span = RunSpan::none();
-        swallow_panic(|| span = RunSpan::open(&self.name, worker, id, attempt));
-        span
     }
 
     /// Emits an event.
