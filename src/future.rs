@@ -48,7 +48,7 @@ mod pop;
 mod push;
 
 pub(crate) use pop::{Borrowing, HoldingBatch, OwnedPopping, TakingBatch, WaitingIdle};
-pub use pop::{OwnedPop, PopAsync, PopBatchAsync, TakeAsync, TakeBatchAsync, WaitIdle};
+pub use pop::{OwnedPop, PopAsync, PopBatchAsync, QueueTake, TakeAsync, TakeBatchAsync, WaitIdle};
 pub use push::{OwnedPush, OwnedPushBatch, PushAsync, PushBatchAsync, StageAsync, StageBatchAsync};
 pub(crate) use push::{OwnedPushing, Pushing};
 

@@ -17,6 +17,7 @@ pages! {
     transactions "../docs/guide/transactions.md"
     ordering "../docs/guide/ordering.md"
     failure "../docs/guide/failure.md"
+    broker "../docs/guide/broker.md"
     waiting "../docs/guide/waiting.md"
     batches "../docs/guide/batches.md"
     orders "../docs/guide/orders.md"

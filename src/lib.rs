@@ -87,7 +87,8 @@
 //! | a queue, shared by cloning | [`Queue`]; with options from [`Queue::builder`] |
 //! | fast access for one thread or task | [`Handle`], from [`Queue::handle`] |
 //! | take items that may fail, push their follow-ups | [`Transaction`], from [`Handle::begin`]; [`commit_all()`] over several queues |
-//! | acknowledge deliveries by id, later or elsewhere | [`OwnedTransaction`], from [`Queue::begin_owned`] |
+//! | acknowledge items one by one, later or elsewhere, in any order | [`Delivery`], from [`Queue::take`](Queue#method.take) |
+//! | the same for several items and follow-ups at once | [`OwnedTransaction`], from [`Queue::begin_owned`] |
 //! | threads or tasks that process a queue | [`Workers`], with feature `tokio` `Tasks`; [`Job`] for closures |
 //! | one busy tenant cannot starve the others | [`FairQueue`]: round-robin by key |
 //! | urgent items first, scheduled items at their time | [`PriorityQueue`] |
@@ -185,6 +186,7 @@ mod bound;
 pub mod channel;
 mod codec;
 mod core;
+mod delivery;
 pub mod error;
 pub mod future;
 mod item;
@@ -242,6 +244,7 @@ pub mod internals {}
 pub struct Readme;
 
 pub use codec::{Codec, CodecError};
+pub use delivery::Delivery;
 #[doc(inline)]
 pub use error::{Expired, PopError, PushError, Reason};
 pub use handle::Handle;
@@ -250,6 +253,7 @@ pub use order::fair::{ByKey, Keyed};
 pub use order::priority::{ByPriority, Prioritized, Ticket};
 pub use order::{Fifo, Leased, Lifo, Order, Unleased};
 pub use policy::dead::DeadLetter;
+pub use policy::retry::ReturnTo;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;
 pub use queue::{Builder, DeadLetters, Queue};

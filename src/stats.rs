@@ -103,10 +103,11 @@ error_text!([] Imbalance, |Self { pushed, known }| format_args!(
     "{pushed} items were pushed, and {known} are accounted for"
 ));
 
-/// An open transaction that holds items, from [`Queue::held`](crate::Queue::held).
+/// An open transaction that holds items, or the open [deliveries](crate::Delivery) that one thread has taken, from
+/// [`Queue::held`](crate::Queue::held).
 ///
-/// Its [`id`](Self::id) is that of the [transaction](crate::Transaction::id), so it identifies a delivery stored by
-/// id. The holder and the time are known for handles with a [name](crate::Queue::named_handle), and for all handles
+/// The [`id`](Self::id) of a transaction is [its own](crate::Transaction::id), so it identifies a delivery stored by
+/// id; that of deliveries counts those that have ended. The holder and the time are known for handles with a [name](crate::Queue::named_handle), and for all handles
 /// of a queue that keeps [timestamps](crate::Builder::timestamps) or [leases](crate::Builder::leased) its items.
 ///
 /// ```
@@ -137,7 +138,8 @@ pub struct Held {
     pub thread: Option<ThreadId>,
 }
 
-/// The id of a delivery: the number of its handle, and the number of deliveries of this handle that ended before it.
+/// The id of a delivery: the number of its handle, and the number of deliveries of this handle that ended before it, or for a
+/// [`Delivery`](crate::Delivery) that began before it.
 ///
 /// Ids are unique among all deliveries in the lifetime of a queue: a new handle that reuses the number of a dropped
 /// one continues its count. Nothing is stored per item.
@@ -157,7 +159,7 @@ pub struct Held {
 pub struct DeliveryId {
     /// The number of the handle, unique among the live handles of a queue.
     pub handle: usize,
-    /// The number of deliveries of this handle that ended before.
+    /// The number of deliveries of this handle that ended, or began, before.
     pub count: u64,
 }
 

@@ -30,6 +30,8 @@ macro_rules! verb {
     (push_batch $($of:tt)*) => { $crate::forms! { [push_batch push_batch_waiting push_batch_blocking push_batch_timeout push_batch_deadline push_batch_async] [] $($of)* } };
     (pop $($of:tt)*) => { $crate::forms! { [pop pop_waiting pop_blocking pop_timeout pop_deadline pop_async] [] $($of)* } };
     (pop_batch $($of:tt)*) => { $crate::forms! { [pop_batch pop_batch_waiting pop_batch_blocking pop_batch_timeout pop_batch_deadline pop_batch_async] [] $($of)* } };
+    (take $($of:tt)*) => { $crate::forms! { [take take_waiting take_blocking take_timeout take_deadline take_async] [] $($of)* } };
+    (take_batch $($of:tt)*) => { $crate::forms! { [take_batch take_batch_waiting take_batch_blocking take_batch_timeout take_batch_deadline take_batch_async] [] $($of)* } };
     (peek $($of:tt)*) => { $crate::forms! { [peek peek_waiting peek_blocking peek_timeout peek_deadline peek_async] [] $($of)* } };
     // Without a suffix these wait forever. The functions have type parameters.
     (wait_idle $($of:tt)*) => { $crate::forms! { [now wait_idle_waiting wait_idle wait_idle_timeout wait_idle_deadline wait_idle_async] [] $($of)* } };

@@ -63,9 +63,8 @@ impl<T, O: Order<T>> Local<T, O> {
         let (mut position, mut dead) = (HeldPosition::default(), 0);
         while let Some((_, delivery)) = self.endpoint.next_held(&mut position, unborrowed) {
             let disposition = self.shared.failures.disposition(delivery, cause);
-            if disposition == Disposition::Head
-                || disposition != Disposition::Death && now.is_none()
-            {
+            let is_delayed = matches!(disposition, Disposition::Delay(_));
+            if disposition == Disposition::Head || is_delayed && now.is_none() {
                 continue;
             }
             dead += usize::from(disposition == Disposition::Death);
@@ -86,22 +85,15 @@ impl<T, O: Order<T>> Local<T, O> {
         failed: Failed<StoredOf<T, O>>,
         at_head: Option<&mut AtHead<T, O>>,
     ) {
-        match disposition {
-            Disposition::Head => {
-                return match at_head {
-                    Some(at_head) => at_head.push(failed.entry),
-                    None => self.put_at_head([failed.entry]),
-                }
-            }
-            Disposition::Delay(delay) => {
-                let envelope = self.deliveries.envelope();
-                self.shared.delay(envelope, failed, now, delay);
-            }
-            Disposition::Death => {
-                let envelope = self.deliveries.envelope();
-                self.shared.dead_letter(envelope, failed);
-            }
+        if disposition == Disposition::Head {
+            return match at_head {
+                Some(at_head) => at_head.push(failed.entry),
+                None => self.put_at_head([failed.entry]),
+            };
         }
+        let envelope = || self.deliveries.envelope();
+        let shared = &self.access.shared;
+        shared.put_elsewhere(disposition, now, failed, envelope);
         self.endpoint.counters().count_aborted(1);
     }
 

@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::mode::mode;
+use super::origin::Origin;
 use super::shared::Shared;
 use crate::order::Order;
 use crate::policy::Deliveries;
@@ -27,6 +28,8 @@ pub(crate) struct Local<T, O: Order<T>> {
     pub(super) deliveries: Deliveries<T, O>,
     /// How many items the last commit over several queues has published, and freed.
     pub(super) concluded: (usize, usize),
+    /// What the deliveries that it has begun have in common, if there were any.
+    pub(super) origin: Option<Arc<Origin<T, O>>>,
 }
 
 impl<T, O: Order<T>> Local<T, O> {
@@ -42,6 +45,7 @@ impl<T, O: Order<T>> Local<T, O> {
             room_waiter: Waiter::default(),
             deliveries,
             concluded: (0, 0),
+            origin: None,
         }
     }
 

@@ -7,10 +7,12 @@
 pub(crate) mod access;
 mod admit;
 mod batch;
+pub(crate) mod delivery;
 pub(crate) mod end;
 pub(crate) mod failed;
 pub(crate) mod local;
 pub(crate) mod mode;
+mod origin;
 pub(crate) mod pool;
 mod pop;
 pub(crate) mod pop_batch;

@@ -93,7 +93,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Attempts to take one item into the target; `None`: waiting may help. It does not if the queue was closed before the
     /// attempt, and this transaction has work, or one that waits together with it is `busy`: each would wait for the other's
     /// end.
-    fn attempt<G: Target<T, O>>(
+    pub(super) fn attempt<G: Target<T, O>>(
         &mut self,
         target: &mut G,
         busy: bool,

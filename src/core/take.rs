@@ -5,9 +5,9 @@ use super::access::Access;
 use super::local::Local;
 use super::mode::{DRAINED, SLOW_POPS};
 use super::shared::Shared;
-use crate::order::{Next, Order};
+use crate::order::{EntryOf, Next, Order};
 use crate::policy::limit::Token;
-use crate::raw::{Fresh, Purpose, Stored};
+use crate::raw::{Counters, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
 use std::mem;
 
@@ -114,20 +114,31 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
 
 /// Takes the next item of the order into the endpoint; returns whether there was one.
 fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> bool {
+    let Access {
+        shared, endpoint, ..
+    } = access;
+    endpoint.expect(purpose);
+    let next = next_of_order(shared, endpoint.counters());
+    next.map(|(entry, _)| endpoint.accept(purpose, entry))
+        .is_some()
+}
+
+/// Takes the next item of the order, counted by these counters, and its number among those that were taken.
+pub(super) fn next_of_order<T, O: Order<T>>(
+    shared: &Shared<T, O>,
+    counters: &Counters,
+) -> Option<(EntryOf<T, O>, u64)> {
     loop {
-        let Access {
-            shared, endpoint, ..
-        } = &mut *access;
         // Counted as taken beforehand; not any more if there is none, or if a comparison of keys panics.
-        endpoint.expect(purpose);
-        let uncount = defer_with(endpoint, |endpoint| endpoint.counters().uncount_taken(1));
-        match shared.try_next() {
+        counters.count_taken(1);
+        let uncount = defer_with(counters, |counters| counters.uncount_taken(1));
+        let mut number = 0;
+        match shared.try_next(&mut number) {
             Next::Item(entry) => {
                 uncount.cancel();
-                access.endpoint.accept(purpose, entry);
-                return true;
+                return Some((entry, number));
             }
-            Next::Nothing => return false,
+            Next::Nothing => return None,
             // The clock is user code: it is read between the attempts.
             Next::Due => {
                 drop(uncount);

@@ -10,8 +10,9 @@ use crate::item::Items;
 use crate::order::Order;
 use crate::raw::{Borrow, Gathering};
 use crate::wait::{Waiter, WakeTarget};
-use crate::{Fifo, Item, PopError};
+use crate::{Delivery, Fifo, Item, PopError};
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -144,35 +145,71 @@ future! {
     OwnedPop<T, O>(OwnedPopping<T, O>) -> Result<T, PopError>
 }
 
+/// What a pop without a handle makes of an item.
+pub(crate) trait Popped<T, O: Order<T>>: Sized {
+    /// Takes one if one is visible; otherwise another handle waits.
+    fn visible(local: &mut Local<T, O>) -> Option<Result<Self, PopError>>;
+    /// Takes one; `None` if waiting may help.
+    fn unless_empty(local: &mut Local<T, O>) -> Option<Result<Self, PopError>>;
+}
+
+impl<T, O: Order<T>> Popped<T, O> for T {
+    fn visible(local: &mut Local<T, O>) -> Option<Result<T, PopError>> {
+        local.pop_visible()
+    }
+
+    fn unless_empty(local: &mut Local<T, O>) -> Option<Result<T, PopError>> {
+        local.pop_unless_empty()
+    }
+}
+
+impl<T, O: Order<T>> Popped<T, O> for Delivery<T, O> {
+    fn visible(local: &mut Local<T, O>) -> Option<Result<Self, PopError>> {
+        Some(local.take_visible()?.map(Delivery))
+    }
+
+    fn unless_empty(local: &mut Local<T, O>) -> Option<Result<Self, PopError>> {
+        Some(local.take_unless_empty()?.map(Delivery))
+    }
+}
+
 /// A pop without a handle: each attempt uses that of the thread that it runs on.
-pub(crate) struct OwnedPopping<T, O: Order<T>> {
+pub(crate) struct OwnedPopping<T, O: Order<T>, R = T> {
     shared: Arc<Shared<T, O>>,
     pool: Arc<Pool<T, O>>,
     /// Only if it has waited.
     waiter: Option<CheckedOut<T, O>>,
+    popped: PhantomData<fn() -> R>,
 }
 
-impl<T, O: Order<T>> OwnedPopping<T, O> {
+impl<T, O: Order<T>, R: Popped<T, O>> OwnedPopping<T, O, R> {
     pub(crate) fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>) -> Self {
         Self {
             shared: Arc::clone(shared),
             pool: Arc::clone(pool),
             waiter: None,
+            popped: PhantomData,
         }
     }
 
-    fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<T, PopError>> {
+    fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<R, PopError>> {
         let pool = &self.pool;
         if self.waiter.is_none() && !self.shared.word().is_serving() {
-            if let Some(popped) = pool.call(|cell| cell.settled().pop_visible()) {
+            if let Some(popped) = pool.call(|cell| R::visible(cell.settled())) {
                 return Poll::Ready(popped);
             }
         }
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
         waiter.get_mut().poll_item_slowly(wake_target, |_| {
-            pool.call(|cell| cell.settled().pop_unless_empty())
+            pool.call(|cell| R::unless_empty(cell.settled()))
         })
     }
+}
+
+future! {
+    /// The future of [`Queue::take_async`](crate::Queue::take_async). It borrows nothing, so it may outlive the
+    /// [`Queue`](crate::Queue) it came from.
+    QueueTake<T, O>(OwnedPopping<T, O, Delivery<T, O>>) -> Result<Delivery<T, O>, PopError>
 }
 
 future! {

@@ -1,6 +1,7 @@
 //! Last in, first out.
 //!
-//! A new item is put on a stack. Returned items have a stack of their own, which is emptied first. An item that is being
+//! A new item is put on a stack. Returned items have a stack of their own, which is emptied first, and those that went to the
+//! tail have one that is emptied last. An item that is being
 //! shown leaves a gap in its stack, which pops remove; if the gap is gone, the item is put on top.
 
 use super::{Dequeued, Engine, Sequence, ShardsOf, Shown, Sorted, Unleased, Unsorted, PART};
@@ -46,7 +47,7 @@ type StackEntry<T> = Entry<Stored<T, ()>>;
 
 /// Returned items, and pushed ones; those that come next are last.
 pub(crate) struct Stacks<T> {
-    slots: [Vec<Slot<T>>; 2],
+    slots: [Vec<Slot<T>>; STACKS],
     /// The number of items that are not being shown.
     ready: usize,
     /// The name of the item that was shown last.
@@ -55,6 +56,8 @@ pub(crate) struct Stacks<T> {
 
 const RETURNED: usize = 0;
 const PUSHED: usize = 1;
+const AT_TAIL: usize = 2;
+const STACKS: usize = 3;
 
 enum Slot<T> {
     Item(StackEntry<T>),
@@ -73,7 +76,7 @@ pub(crate) struct Position {
 impl<T> Stacks<T> {
     pub(super) fn new() -> Self {
         Self {
-            slots: [Vec::new(), Vec::new()],
+            slots: [(); STACKS].map(|()| Vec::new()),
             ready: 0,
             names: 0,
         }
@@ -95,12 +98,18 @@ fn tidy<T>(stack: &mut Vec<Slot<T>>) {
 
 impl<T> Sequence<T, ()> for Stacks<T> {
     /// How many slots of each stack are still to be visited, from the last one on.
-    type Visit = [usize; 2];
+    type Visit = [usize; STACKS];
     type Position = Position;
 
     #[inline]
     fn arrive(&mut self, entry: StackEntry<T>) {
-        self.push(PUSHED, entry);
+        // It was delivered before only if it went to the tail.
+        let stack = if entry.delivery.attempts > 1 {
+            AT_TAIL
+        } else {
+            PUSHED
+        };
+        self.push(stack, entry);
     }
 
     fn come_back(&mut self, entry: StackEntry<T>) {
@@ -125,12 +134,16 @@ impl<T> Sequence<T, ()> for Stacks<T> {
         self.ready
     }
 
-    fn begin_visit(&mut self) -> [usize; 2] {
-        [RETURNED, PUSHED].map(|stack| self.slots[stack].len())
+    fn begin_visit(&mut self) -> [usize; STACKS] {
+        [RETURNED, PUSHED, AT_TAIL].map(|stack| self.slots[stack].len())
     }
 
     /// Shows the items in the order in which they would be dequeued.
-    fn show(&mut self, visit: &mut [usize; 2], into: &mut Vec<Shown<T, (), Position>>) -> bool {
+    fn show(
+        &mut self,
+        visit: &mut [usize; STACKS],
+        into: &mut Vec<Shown<T, (), Position>>,
+    ) -> bool {
         for (stack, left) in visit.iter_mut().enumerate() {
             let slots = &mut self.slots[stack];
             *left = slots.len().min(*left);
@@ -148,10 +161,10 @@ impl<T> Sequence<T, ()> for Stacks<T> {
                 }
             }
         }
-        *visit != [0, 0]
+        *visit != [0; STACKS]
     }
 
-    fn put_back(&mut self, visit: &mut [usize; 2], shown: Shown<T, (), Position>) {
+    fn put_back(&mut self, visit: &mut [usize; STACKS], shown: Shown<T, (), Position>) {
         let Position { stack, index, name } = shown.position;
         let slots = &mut self.slots[stack];
         self.ready += 1;

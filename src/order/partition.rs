@@ -14,6 +14,8 @@ pub(super) struct Partition<T, M, S> {
     pub(super) sequence: S,
     /// How many of its items are being shown. They are in the queue, though not ready.
     pub(super) shown: usize,
+    /// How many items were taken.
+    pub(super) taken: u64,
     intake: Intake<Stored<T, M>>,
     /// Returned items; empty between two uses.
     returned: Vec<Entry<Stored<T, M>>>,
@@ -44,6 +46,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
         Self {
             sequence,
             shown: 0,
+            taken: 0,
             intake,
             returned: Vec::new(),
             due_timer,

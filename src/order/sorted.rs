@@ -86,19 +86,21 @@ where
         &self.registry
     }
 
-    fn leave(&self, meta: M) -> usize {
+    fn leave(&self, meta: M, for_good: bool) -> usize {
         let ready = if self.tracks_removal {
             self.lock().sequence.leave(meta)
         } else {
             0
         };
-        self.registry.unregister(meta, 1);
+        if for_good {
+            self.registry.unregister(meta, 1);
+        }
         ready
     }
 
     /// Also unregisters removed items.
     #[inline(always)] // the pop of an order
-    fn take(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
+    fn take(&self, for_good: bool, number: &mut u64) -> Next<Entry<Stored<T, M>>> {
         let mut partition = self.lock();
         let Dequeued { entry, gone } = loop {
             if partition.take_in() {
@@ -111,6 +113,8 @@ where
                 return self.leave_shards(partition);
             }
         };
+        partition.taken += 1;
+        *number = partition.taken;
         drop(partition);
         if gone > 0 {
             self.registry.unregister(entry.item.meta, gone);

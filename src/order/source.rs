@@ -17,14 +17,15 @@ pub(crate) trait Source<T, M> {
     /// The registry of all items.
     fn registry(&self) -> &Self::Registry;
 
-    /// Called when a dequeued item was removed for good; returns how many other items became ready.
-    fn leave(&self, _meta: M) -> usize {
+    /// Called when a dequeued item was removed `for_good`, or pushed again; returns how many other items became ready.
+    fn leave(&self, _meta: M, _for_good: bool) -> usize {
         0
     }
 
     /// Takes the next item: `for_good` if it will not come back. Then, if the source
-    /// [tracks removals](Source::tracks_removal), the caller also has to call [`Source::leave`].
-    fn take(&self, _for_good: bool) -> Next<Entry<Stored<T, M>>> {
+    /// [tracks removals](Source::tracks_removal), the caller also has to call [`Source::leave`]. Tells its number: that of an
+    /// item that was taken before is less.
+    fn take(&self, _for_good: bool, _number: &mut u64) -> Next<Entry<Stored<T, M>>> {
         Next::Nothing
     }
 

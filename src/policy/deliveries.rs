@@ -1,7 +1,7 @@
 //! The policies of one handle's transaction: what they keep of its deliveries, and their part in each step of these.
 
 use super::failed::Failed;
-use super::lease::{LeaseTable, WatchOf};
+use super::lease::{Lease, LeaseTable, WatchOf};
 use super::limit::{HeldTokens, Token};
 use super::telemetry::Event;
 use super::Policies;
@@ -276,6 +276,17 @@ impl<T, O: Order<T>> Deliveries<T, O> {
     /// Prevents items of the transaction from being reclaimed from now on; an error if any was.
     pub(crate) fn close_leases(&self) -> Result<(), Expired> {
         self.leases().map_or(Ok(()), |mut leases| leases.close())
+    }
+
+    /// The newest held item was leased to a delivery. Returns whether something is due earlier than before.
+    pub(crate) fn moved(
+        &self,
+        policies: &Policies<T, O>,
+        endpoint: &Endpoint<StoredOf<T, O>>,
+        lease: Lease<StoredOf<T, O>>,
+    ) -> bool {
+        let watch = self.watch.as_ref();
+        watch.is_some_and(|watch| policies.move_lease(watch, lease, endpoint.end_of_hold()))
     }
 
     /// The item before `position` leaves the transaction; returns the copy of its lease. [`Expired`] if it was

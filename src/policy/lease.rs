@@ -13,7 +13,7 @@ use super::Policies;
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::raw::{DeliveryMeta, Entry, HeldPosition, Stored};
 use crate::sync::{lock, step, Mutex};
-use crate::time::NEVER;
+use crate::time::{later, NEVER};
 use crate::Expired;
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ pub(crate) struct LeaseTable<T> {
     closed: bool,
 }
 
-/// The lease of an item.
-struct Lease<T> {
+/// The lease of an item. Dropping its copy runs user code.
+pub(crate) struct Lease<T> {
     /// `None` once the item was reclaimed.
     copy: Option<Entry<T>>,
     taken: u64,
@@ -62,6 +62,14 @@ impl<T> LeaseTable<T> {
         Ok(())
     }
 
+    /// Makes the lease of one item end not before `until`.
+    pub(crate) fn extend(&mut self, item: HeldPosition, until: u64) -> Result<(), Expired> {
+        let lease = self.leases.get_mut(&item);
+        let lease = lease.filter(|lease| lease.copy.is_some()).ok_or(Expired)?;
+        lease.until = lease.until.max(until);
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), Expired> {
         (self.lost == 0).then_some(()).ok_or(Expired)
     }
@@ -74,10 +82,18 @@ impl<T> LeaseTable<T> {
     }
 
     /// Ends the lease of an item that leaves the transaction, and returns the copy, if there is one.
-    pub(super) fn remove(&mut self, item: HeldPosition) -> Result<Option<Entry<T>>, Expired> {
+    pub(crate) fn remove(&mut self, item: HeldPosition) -> Result<Option<Entry<T>>, Expired> {
         match self.leases.get(&item) {
             Some(Lease { copy: None, .. }) => Err(Expired),
             _ => Ok(self.leases.remove(&item).and_then(|lease| lease.copy)),
+        }
+    }
+
+    /// Ends the lease of a delivery, which leaves nothing here.
+    pub(crate) fn end(&mut self, item: HeldPosition) -> Result<Option<Lease<T>>, Expired> {
+        match self.leases.remove(&item) {
+            Some(Lease { copy: None, .. }) => Err(Expired),
+            lease => Ok(lease),
         }
     }
 
@@ -113,7 +129,7 @@ impl<T, O: Order<T>> Policies<T, O> {
 
     /// Leases an item, if items are leased, that a transaction holds before `position`. Returns whether its lease expires
     /// before everything else that is due.
-    pub(super) fn lease(
+    pub(crate) fn lease(
         &self,
         watch: &WatchOf<T, O>,
         stored: &StoredOf<T, O>,
@@ -123,12 +139,30 @@ impl<T, O: Order<T>> Policies<T, O> {
         let (Some(term), Some(copy)) = (self.lease, O::COPY) else {
             return false;
         };
-        let (now, until) = (self.time.now(), self.time.after(term));
+        let now = self.time.now();
+        let until = later(now, term);
         let item = Stored {
             item: copy(&stored.item),
             meta: stored.meta,
         };
         lock(&watch.reclaimable).add(position, Entry { item, delivery }, now, until);
+        self.plan_expiry(until)
+    }
+
+    /// Moves the lease of a delivery to an item that a transaction holds before `position`. Returns what
+    /// [`lease`](Self::lease) does.
+    pub(super) fn move_lease(
+        &self,
+        watch: &WatchOf<T, O>,
+        lease: Lease<StoredOf<T, O>>,
+        position: HeldPosition,
+    ) -> bool {
+        let until = lease.until;
+        lock(&watch.reclaimable).leases.insert(position, lease);
+        self.plan_expiry(until)
+    }
+
+    fn plan_expiry(&self, until: u64) -> bool {
         let is_earliest = self.due_timer.plan(until);
         if is_earliest {
             self.due_timer.call_backup();

@@ -17,7 +17,13 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    pub(super) fn is_some(&self) -> bool {
+    /// The rest of the token of an item that the gate has counted out.
+    pub(crate) fn counted_out(mut self) -> Self {
+        self.counted = false;
+        self
+    }
+
+    pub(crate) fn is_some(&self) -> bool {
         self.start.is_some() || self.counted
     }
 
@@ -132,7 +138,7 @@ impl<T, O: Order<T>> Policies<T, O> {
 
 /// The tokens of the items that one transaction has taken.
 #[derive(Default)]
-pub(super) struct HeldTokens {
+pub(crate) struct HeldTokens {
     /// The starts of held items, in the order of their positions; the last one was not returned.
     starts: Vec<(HeldPosition, Option<Start>)>,
     /// How many held items the gate counts.
@@ -142,6 +148,14 @@ pub(super) struct HeldTokens {
 }
 
 impl HeldTokens {
+    /// That of a single item, which is in no hold.
+    pub(crate) fn of(peeked: Token) -> Self {
+        Self {
+            peeked,
+            ..Self::default()
+        }
+    }
+
     /// Keeps the token of the item that is held before `position`.
     pub(super) fn keep(&mut self, Token { start, counted }: Token, position: HeldPosition) {
         self.counted += usize::from(counted);
@@ -177,7 +191,7 @@ impl HeldTokens {
     }
 
     /// Returns all tokens at the end of a transaction that did not commit, or spends them if it did.
-    pub(super) fn end<T, O: Order<T>>(&mut self, policies: &Policies<T, O>, committed: bool) {
+    pub(crate) fn end<T, O: Order<T>>(&mut self, policies: &Policies<T, O>, committed: bool) {
         let Self {
             starts,
             counted,

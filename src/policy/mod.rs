@@ -117,7 +117,7 @@ impl<T, O: Order<T>> Policies<T, O> {
 
     /// Emits the event of a delivery.
     #[inline(never)]
-    fn emit_delivered(
+    pub(crate) fn emit_delivered(
         &self,
         source: &O::Source,
         stored: &StoredOf<T, O>,

@@ -17,16 +17,38 @@ use std::time::Duration;
 pub(crate) enum Disposition {
     /// Back to the head.
     Head,
+    /// To the tail.
+    Tail,
     /// Delayed for this duration.
     Delay(Duration),
     /// To the dead letters, where a place is reserved for it.
     Death,
 }
 
+/// Where the item of a failed delivery goes back to: see [`Builder::on_failure`](crate::Builder::on_failure).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReturnTo {
+    /// Ahead of the items that were not delivered yet.
+    #[default]
+    Head,
+    /// Behind the items that are ready.
+    Tail,
+}
+
+impl From<ReturnTo> for Disposition {
+    fn from(to: ReturnTo) -> Self {
+        match to {
+            ReturnTo::Head => Self::Head,
+            ReturnTo::Tail => Self::Tail,
+        }
+    }
+}
+
 /// The rules of a queue for failed deliveries, with the delayed items and dead letters.
 pub(crate) struct Failures<T, M> {
     max_attempts: Option<NonZeroU32>,
     backoff: Option<Backoff>,
+    return_to: ReturnTo,
     pub(crate) delayed: Delayed<Stored<T, M>>,
     pub(crate) letters: Letters<T, M>,
 }
@@ -35,11 +57,13 @@ impl<T, M> Failures<T, M> {
     pub(crate) fn new(
         max_attempts: Option<NonZeroU32>,
         backoff: Option<Backoff>,
+        return_to: ReturnTo,
         letters: Letters<T, M>,
     ) -> Self {
         Self {
             max_attempts,
             backoff,
+            return_to,
             delayed: Delayed::new(),
             letters,
         }
@@ -54,7 +78,7 @@ impl<T, M> Failures<T, M> {
     /// Whether an item that fails with this cause can go elsewhere than to the head.
     #[inline]
     pub(crate) fn may_reroute(&self, cause: &Cause) -> bool {
-        self.has_rules() || cause.backoff.is_some()
+        self.has_rules() || cause.backoff.is_some() || self.return_to != ReturnTo::Head
     }
 
     /// Whether items that fail with this cause are delayed.
@@ -71,13 +95,23 @@ impl<T, M> Failures<T, M> {
 
     /// As [`Failures::disposition`], with a given delay before a retry.
     pub(crate) fn disposition_after(&self, delivery: DeliveryMeta, delay: Duration) -> Disposition {
+        if delay.is_zero() {
+            return self.disposition_to(delivery, self.return_to);
+        }
+        self.unless_last(delivery, Disposition::Delay(delay))
+    }
+
+    /// As [`Failures::disposition`], with a given place where the item returns at once.
+    pub(crate) fn disposition_to(&self, delivery: DeliveryMeta, to: ReturnTo) -> Disposition {
+        self.unless_last(delivery, to.into())
+    }
+
+    fn unless_last(&self, delivery: DeliveryMeta, otherwise: Disposition) -> Disposition {
         let is_last = |max: NonZeroU32| delivery.attempts >= max.get();
         if self.max_attempts.is_some_and(is_last) && self.letters.reserve() {
             Disposition::Death
-        } else if delay.is_zero() {
-            Disposition::Head
         } else {
-            Disposition::Delay(delay)
+            otherwise
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The settings of a queue.
 
 use super::dead::{Letters, Overflow};
-use super::retry::Failures;
+use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
 use super::watch::WatchTable;
 use super::Policies;
@@ -24,6 +24,7 @@ pub(crate) struct Settings {
     pub(crate) max_attempts: Option<NonZeroU32>,
     pub(crate) max_dead_letters: usize,
     pub(crate) backoff: Option<Backoff>,
+    pub(crate) return_to: ReturnTo,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) timestamps: bool,
     /// The term of leases, if items are leased.
@@ -42,6 +43,7 @@ impl Settings {
             max_attempts: None,
             max_dead_letters: usize::MAX,
             backoff: None,
+            return_to: ReturnTo::Head,
             clock: None,
             timestamps: false,
             lease: None,
@@ -82,7 +84,7 @@ impl Settings {
             due_timer,
             time,
             gate: Gate::new(self.pace, self.max_held),
-            failures: Failures::new(self.max_attempts, self.backoff, letters),
+            failures: Failures::new(self.max_attempts, self.backoff, self.return_to, letters),
             watches: WatchTable::new(),
             lease: self.lease,
             timed,

@@ -22,7 +22,7 @@ pub(crate) struct Watch<R> {
     /// The number of that thread, for the user of the handle alone.
     thread_number: AtomicU64,
     /// What others can reclaim from the transaction.
-    pub(super) reclaimable: R,
+    pub(crate) reclaimable: R,
 }
 
 impl<R: Default> WatchTable<R> {

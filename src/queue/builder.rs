@@ -5,7 +5,7 @@ use crate::policy::dead::Overflow;
 use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::time::{Backoff, Clock, SystemClock};
-use crate::{DeadLetter, Fifo, Leased, Lifo, Queue, Unleased};
+use crate::{DeadLetter, Fifo, Leased, Lifo, Queue, ReturnTo, Unleased};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,6 +164,35 @@ impl<T, O: Order<T>> Builder<T, O> {
     #[doc(alias("retry", "delay"))]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.settings.backoff = Some(backoff);
+        self
+    }
+
+    /// Sets where the items of failed deliveries go back to. The default is the head: they come before all that were not
+    /// delivered yet.
+    ///
+    /// At the [tail](ReturnTo::Tail) an item that fails again and again keeps no other waiting. It counts for an abort, whatever
+    /// its cause, and for a [`Delivery`](crate::Delivery) that is dropped or given up. An item that is
+    /// [delayed](Builder::backoff) comes to the head when it is due, and so does one whose [lease](Builder::leased) expires.
+    ///
+    /// ```
+    /// use requeue::{Queue, ReturnTo};
+    ///
+    /// let queue = Queue::builder().on_failure(ReturnTo::Tail).max_attempts(2).build();
+    /// queue.push_batch(["poison", "a", "b"])?;
+    /// let mut order = Vec::new();
+    /// while let Ok(job) = queue.take() {
+    ///     order.push(*job);
+    ///     if *job != "poison" {
+    ///         job.ack();
+    ///     }
+    /// }
+    /// assert_eq!(order, ["poison", "a", "b", "poison"]);
+    /// assert_eq!(queue.dead_letters().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("requeue", "nack", "poison"))]
+    pub fn on_failure(mut self, to: ReturnTo) -> Self {
+        self.settings.return_to = to;
         self
     }
 

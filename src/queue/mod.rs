@@ -6,6 +6,7 @@ mod verbs;
 
 mod close;
 mod pop_batch;
+mod take;
 
 mod iter;
 

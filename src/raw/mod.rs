@@ -25,6 +25,7 @@ mod models;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use handle::away::{Away, Outstanding};
 pub(crate) use handle::cell::{Borrow, Fresh, LocalCell, Session};
 pub(crate) use handle::endpoint::{Endpoint, Purpose, Stager};
 pub(crate) use handle::gathering::Gathering;
@@ -45,7 +46,7 @@ pub(crate) use memory::inbox::{Inbox, Vacant, VacantList};
 pub(crate) use memory::number_set::SetVersion;
 pub(crate) use memory::once::OnceBox;
 pub(crate) use memory::prefetch::prefetch;
-pub(crate) use registry::counters::Holder;
+pub(crate) use registry::counters::{Counters, Ending, Holder};
 pub(crate) use registry::intake::{Intake, Receive};
 pub(crate) use registry::record_pool::{self, RecordPool};
 pub(crate) use registry::shards::Shards;

@@ -119,10 +119,10 @@ impl TimerQueue {
         while self.first().is_some_and(&is_due) {
             let position = self.queue.pop();
             let timer = position.and_then(|Reverse((_, set))| self.timers.remove(&set));
-            timer
-                .iter()
-                .for_each(|timer| _ = self.positions.remove(timer));
-            due.extend(timer);
+            if let Some(timer) = timer {
+                self.positions.remove(&timer);
+                due.push(timer);
+            }
         }
         if self.positions.is_empty() {
             self.queue.shrink_to(KEPT_CAPACITY);

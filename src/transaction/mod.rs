@@ -12,6 +12,7 @@ mod pop_batch;
 mod retry;
 
 mod commit_all;
+mod delivery;
 mod owned;
 mod peek;
 mod taken;

@@ -10,6 +10,7 @@ mod blame;
 mod borrows;
 mod channel;
 mod commit_all;
+mod deliveries;
 mod drops;
 mod foundationdb;
 mod handles;

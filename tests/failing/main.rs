@@ -9,6 +9,7 @@ mod lease_copies;
 mod lease_losses;
 mod lease_orders;
 mod lease_recovery;
+mod leased_deliveries;
 mod leases;
 mod meddling;
 mod retry;

@@ -2,7 +2,7 @@
 
 use super::{large_model, model, warm};
 use loom::thread;
-use requeue::{Fifo, Handle, Leased, ManualClock, Queue};
+use requeue::{Delivery, Fifo, Handle, Leased, ManualClock, Queue};
 use std::mem;
 use std::time::Duration;
 
@@ -53,6 +53,31 @@ fn a_commit_against_an_expiry() {
         assert_eq!(queue.stats().committed, 3);
         drop((holder, popper));
     });
+}
+
+#[test]
+fn an_end_of_a_delivery_against_an_expiry() {
+    let ends: [fn(Delivery<u32, Lent>) -> usize; 2] = [
+        |taken| usize::from(taken.try_ack().is_ok()),
+        |taken| {
+            drop(taken);
+            0
+        },
+    ];
+    for end in ends {
+        model(move || {
+            let (queue, clock) = lending();
+            let (holder, popper) = two(&queue);
+            drop(holder);
+            let taken = queue.take().unwrap();
+            clock.advance(TERM);
+            let other = pops(popper);
+            let acked = end(taken);
+            let (popped, popper) = other.join().unwrap();
+            assert_eq!(acked + popped + drain(&queue, &clock), 1);
+            drop(popper);
+        });
+    }
 }
 
 #[test]

@@ -32,7 +32,9 @@ pub(crate) use self::injector::Injector;
 pub(crate) use self::kanal::Kanal;
 pub(crate) use self::locked::{Locked, LockedHeap, LockedKeys};
 pub(crate) use self::orders::{priority, Fair, Paced, PacedWithinLimit, Priority};
-pub(crate) use self::requeue::{Bulk, Direct, Plain, Sticky, Transactional, WithHandle};
+pub(crate) use self::requeue::{
+    Bulk, Deliveries, Direct, Plain, Sticky, Transactional, WithHandle,
+};
 pub(crate) use self::rtrb::Rtrb;
 pub(crate) use self::seg_queue::SegQueue;
 pub(crate) use self::skip_list::SkipList;

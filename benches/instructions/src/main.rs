@@ -5,7 +5,7 @@
 //! `requeue-instructions` lists the operations, `requeue-instructions NAME COUNT` does one.
 
 use futures::task::noop_waker_ref;
-use requeue::{FairQueue, Handle, Order, PriorityQueue, Queue, Workers};
+use requeue::{Delivery, FairQueue, Handle, Order, PriorityQueue, Queue, Workers};
 use std::cmp::Reverse;
 use std::env;
 use std::future::Future;
@@ -14,6 +14,7 @@ use std::mem;
 use std::num::Wrapping;
 use std::pin::pin;
 use std::task::Context;
+use std::time::Duration;
 
 /// Does an operation this often.
 type Operation = fn(u64);
@@ -29,6 +30,14 @@ const OPERATIONS: &[(&str, Operation)] = &[
     }),
     ("abort", abort),
     ("no-handle", no_handle),
+    ("delivery", |count| {
+        deliveries(&Queue::unbounded(), Delivery::ack, count);
+    }),
+    ("delivery-leased", |count| {
+        let term = Duration::from_secs(60);
+        let queue = Queue::builder().leased(term).build();
+        deliveries(&queue, |taken| taken.try_ack().unwrap(), count);
+    }),
     ("batch", batches),
     ("transaction-batch-push", transaction_batch_pushes),
     ("transaction-batch-pop", transaction_batch_pops),
@@ -142,6 +151,18 @@ fn no_handle(count: u64) {
     for item in 0..count {
         queue.push(item).unwrap();
         black_box(queue.pop().unwrap());
+    }
+}
+
+fn deliveries<O: Order<u64>>(
+    queue: &Queue<u64, O>,
+    ack: impl Fn(Delivery<u64, O>) -> u64,
+    count: u64,
+) {
+    let mut pusher = queue.handle();
+    for item in 0..count {
+        pusher.push(item).unwrap();
+        black_box(ack(queue.take().unwrap()));
     }
 }
 

@@ -48,6 +48,25 @@ impl<T, O: Order<T>> Shared<T, O> {
         count
     }
 
+    /// Puts a failed item where it belongs, which is not the head. Its holder counts it as aborted afterwards.
+    pub(crate) fn put_elsewhere(
+        &self,
+        disposition: Disposition,
+        now: u64,
+        failed: Failed<StoredOf<T, O>>,
+        envelope: impl FnOnce() -> Envelope<T, O>,
+    ) {
+        match disposition {
+            Disposition::Head | Disposition::Tail => {
+                let meta = failed.entry.item.meta;
+                self.shards.put_at_tail(failed.entry);
+                self.ready.notify(1 + self.source.leave(meta, false));
+            }
+            Disposition::Delay(delay) => self.delay(envelope(), failed, now, delay),
+            Disposition::Death => self.dead_letter(envelope(), failed),
+        }
+    }
+
     /// Puts due items at the head, and those that are to be reclaimed by now.
     #[inline]
     pub(crate) fn release_due(&self) {

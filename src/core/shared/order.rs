@@ -50,9 +50,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Records that a held item is gone for good. May run the destructor of its key, whose panics are caught.
+    #[inline(never)] // out of the pop, which seldom needs it
     pub(crate) fn retire(&self, meta: O::Meta) {
         if Self::SORTS {
-            let ready = self.source.leave(meta);
+            let ready = self.source.leave(meta, true);
             if ready > 0 {
                 // After a close, another thread may have checked when the item was gone and these were not ready yet.
                 self.notify_end(ready);
@@ -67,17 +68,17 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Takes the next item, for a handle that counts it. On `Due` the caller releases due items and retries.
+    /// Takes the next item and its number, for a handle that counts it. On `Due` the caller releases due items and retries.
     #[inline]
-    pub(crate) fn try_next(&self) -> Next<EntryOf<T, O>> {
-        self.source.take(false)
+    pub(crate) fn try_next(&self, number: &mut u64) -> Next<EntryOf<T, O>> {
+        self.source.take(false, number)
     }
 
     /// Takes the next item for good, for a handle that counts it.
     #[inline(never)]
     pub(crate) fn pop_next(&self) -> Option<T> {
         loop {
-            match self.source.take(true) {
+            match self.source.take(true, &mut 0) {
                 Next::Item(Entry { item, .. }) => {
                     if self.source.tracks_removal() {
                         self.retire(item.meta);

@@ -294,7 +294,7 @@ impl<L: Session> Drop for Borrow<'_, L> {
 }
 
 /// The position in a hold from which on the items were not delivered yet.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Fresh(pub(in crate::raw) HeldPosition);
 
 impl Fresh {

@@ -1,5 +1,6 @@
 //! What a handle owns, and its transactions use.
 
+pub(in crate::raw) mod away;
 pub(in crate::raw) mod bookmark;
 pub(in crate::raw) mod cell;
 pub(in crate::raw) mod endpoint;

@@ -17,6 +17,13 @@ pub(crate) struct HeldPosition {
     pub(in crate::raw) index: usize,
 }
 
+impl HeldPosition {
+    /// That of the nth item of a holder without a hold.
+    pub(crate) fn nth(part: usize) -> Self {
+        Self { part, index: 0 }
+    }
+}
+
 impl<T> Hold<T> {
     /// The position of the next item, or the end of the block before it.
     pub(in crate::raw) fn end(&self) -> HeldPosition {

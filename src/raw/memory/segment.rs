@@ -51,8 +51,8 @@ pub(in crate::raw) struct Segment<T> {
 struct Header {
     /// The number of finished positions.
     finished: AtomicU64,
-    /// The times of the items, if they are kept.
-    times: Box<[AtomicU64]>,
+    /// The notes: first the times of all items, then the numbers of their deliveries, as far as they are kept.
+    notes: Box<[AtomicU64]>,
 }
 
 impl<T> Clone for Segment<T> {
@@ -95,12 +95,12 @@ impl<T> Segment<T> {
         1 << len.ilog2()
     }
 
-    /// Allocates a segment of `len` positions from `first` on, with times if its items are `timed`.
-    pub(in crate::raw) fn new(first: u64, len: usize, timed: bool) -> Self {
-        let known = if timed { len } else { 0 };
+    /// Allocates a segment of `len` positions from `first` on, with these notes.
+    pub(in crate::raw) fn new(first: u64, len: usize, notes: Notes) -> Self {
+        let known = notes as usize * len;
         let header = Header {
             finished: AtomicU64::new(0),
-            times: (0..known).map(|_| AtomicU64::new(0)).collect(),
+            notes: (0..known).map(|_| AtomicU64::new(0)).collect(),
         };
         Self::at(Row::new(header, len, Slot::vacant), first)
     }
@@ -170,29 +170,48 @@ impl<T> Segment<T> {
         }
     }
 
-    /// The time of the item at `position`; `None` if none are kept.
+    /// The time of the item at `position`, or the number of its deliveries; `None` if it is not kept.
     ///
     /// # Safety
     ///
     /// The segment is alive.
     #[allow(clippy::cast_possible_truncation)] // less than the length
-    unsafe fn time<'a>(self, position: u64) -> Option<&'a AtomicU64> {
+    unsafe fn note<'a>(self, position: u64, kind: Notes) -> Option<&'a AtomicU64> {
         let index = (position - self.first) as usize;
         // SAFETY: alive by contract.
-        unsafe { Row::header(self.row) }.times.get(index)
+        let (notes, len) = unsafe { (&Row::header(self.row).notes, self.len()) };
+        notes.get((kind as usize - 1) * len + index)
     }
 
-    /// Records the time of the item that is stored at `position`.
+    /// Records what is known of the item that is stored at `position`, as far as that is kept.
     ///
     /// # Safety
     ///
     /// The segment is alive.
-    pub(in crate::raw) unsafe fn set_since(self, position: u64, since: u64) {
-        // SAFETY: by contract.
-        if let Some(time) = unsafe { self.time(position) } {
-            // ORDERING: Relaxed; the publication of the item publishes it.
-            time.store(since, Ordering::Relaxed);
+    pub(in crate::raw) unsafe fn set_delivery(self, position: u64, delivery: DeliveryMeta) {
+        let DeliveryMeta { attempts, since } = delivery;
+        for (kind, value) in [(Notes::Times, since), (Notes::Deliveries, attempts.into())] {
+            // SAFETY: by contract.
+            if let Some(note) = unsafe { self.note(position, kind) } {
+                // ORDERING: Relaxed; the publication of the item publishes it.
+                note.store(value, Ordering::Relaxed);
+            }
         }
+    }
+
+    /// The metadata of the next delivery of the item at `position`.
+    ///
+    /// # Safety
+    ///
+    /// The segment is alive.
+    #[allow(clippy::cast_possible_truncation)] // stored as such
+    pub(in crate::raw) unsafe fn delivery(self, position: u64) -> DeliveryMeta {
+        // SAFETY: by contract.
+        let (since, before) =
+            unsafe { (self.since(position), self.note(position, Notes::Deliveries)) };
+        // ORDERING: Relaxed; as in `since`.
+        let attempts = before.map_or(0, |before| before.load(Ordering::Relaxed) as u32);
+        DeliveryMeta::after(attempts, since).again()
     }
 
     /// When the item at `position` was pushed.
@@ -202,7 +221,7 @@ impl<T> Segment<T> {
     /// The segment is alive.
     pub(in crate::raw) unsafe fn since(self, position: u64) -> u64 {
         // SAFETY: by contract.
-        let time = unsafe { self.time(position) };
+        let time = unsafe { self.note(position, Notes::Times) };
         // ORDERING: Relaxed; the caller has seen that the item was published.
         time.map_or(0, |time| time.load(Ordering::Relaxed))
     }
@@ -230,7 +249,7 @@ impl<T> Segment<T> {
         unsafe {
             Entry {
                 item: self.slot(position).take(),
-                delivery: DeliveryMeta::first(self.since(position)),
+                delivery: self.delivery(position),
             }
         }
     }
@@ -281,12 +300,32 @@ impl<T> Segment<T> {
         // SAFETY: by contract. Later pins do not reach it: they find the segment of an unclaimed position. The slots are
         // vacant, so no user code runs.
         unsafe {
-            if Row::header(self.row).times.is_empty() {
+            if Row::header(self.row).notes.is_empty() {
                 self.free();
             } else {
                 let bytes = Row::<Header, Slot<T>>::layout(self.len()).size();
                 reclaim::pin().retire(bytes, move || self.free());
             }
+        }
+    }
+}
+
+/// What a segment keeps of its items beside them: as many words for each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::raw) enum Notes {
+    Nothing,
+    Times,
+    /// The times, and how often the items were delivered.
+    Deliveries,
+}
+
+impl Notes {
+    /// Those of the shards of handles.
+    pub(in crate::raw) fn timed(timed: bool) -> Self {
+        if timed {
+            Self::Times
+        } else {
+            Self::Nothing
         }
     }
 }

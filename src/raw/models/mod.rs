@@ -16,6 +16,7 @@ mod inbox;
 mod joint;
 mod record_pool;
 mod retire;
+mod returns;
 mod segments;
 mod shard;
 mod thread_cells;
@@ -23,6 +24,7 @@ mod times;
 
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::Hold;
+use crate::raw::memory::Notes;
 use crate::raw::registry::shards::Shards;
 use crate::raw::shard::cursor::{Cursor, Take};
 use crate::raw::shard::{Producer, Shard};
@@ -54,7 +56,8 @@ impl<T> Pusher<T> {
 
     fn stage(&mut self, item: T) {
         if self.producer.is_full() {
-            self.producer.open(&self.shard, &self.stamps, self.timed);
+            let notes = Notes::timed(self.timed);
+            self.producer.open(&self.shard, &self.stamps, notes);
         }
         self.producer.stage(item);
     }

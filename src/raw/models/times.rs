@@ -38,9 +38,10 @@ fn push_at(pusher: &mut Pusher, item: u32) {
     if pusher.producer.is_full() {
         pusher
             .producer
-            .open(&pusher.shard, &pusher.stamps, pusher.timed);
+            .open(&pusher.shard, &pusher.stamps, Notes::timed(pusher.timed));
     }
-    pusher.producer.note_time(time_of(item));
+    let delivery = DeliveryMeta::after(0, time_of(item));
+    pusher.producer.note(delivery);
     pusher.push(item);
 }
 

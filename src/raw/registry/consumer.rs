@@ -70,6 +70,18 @@ impl<T> Consumer<T> {
         }
     }
 
+    /// The number of the current shard, from which the last item was taken.
+    #[inline]
+    pub(in crate::raw) fn shard_number(&self) -> usize {
+        self.number
+    }
+
+    /// The rank of the item that was [taken](Consumer::take_next) last.
+    #[inline]
+    pub(in crate::raw) fn last_rank(&self) -> u64 {
+        self.cursor.last_rank()
+    }
+
     /// An estimate of the number of items in the current shard.
     #[inline]
     pub(in crate::raw) fn backlog(&self) -> u64 {

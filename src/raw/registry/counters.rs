@@ -13,12 +13,27 @@ pub(crate) struct Counters {
     taken: AtomicU64,
     committed: AtomicU64,
     aborted: AtomicU64,
-    /// Items reclaimed by others, which count them.
-    expired: AtomicU64,
+    /// Items whose delivery has ended elsewhere, by how: any thread counts them.
+    elsewhere: [AtomicU64; Ending::ALL],
     /// Whether a transaction has staged items, or is about to.
     staging: AtomicBool,
     /// Transactions that have dropped their staged items.
     unstaged: AtomicU64,
+}
+
+/// How a delivery has ended elsewhere than in a transaction of its handle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// The item was reclaimed.
+    Expired,
+    Committed,
+    Aborted,
+    /// Another handle holds the item.
+    Moved,
+}
+
+impl Ending {
+    const ALL: usize = Self::Moved as usize + 1;
 }
 
 /// The counters of all handles, added up.
@@ -27,6 +42,7 @@ pub(crate) struct Tally {
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
     pub(crate) expired: u64,
+    moved: u64,
     pub(crate) held: u64,
 }
 
@@ -53,6 +69,13 @@ impl Counters {
         step(&self.taken, items);
     }
 
+    /// How many items were taken before the last one.
+    #[inline]
+    pub(crate) fn taken_before(&self) -> u64 {
+        // ORDERING: Relaxed; asked by the writer.
+        self.taken.load(Ordering::Relaxed) - 1
+    }
+
     /// Undoes the count of items that were not available, or were put back without a delivery.
     pub(crate) fn uncount_taken(&self, items: usize) {
         // ORDERING: Relaxed; a single writer.
@@ -72,11 +95,12 @@ impl Counters {
         step(&self.aborted, items);
     }
 
-    /// Counts items that expired in a transaction of these counters, after they were put somewhere else.
-    pub(in crate::raw) fn count_expired(&self, items: usize) {
-        // ORDERING: Release; pairs with `counters.expired`.
-        self.expired
-            .fetch_add(items as u64, weak!("counters.count-expired", Release));
+    /// Counts items of these counters whose delivery has ended elsewhere, after they were put somewhere else.
+    #[inline]
+    pub(crate) fn count_elsewhere(&self, ending: Ending, items: usize) {
+        // ORDERING: Release; pairs with `counters.elsewhere`.
+        self.elsewhere[ending as usize]
+            .fetch_add(items as u64, weak!("counters.count-elsewhere", Release));
     }
 
     /// The identity of the open transaction, for other threads, if these counters have this number.
@@ -85,7 +109,7 @@ impl Counters {
         self.add_to(&mut tally);
         Holder {
             counters,
-            ended: tally.committed + tally.aborted + tally.expired,
+            ended: tally.committed + tally.aborted + tally.expired + tally.moved,
             held: tally.held,
         }
     }
@@ -147,8 +171,9 @@ impl Counters {
         // items given back. Before `taken`, which is never less than their sum.
         let ended = self.committed.load(weak!("counters.committed", Acquire))
             + self.aborted.load(weak!("counters.aborted", Acquire));
-        // ORDERING: Acquire; pairs with `counters.count-expired`, likewise.
-        let ended = ended + self.expired.load(weak!("counters.expired", Acquire));
+        // ORDERING: Acquire, each; pairs with `counters.count-elsewhere`, likewise.
+        let load = |ended: &AtomicU64| ended.load(weak!("counters.elsewhere", Acquire));
+        let ended = ended + self.elsewhere.iter().map(load).sum::<u64>();
         // ORDERING: Acquire; pairs with `counters.uncount-taken`. A thread that has seen a claim, by `front.head`,
         // sees its count.
         self.taken.load(weak!("counters.taken", Acquire)) != ended
@@ -159,21 +184,18 @@ impl Counters {
         self.staging.load(weak!("counters.stages", Acquire))
     }
 
-    /// Counts popped items in counters that several threads share.
-    pub(in crate::raw) fn share_popped(&self, items: usize) {
-        // ORDERING: Relaxed; statistics.
-        self.popped.fetch_add(items as u64, Ordering::Relaxed);
-    }
-
     pub(in crate::raw) fn add_to(&self, tally: &mut Tally) {
         // ORDERING: Relaxed, all; statistics.
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (committed, aborted) = (load(&self.committed), load(&self.aborted));
-        let expired = load(&self.expired);
+        let elsewhere = |ending: Ending| load(&self.elsewhere[ending as usize]);
+        let (expired, moved) = (elsewhere(Ending::Expired), elsewhere(Ending::Moved));
+        let committed = load(&self.committed) + elsewhere(Ending::Committed);
+        let aborted = load(&self.aborted) + elsewhere(Ending::Aborted);
         tally.committed += load(&self.popped) + committed;
         tally.aborted += aborted;
         tally.expired += expired;
-        tally.held += load(&self.taken).saturating_sub(committed + aborted + expired);
+        tally.moved += moved;
+        tally.held += load(&self.taken).saturating_sub(committed + aborted + expired + moved);
     }
 }
 

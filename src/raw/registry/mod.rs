@@ -10,5 +10,5 @@ pub(in crate::raw) mod shards;
 pub(in crate::raw) mod strict;
 
 pub(in crate::raw) use consumer::Consumer;
-pub(in crate::raw) use counters::{Counters, Holder};
-pub(in crate::raw) use shards::{acquire, Shards};
+pub(in crate::raw) use counters::{Counters, Ending, Holder};
+pub(in crate::raw) use shards::{acquire, Shards, COMMON};

@@ -4,8 +4,8 @@
 //! handle, under a lock: only dead letters are.
 
 use crate::raw::hold::Hold;
-use crate::raw::memory::{Entry, NumberSet, FIRST_STAMP, MAX_ITEMS};
-use crate::raw::registry::counters::{Counters, Holder, Tally};
+use crate::raw::memory::{DeliveryMeta, Entry, Notes, NumberSet, FIRST_STAMP, MAX_ITEMS};
+use crate::raw::registry::counters::{Counters, Ending, Holder, Tally};
 use crate::raw::registry::record_pool::{RecordPool, FIRST};
 use crate::raw::shard::{Cursor, Producer, Shard, Sink};
 use crate::sync::{
@@ -34,13 +34,13 @@ pub(crate) struct Shards<T> {
     /// The logical clock that stamps segments when they are opened.
     pub(in crate::raw) stamps: AtomicU64,
     /// Counts items popped by no handle.
-    popped: Counters,
+    popped: AtomicU64,
     /// Counts items that were put in without a push.
     restored: AtomicU64,
     /// The handle whose transaction was found open last.
     pub(in crate::raw) last_open: AtomicUsize,
-    /// Held by whoever pushes into the common shard, which it owns then.
-    pushing: Mutex<()>,
+    /// Held by whoever pushes into the common shard, which it owns then. The clock when its segment was opened.
+    pushing: Mutex<u64>,
     /// Whether a thread detaches idle shards.
     pub(super) detaching: AtomicBool,
     /// Whether items keep their times.
@@ -60,10 +60,10 @@ impl<T> Shards<T> {
         barrier::prepare();
         Self {
             stamps: AtomicU64::new(FIRST_STAMP),
-            popped: Counters::default(),
+            popped: AtomicU64::new(0),
             restored: AtomicU64::new(0),
             last_open: AtomicUsize::new(0),
-            pushing: Mutex::new(()),
+            pushing: Mutex::new(0),
             detaching: AtomicBool::new(false),
             timed,
             stickiness,
@@ -85,21 +85,46 @@ impl<T> Shards<T> {
 
     /// Pushes into the common shard, unless `admit` refuses after the push and the item can be taken back.
     pub(crate) fn push(&self, item: T, since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
-        let _lock = lock(&self.pushing);
+        let delivery = DeliveryMeta::after(0, if self.timed { since } else { 0 });
+        self.push_common(Entry { item, delivery }, |shard, producer| {
+            let is_late = !admit() && !planted!("shards.admits-late");
+            let refused = is_late.then(|| producer.retract(shard)).flatten();
+            refused.map_or(Ok(()), |entry| Err(entry.item))
+        })
+    }
+
+    /// Puts an item that was delivered before at the tail of the common shard.
+    pub(crate) fn put_at_tail(&self, entry: Entry<T>) {
+        self.push_common(entry, |shard, _| shard.count_skipped(1));
+    }
+
+    /// Pushes into the common shard, and does something `then`, as its owner.
+    fn push_common<R>(
+        &self,
+        Entry { item, delivery }: Entry<T>,
+        then: impl FnOnce(&Shard<T>, &mut Producer<T>) -> R,
+    ) -> R {
+        let mut opened = lock(&self.pushing);
         let shard = self.common();
         // SAFETY: the lock makes the caller its owner, after the last one.
         let mut producer = unsafe { shard.check_out() };
-        if producer.is_full() {
-            producer.open(shard, &self.stamps, self.timed);
+        // ORDERING: Relaxed, as where it ticks.
+        let stamp = || self.stamps.load(Ordering::Relaxed);
+        if shard.backlog() == 0 && *opened != stamp() {
+            // In the segment in use the item would look as old as that is.
+            producer.vacate(shard);
         }
-        step!("shards.notes-no-time", producer.note_time(since));
+        if producer.is_full() {
+            producer.open(shard, &self.stamps, Notes::Deliveries);
+            *opened = stamp();
+        }
+        step!("shards.notes-no-time", producer.note(delivery));
         producer.push(shard, item);
         shard.show();
-        let is_late = !admit() && !planted!("shards.admits-late");
-        let refused = is_late.then(|| producer.retract(shard)).flatten();
+        let result = then(shard, &mut producer);
         // SAFETY: as above; the unlock is a release.
         unsafe { shard.check_in(producer) };
-        refused.map_or(Ok(()), |entry| Err(entry.item))
+        result
     }
 
     /// The shard without a handle, which is made for the first handle.
@@ -114,11 +139,11 @@ impl<T> Shards<T> {
 
     /// A consumer's cursor on a shard.
     pub(in crate::raw) fn cursor(&self, shard: usize) -> Cursor<T> {
-        let shard = match shard {
-            COMMON => self.common(),
-            _ => self.records.get(shard),
+        let (shard, noted) = match shard {
+            COMMON => (self.common(), true),
+            _ => (self.records.get(shard), self.timed),
         };
-        Cursor::new(shard, self.timed, self.stickiness)
+        Cursor::new(shard, noted, self.stickiness)
     }
 
     pub(in crate::raw) fn attached(&self) -> &NumberSet {
@@ -249,7 +274,8 @@ impl<T> Shards<T> {
 
     /// Counts items that have expired, and were moved out of the transaction with these counters.
     pub(crate) fn count_expired(&self, counters: usize, items: usize) {
-        self.handles.get(counters).count_expired(items);
+        let counters = self.handles.get(counters);
+        counters.count_elsewhere(Ending::Expired, items);
     }
 
     /// The least time of the items at the heads and of the returned ones, exact at rest; `None` if
@@ -281,7 +307,8 @@ impl<T> Shards<T> {
 
     /// Counts items that were popped without a handle.
     pub(crate) fn count_popped(&self, items: usize) {
-        self.popped.share_popped(items);
+        // ORDERING: Relaxed; statistics.
+        self.popped.fetch_add(items as u64, Ordering::Relaxed);
     }
 
     /// The sum of all handles' counters.
@@ -290,7 +317,8 @@ impl<T> Shards<T> {
         self.handles
             .iter()
             .for_each(|counters| counters.add_to(&mut tally));
-        self.popped.add_to(&mut tally);
+        // ORDERING: Relaxed; as where it is counted.
+        tally.committed += self.popped.load(Ordering::Relaxed);
         tally
     }
 }

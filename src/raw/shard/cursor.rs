@@ -1,6 +1,6 @@
 //! A consumer's cursor on one shard: its cached view of the shard.
 
-use crate::raw::memory::{reclaim, DeliveryMeta, Segment};
+use crate::raw::memory::{reclaim, Segment};
 use crate::raw::shard::front::{Front, Head};
 use crate::raw::shard::sink::Sink;
 use crate::raw::shard::Shard;
@@ -47,7 +47,7 @@ pub(in crate::raw) struct Cursor<T> {
     segment: Option<Segment<T>>,
     /// The number of positions of `segment` before `since` that were claimed, moved out and not yet counted.
     finished: u64,
-    /// Whether the items have times.
+    /// Whether something is noted of the items beside them.
     timed: bool,
     /// After how many positions the consumer compares shards again.
     stickiness: u32,
@@ -109,6 +109,12 @@ impl<T> Cursor<T> {
         // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired this position of it,
         // which is published, and proved that it is alive until the position is counted as finished.
         Some(unsafe { self.segment.unwrap_unchecked().slot(position).take() })
+    }
+
+    /// The rank of the item that was [taken](Cursor::take_next) last.
+    #[inline]
+    pub(in crate::raw) fn last_rank(&self) -> u64 {
+        Head::rank(self.head.position() - 1)
     }
 
     /// Whether certainly no item is visible: no joint has to be asked, and no run is linked.
@@ -219,6 +225,9 @@ impl<T> Cursor<T> {
             Ok(claimed) => claimed,
             Err(why) => return why,
         };
+        if S::RANKS {
+            sink.note_rank(Head::rank(first));
+        }
         // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired these
         // positions of it, which are published, and proved that it is alive, as its times are. The sink granted room.
         unsafe {
@@ -244,7 +253,7 @@ impl<T> Cursor<T> {
             let segment = self.segment.unwrap_unchecked();
             let items = segment.take(first, count);
             for (position, item) in (first..).zip(items) {
-                sink.accept(item, DeliveryMeta::first(segment.since(position)));
+                sink.accept(item, segment.delivery(position));
             }
         }
     }

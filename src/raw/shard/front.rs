@@ -18,12 +18,13 @@
 //! A strict Empty needs `emptied`, because a run that is linked and exhausted between two checks would
 //! leave no other trace. It is incremented *before* the claim of a run's last item; see `strict.rs`.
 
-use crate::raw::memory::{reclaim, NumberSet, Pin};
+use crate::raw::memory::{reclaim, NumberSet, OnceBox, Pin};
+use crate::raw::shard::returns::Returns;
 use crate::raw::shard::run::{Home, Progress, Run};
 use crate::raw::shard::sink::Sink;
 use crate::sync::{
     barrier, count_visit, planted, start, start_before, step, weak, AtomicPtr, AtomicU64,
-    AtomicUsize, Ordering,
+    AtomicUsize, Mutex, Ordering,
 };
 use std::iter;
 use std::mem::ManuallyDrop;
@@ -39,12 +40,14 @@ pub(in crate::raw) struct Front<T> {
     /// The place of the shard in the set of attached shards; null before the first owner.
     set: AtomicPtr<NumberSet>,
     shard: AtomicUsize,
+    /// Made for the first returned delivery.
+    pub(super) returns: OnceBox<Mutex<Returns<T>>>,
 }
 
 /// A visit to the runs of a front.
 pub(in crate::raw) struct RunVisit<'f> {
     visitors: &'f AtomicUsize,
-    pin: Pin,
+    pub(super) pin: Pin,
 }
 
 impl Drop for RunVisit<'_> {
@@ -92,7 +95,7 @@ pub(in crate::raw) const FIRST: u64 = start_before(1 << (u64::BITS - Head::BITS)
 pub(in crate::raw) struct Head(u64);
 
 impl Head {
-    const BITS: u32 = 8;
+    pub(super) const BITS: u32 = 8;
     const START: Self = Self(FIRST << Self::BITS | start(Self::BITS));
 
     /// The first head at a position: the least of all heads there.
@@ -134,6 +137,7 @@ impl<T> Front<T> {
             visitors: AtomicUsize::new(0),
             set: AtomicPtr::new(ptr::null_mut()),
             shard: AtomicUsize::new(0),
+            returns: OnceBox::default(),
         }
     }
 
@@ -363,7 +367,7 @@ impl<T> Front<T> {
     ///
     /// A consumer that stalls between its look at the runs and its claim for a multiple of 256 aborts, while nobody claims, can
     /// overtake; nothing is lost then.
-    fn count_abort(&self) {
+    pub(super) fn count_abort(&self) {
         // ORDERING: Release; pairs with `front.head` and `front.claim-failed`: a thread that sees the
         // increment, or fails because of it, sees the runs. Relaxed on failure and before: the CAS checks it.
         let release = weak!("front.count-abort", Release);
@@ -392,6 +396,9 @@ impl<T> Front<T> {
         let visit = self.visit();
         loop {
             let Some((run, cursor)) = self.next_run(&visit) else {
+                if self.tidy(&visit) {
+                    continue;
+                }
                 return 0;
             };
             let count = sink.reserve(most.min(cursor.left()), self.home());
@@ -399,8 +406,14 @@ impl<T> Front<T> {
             if !self.claim_run(run, cursor, after) {
                 continue;
             }
+            if S::RANKS {
+                sink.note_rank(self.rank_in(run, cursor));
+            }
             // SAFETY: these items were claimed; the sink granted room.
             unsafe { run.move_out(cursor, count, sink) };
+            if run.rank() != 0 && self.tidy(&visit) {
+                self.next_run(&visit);
+            }
             if after.left() == 0 && self.unlink(run) {
                 let block = run.block();
                 let end = visit.end();

@@ -14,6 +14,8 @@ pub(in crate::raw) mod cursor;
 pub(in crate::raw) mod front;
 pub(in crate::raw) mod joint;
 pub(in crate::raw) mod producer;
+mod put_back;
+pub(in crate::raw) mod returns;
 pub(in crate::raw) mod run;
 pub(in crate::raw) mod sink;
 mod supply;
@@ -328,7 +330,7 @@ impl<T> Shard<T> {
     }
 
     /// Counts published positions that delivered no item.
-    fn count_skipped(&self, positions: u64) {
+    pub(in crate::raw) fn count_skipped(&self, positions: u64) {
         // ORDERING: Relaxed, both; written by the owner alone, for statistics.
         let skipped = self.published.skipped.load(Ordering::Relaxed);
         self.published

@@ -1,6 +1,6 @@
 //! The private state of a shard's owner: the staged items and the position of the next one.
 
-use crate::raw::memory::{DirectoryEnd, Entry, Segment, Slot};
+use crate::raw::memory::{DeliveryMeta, DirectoryEnd, Entry, Notes, Segment, Slot};
 use crate::raw::shard::{Producer, Shard};
 use crate::sync::{AtomicU64, Ordering};
 use std::slice;
@@ -23,12 +23,12 @@ impl<T> Producer<T> {
         self.next >= self.limit
     }
 
-    /// Records the time of the item that is stored next. Must not be [full](Self::is_full).
-    pub(in crate::raw) fn note_time(&self, since: u64) {
+    /// Records what is known of the item that is stored next. Must not be [full](Self::is_full).
+    pub(in crate::raw) fn note(&self, delivery: DeliveryMeta) {
         assert!(self.next < self.limit);
         if let Some(segment) = self.segment {
             // SAFETY: as in `put`.
-            unsafe { segment.set_since(self.next, since) };
+            unsafe { segment.set_delivery(self.next, delivery) };
         }
     }
 
@@ -87,12 +87,12 @@ impl<T> Producer<T> {
         self.next += 1;
     }
 
-    /// Opens the next segment; in a queue all segments are `timed`, or none.
-    pub(in crate::raw) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, timed: bool) {
+    /// Opens the next segment; all segments of a shard have the same notes.
+    pub(in crate::raw) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, notes: Notes) {
         let (first, len) = (self.limit, shard.next_len(self.next));
         let segment = shard
             .spare(len, first)
-            .unwrap_or_else(|| Segment::new(first, len, timed));
+            .unwrap_or_else(|| Segment::new(first, len, notes));
         // SAFETY: this producer's, and alive until the last of its positions is finished, the first of which is to be published.
         self.limit += unsafe { segment.len() } as u64;
         // ORDERING: Relaxed; a logical clock that only compares ages.

@@ -111,8 +111,11 @@ pub(in crate::raw) struct Run<T> {
     home: Cell<Home>,
     block: Cell<Block<T>>,
     cursor: AtomicU64,
-    /// Changes after the link only while the run is a [`bookmark`](crate::raw::handle::bookmark).
+    /// Changes after the link only while the run is a [`bookmark`](crate::raw::handle::bookmark), or is below the one of the
+    /// [returned deliveries](crate::raw::shard::returns).
     next: AtomicPtr<Run<T>>,
+    /// The rank of a returned delivery; 0 in any other run.
+    rank: Cell<u64>,
 }
 
 /// The index of a run's next item, and the number of items left: `next << 32 | left`.
@@ -181,6 +184,7 @@ impl<T> Run<T> {
             block: Cell::new(NonNull::dangling()),
             cursor: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
+            rank: Cell::new(0),
         };
         let block = Row::new(run, len, HeldSlot::vacant);
         // SAFETY: allocated just now.
@@ -284,14 +288,39 @@ impl<T> Run<T> {
         cursor.store(Progress::new(0, count).0, release);
     }
 
-    /// Inserts a run, which is not shared yet, below this one, a bookmark of the caller.
+    /// A run of one returned delivery.
+    pub(in crate::raw) fn of_one(home: Home, entry: Entry<T>, rank: u64) -> NonNull<Self> {
+        // SAFETY: allocated just now, with one vacant slot.
+        let run = unsafe { Self::of(Self::allocate(1)) };
+        run.rank.set(rank);
+        // SAFETY: as above.
+        unsafe { run.held(0).fill(entry.item, entry.delivery) };
+        run.fill(home, 1);
+        NonNull::from(run)
+    }
+
+    /// A bookmark above a run that is not shared yet.
+    pub(in crate::raw) fn bookmark_above(home: Home, below: NonNull<Self>) -> NonNull<Self> {
+        // SAFETY: allocated just now.
+        let run = unsafe { Self::of(Self::allocate(0)) };
+        run.begin_bookmark(home);
+        run.set_next(below.as_ptr());
+        NonNull::from(run)
+    }
+
+    /// The rank of a returned delivery; 0 for any other run.
+    pub(in crate::raw) fn rank(&self) -> u64 {
+        self.rank.get()
+    }
+
+    /// Inserts a run, which is not shared yet, below this one, whose link belongs to the caller.
     pub(in crate::raw) fn insert_below(&self, run: NonNull<Run<T>>) {
         // SAFETY: not shared yet, and so alive.
         unsafe { run.as_ref() }.set_next(self.next());
         self.change_next(run.as_ptr());
     }
 
-    /// Changes the run below this one, a bookmark of the caller.
+    /// Changes the run below this one, whose link belongs to the caller.
     pub(in crate::raw) fn change_next(&self, next: *mut Run<T>) {
         // ORDERING: Release; pairs with `run.next`: the fields of an inserted run.
         let release = weak!("run.insert", Release);

@@ -7,6 +7,12 @@ use crate::raw::shard::run::{Block, Home};
 ///
 /// Room is reserved before the claim, so that nothing can fail between a claim and its acceptance.
 pub(in crate::raw) trait Sink<T> {
+    /// Whether it is told the rank of an item before it accepts it.
+    const RANKS: bool = false;
+
+    /// Notes the rank of the item that is accepted next.
+    fn note_rank(&mut self, _rank: u64) {}
+
     /// Reserves room for up to `wanted` items (at least one) of the shard with this `home`. Returns for how many, at least one.
     fn reserve(&mut self, wanted: usize, home: Home) -> usize;
 

@@ -251,6 +251,41 @@ impl<T: Payload, const BULK: bool> Deliverer<T> for WithTransactions<T, BULK> {
     }
 }
 
+/// Each item is a delivery, which is acknowledged or given back by itself.
+pub(crate) struct Deliveries;
+
+pub(crate) struct Taker<T>(Queue<T>);
+
+impl<T: Payload> Transactions<T> for Deliveries {
+    const NAME: &'static str = "requeue, deliveries";
+    type Sender = WithHandle<T>;
+    type Deliverer = Taker<T>;
+
+    fn open(plan: Plan) -> (Vec<Self::Sender>, Vec<Self::Deliverer>) {
+        let queue = plan.queue();
+        let deliverer = |_| Taker(queue.clone());
+        let deliverers = (0..plan.receivers).map(deliverer).collect();
+        let senders = (0..plan.senders).map(|_| WithHandle::of(&queue));
+        (senders.collect(), deliverers)
+    }
+}
+
+impl<T: Payload> Deliverer<T> for Taker<T> {
+    fn deliver(&mut self, max: usize, abort: bool, mut each: impl FnMut(&T)) -> usize {
+        let mut taken = 0;
+        for delivery in self.0.take_batch(max) {
+            each(&delivery);
+            taken += 1;
+            if abort {
+                delivery.nack();
+            } else {
+                delivery.ack();
+            }
+        }
+        taken
+    }
+}
+
 /// Without a handle.
 pub(crate) struct Direct;
 

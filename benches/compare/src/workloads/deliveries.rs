@@ -13,8 +13,8 @@ pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
         let (plan, load) = (sizes.plan(2, 2), sizes.load());
         let name = format!("transactions of {size}, {aborted} % aborted, 2P2C");
         Workload::new(name, move || {
-            each!(u64: deliveries(plan, load, size, aborted) for Transactional, CrossbeamWithMap, SegQueueWithMap,
-                LockedWithMap)
+            each!(u64: deliveries(plan, load, size, aborted) for Transactional, Deliveries, CrossbeamWithMap,
+                SegQueueWithMap, LockedWithMap)
         })
     };
     cases.into_iter().flatten().map(workload).collect()

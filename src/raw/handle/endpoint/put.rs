@@ -1,7 +1,7 @@
 //! The pushes of an endpoint.
 
 use super::{AcquiredShard, Endpoint};
-use crate::raw::memory::{drop_all, Entry, Slot};
+use crate::raw::memory::{drop_all, DeliveryMeta, Entry, Notes, Slot};
 use crate::raw::registry::acquire;
 use crate::raw::shard::Producer;
 use crate::sync::step;
@@ -31,7 +31,7 @@ impl<T> Endpoint<T> {
     /// Records the time of the item that is staged or pushed next.
     pub(crate) fn note_time(&mut self, since: u64) {
         self.make_room_for_one();
-        self.producer.note_time(since);
+        self.producer.note(DeliveryMeta::after(0, since));
     }
 
     /// Takes back the item of the last [`Endpoint::push_hidden`], if it is not yet dequeued and no item is ready before it.
@@ -112,7 +112,8 @@ impl<T> Endpoint<T> {
         }
         let shards = &self.shards;
         if let Some(shard) = self.shard().filter(|_| self.producer.is_full()) {
-            self.producer.open(shard, &shards.stamps, shards.timed);
+            let notes = Notes::timed(shards.timed);
+            self.producer.open(shard, &shards.stamps, notes);
         }
     }
 }

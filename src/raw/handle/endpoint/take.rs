@@ -89,14 +89,14 @@ impl<T> Endpoint<T> {
         count
     }
 
-    /// Makes room for an item taken from elsewhere, and counts it as taken.
+    /// Makes room for an item taken from elsewhere.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
         let home = self.shards.common().front().home();
         hold_of(&mut self.hold, &mut self.peeked, purpose).reserve(1, home);
-        self.counters().count_taken(1);
     }
 
-    /// Holds an [expected](Endpoint::expect) item. An abort puts it into the common shard.
+    /// Holds an item for which there is [room](Endpoint::expect), and which is counted as taken. An abort puts it into the
+    /// common shard.
     pub(crate) fn accept(&mut self, purpose: Purpose, Entry { item, delivery }: Entry<T>) {
         let hold = hold_of(&mut self.hold, &mut self.peeked, purpose);
         hold.reserve(1, self.shards.common().front().home());

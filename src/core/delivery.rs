@@ -1,0 +1,412 @@
+//! Deliveries that own their item: how they begin and how they end.
+//!
+//! A delivery has its item, and shares an [`Origin`] with all others that one handle has begun: so it needs no handle, and its
+//! end may come on any thread, and after the handle. It counts as a held item from before its item is claimed until the
+//! item was put somewhere else.
+
+use super::access::Access;
+use super::local::{CellOf, Local};
+use super::origin::Origin;
+use super::pool::CheckedOut;
+use super::shared::Shared;
+use super::take::{next_of_order, IntoHold, Target};
+use crate::order::{Order, StoredOf};
+use crate::policy::failed::{Cause, Failed};
+use crate::policy::lease::{Lease, WatchOf};
+use crate::policy::limit::{HeldTokens, Token};
+use crate::policy::retry::Disposition;
+use crate::policy::Policies;
+use crate::raw::{Away, Ending, Fresh, HeldPosition, Purpose, Vacant};
+use crate::sync::{lock, swallow_panic};
+use crate::time::Wait;
+use crate::{DeliveryId, Expired, PopError, Reason, ReturnTo};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// An item that is out for delivery. Dropping it is a failed delivery.
+pub(crate) struct Delivered<T, O: Order<T>>(Option<Open<T, O>>);
+
+/// The lease of a delivery.
+pub(crate) type LeaseOf<T, O> = Lease<StoredOf<T, O>>;
+
+struct Open<T, O: Order<T>> {
+    away: Away<StoredOf<T, O>>,
+    origin: Arc<Origin<T, O>>,
+    /// The number of deliveries that its handle has begun before.
+    number: u64,
+    /// `None` in a queue without the options that need it, so that a delivery is small.
+    notes: Option<Box<Notes>>,
+}
+
+/// What the options keep of a delivery.
+#[derive(Default)]
+struct Notes {
+    token: Token,
+    /// How long the item was in the queue, if the times of pushes are kept.
+    waited: Option<Duration>,
+}
+
+/// How a delivery ends that is not committed.
+pub(crate) enum End {
+    /// By the rules of the queue.
+    Failed(Cause),
+    /// As a failed delivery, to be delivered again after this time.
+    After(Duration),
+    /// As a failed delivery whose item goes there, if it does not become a dead letter.
+    To(ReturnTo),
+    /// As if it had not begun.
+    Released,
+}
+
+const OPEN: &str = "the delivery is open until it is consumed";
+
+impl<T, O: Order<T>> Delivered<T, O> {
+    #[inline(always)] // the take
+    fn new(away: Away<StoredOf<T, O>>, origin: &Arc<Origin<T, O>>) -> Self {
+        Self(Some(Open {
+            away,
+            origin: Arc::clone(origin),
+            number: origin.outstanding.counters().taken_before(),
+            notes: None,
+        }))
+    }
+
+    #[inline]
+    fn open(&self) -> &Open<T, O> {
+        self.0.as_ref().expect(OPEN)
+    }
+
+    #[inline]
+    pub(crate) fn item(&self) -> &T {
+        &self.open().away.item.item
+    }
+
+    #[inline]
+    pub(crate) fn item_mut(&mut self) -> &mut T {
+        &mut self.0.as_mut().expect(OPEN).away.item.item
+    }
+
+    pub(crate) fn attempts(&self) -> u32 {
+        self.open().away.delivery().attempts
+    }
+
+    pub(crate) fn id(&self) -> DeliveryId {
+        let open = self.open();
+        DeliveryId::new(open.origin.outstanding.number(), open.number)
+    }
+
+    pub(crate) fn waited(&self) -> Option<Duration> {
+        self.open().notes.as_ref()?.waited
+    }
+
+    /// Makes the lease last for this time from now on.
+    pub(crate) fn extend(&self, time: Duration) -> Result<(), Expired> {
+        let open = self.open();
+        let Some(watch) = open.leases() else {
+            return Ok(());
+        };
+        let until = open.origin.shared.time.after(time);
+        lock(&watch.reclaimable).extend(open.position(), until)
+    }
+
+    /// Ends the lease, if the item is leased. [`Expired`] if it was reclaimed: then the delivery has ended. The copy of the
+    /// item is dropped by the caller, when the delivery has ended.
+    pub(crate) fn end_lease(&mut self) -> Result<Option<LeaseOf<T, O>>, Expired> {
+        let Some(open) = self.0.as_ref() else {
+            return Err(Expired);
+        };
+        let Some(watch) = open.leases() else {
+            return Ok(None);
+        };
+        let lease = lock(&watch.reclaimable).end(open.position());
+        if lease.is_err() {
+            self.forget();
+        }
+        lease
+    }
+
+    /// The item was reclaimed, and whoever did it has counted that.
+    fn forget(&mut self) {
+        if let Some(Open { origin, notes, .. }) = self.0.take() {
+            let token = notes.map_or_else(Token::default, |notes| notes.token);
+            HeldTokens::of(token.counted_out()).end(&origin.shared, false);
+        }
+    }
+
+    /// Commits, and returns the item.
+    #[inline]
+    pub(crate) fn ack(mut self) -> T {
+        let Open {
+            away,
+            origin,
+            notes,
+            ..
+        } = self.0.take().expect(OPEN);
+        let stored = away.item;
+        origin.outstanding.count_ended(Ending::Committed);
+        origin.shared.give_back(1);
+        origin.shared.notify_end(0);
+        // After the waiters were notified, as in the commit of a transaction. Nothing here panics.
+        origin.shared.retire(stored.meta);
+        end_token(&origin.shared, notes, true);
+        stored.item
+    }
+
+    /// Ends the delivery without a commit.
+    pub(crate) fn end(mut self, end: &End) {
+        self.end_by(end);
+    }
+
+    fn end_by(&mut self, end: &End) {
+        let lease = self.end_lease();
+        if let Some(open) = self.0.take() {
+            open.end(end);
+        }
+        drop(lease); // user code
+    }
+}
+
+impl<T, O: Order<T>> Drop for Delivered<T, O> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            let reason = if thread::panicking() {
+                Reason::Panicked
+            } else {
+                Reason::Aborted
+            };
+            self.end_by(&End::Failed(reason.into()));
+        }
+    }
+}
+
+fn end_token<T, O: Order<T>>(shared: &Shared<T, O>, notes: Option<Box<Notes>>, committed: bool) {
+    if let Some(notes) = notes {
+        HeldTokens::of(notes.token).end(shared, committed);
+    }
+}
+
+impl<T, O: Order<T>> Open<T, O> {
+    /// The leases of its handle's deliveries, if items are leased.
+    #[inline]
+    fn leases(&self) -> Option<&Arc<WatchOf<T, O>>> {
+        let watch = self.origin.watch.as_ref();
+        watch.filter(|_| Policies::<T, O>::RECLAIMS)
+    }
+
+    /// Where its lease is among them.
+    #[allow(clippy::cast_possible_truncation)] // compared for equality among open deliveries
+    fn position(&self) -> HeldPosition {
+        HeldPosition::nth(self.number as usize)
+    }
+
+    /// Where the item goes, and the time, if it is delayed. A clock is user code: if it panics, the item is not delayed.
+    fn disposition(&self, end: &End, cause: &Cause) -> (Disposition, u64) {
+        let (shared, delivery) = (&self.origin.shared, self.away.delivery());
+        let failures = &shared.failures;
+        let disposition = match end {
+            End::Failed(_) if cause.reason == Reason::Failed && failures.letters.reserve() => {
+                Disposition::Death
+            }
+            End::Failed(_) => failures.disposition(delivery, cause),
+            End::After(delay) => failures.disposition_after(delivery, *delay),
+            End::To(to) => failures.disposition_to(delivery, *to),
+            End::Released => Disposition::Head,
+        };
+        let mut now = None;
+        if let Disposition::Delay(_) = disposition {
+            swallow_panic(|| now = Some(shared.time.now()));
+            return now.map_or((Disposition::Head, 0), |now| (disposition, now));
+        }
+        (disposition, 0)
+    }
+
+    /// Puts the item where it belongs, and counts the end afterwards: so a thread that asks sees it there, or the delivery open.
+    #[inline(never)]
+    fn end(self, end: &End) {
+        let cause = match end {
+            End::Failed(cause) => cause.clone(),
+            _ => Reason::Retried.into(),
+        };
+        let (disposition, now) = self.disposition(end, &cause);
+        let Self {
+            mut away,
+            origin,
+            notes,
+            ..
+        } = self;
+        let (shared, is_dead) = (&origin.shared, disposition == Disposition::Death);
+        let published = match disposition {
+            Disposition::Head => {
+                if let End::Released = end {
+                    away.uncount();
+                }
+                origin.outstanding.put_back(away);
+                1
+            }
+            elsewhere => {
+                let failed = Failed::new(away.into_entry(), &cause);
+                shared.put_elsewhere(elsewhere, now, failed, Vacant::new);
+                0
+            }
+        };
+        origin.outstanding.count_ended(Ending::Aborted);
+        if is_dead {
+            shared.give_back(1);
+        }
+        // Before waiters are woken, who may need it.
+        end_token(shared, notes, false);
+        shared.notify_end(published);
+        if is_dead {
+            shared.drop_excess_letters(); // user code
+        }
+    }
+}
+
+/// Takes an item out for delivery.
+struct IntoDelivery<'d, T, O: Order<T>> {
+    origin: &'d Arc<Origin<T, O>>,
+    delivered: &'d mut Option<Delivered<T, O>>,
+}
+
+impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
+    const HOLDS: bool = true;
+
+    fn fill(&mut self, access: &mut Access<T, O>, _: usize) -> usize {
+        let away = access.endpoint.take_away(&self.origin.outstanding);
+        *self.delivered = away.map(|away| Delivered::new(away, self.origin));
+        usize::from(self.delivered.is_some())
+    }
+
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+        let counters = self.origin.outstanding.counters();
+        let next = next_of_order(access.shared(), counters);
+        let away = next.map(|(entry, number)| Away::ranked(entry, number));
+        *self.delivered = away.map(|away| Delivered::new(away, self.origin));
+        self.delivered.is_some()
+    }
+
+    fn record(&mut self, local: &mut Local<T, O>, _count: usize, token: Token) {
+        let Some(open) = self.delivered.as_mut().and_then(|it| it.0.as_mut()) else {
+            return;
+        };
+        let (shared, delivery) = (local.shared(), open.away.delivery());
+        if token.is_some() || delivery.since > 0 {
+            let notes = open.notes.insert(Box::default());
+            notes.token = token;
+            // A clock that panics drops the delivery, which gives the item back.
+            notes.waited = (delivery.since > 0).then(|| shared.time.age(delivery.since));
+        }
+        if shared.is_observed() {
+            shared.emit_delivered(&shared.source, &open.away.item, delivery);
+        }
+        let watch = open.leases();
+        let lease =
+            |watch: &Arc<_>| shared.lease(watch, &open.away.item, delivery, open.position());
+        if watch.is_some_and(lease) {
+            shared.planned();
+        }
+    }
+}
+
+/// Takes.
+impl<T, O: Order<T>> Local<T, O> {
+    /// What the deliveries of this handle have in common.
+    #[inline]
+    fn origin(&mut self) -> Arc<Origin<T, O>> {
+        let shared = &self.access.shared;
+        Arc::clone(self.origin.get_or_insert_with(|| Origin::new(shared)))
+    }
+
+    /// Takes the next item out for delivery if nothing else has to be done.
+    #[inline(always)] // the take
+    fn take_at_once(&mut self) -> Option<Delivered<T, O>> {
+        if Shared::<T, O>::SORTS || self.word().slows_pop() {
+            return None;
+        }
+        let origin = self.origin();
+        let away = self.endpoint.take_away(&origin.outstanding)?;
+        Some(Delivered::new(away, &origin))
+    }
+
+    /// Takes an item out for delivery; `None` if waiting may help.
+    pub(crate) fn take_unless_empty(&mut self) -> Option<Result<Delivered<T, O>, PopError>> {
+        let (origin, mut delivered) = (self.origin(), None);
+        let taken = self.attempt(
+            &mut IntoDelivery {
+                origin: &origin,
+                delivered: &mut delivered,
+            },
+            false,
+        )?;
+        Some(taken.and(delivered.ok_or(PopError::Closed)))
+    }
+
+    /// Takes an item out for delivery if one is visible; otherwise another handle waits.
+    pub(crate) fn take_visible(&mut self) -> Option<Result<Delivered<T, O>, PopError>> {
+        let seems_empty = self.looks_empty(self.word());
+        let taken = (!seems_empty).then(|| self.take_unless_empty()).flatten();
+        if taken.is_none() {
+            self.endpoint.rest();
+        }
+        taken
+    }
+}
+
+impl<T, O: Order<T>> CellOf<T, O> {
+    /// Takes an item out for delivery.
+    #[inline(always)] // the take
+    pub(crate) fn take_for_delivery(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
+        if !self.is_unsettled() {
+            if let Some(delivered) = self.get_mut().take_at_once() {
+                return Ok(delivered);
+            }
+        }
+        self.take_slowly(wait)
+    }
+
+    #[inline(never)]
+    fn take_slowly(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
+        let local = self.settled();
+        local.yield_to_served();
+        let taken = local.wait_for_item(wait, Local::take_unless_empty);
+        taken.unwrap_or(Err(PopError::Empty))
+    }
+}
+
+/// Moves into a transaction.
+impl<T, O: Order<T>> Delivered<T, O> {
+    /// A handle for a transaction of its own.
+    pub(crate) fn make_handle(&self) -> CheckedOut<T, O> {
+        let shared = Arc::clone(&self.open().origin.shared);
+        CheckedOut::new(Box::new(Local::in_cell(shared, None)), None)
+    }
+
+    /// Moves the item into the transaction of this handle, which holds nothing else.
+    pub(crate) fn move_to(mut self, local: &mut Local<T, O>, lease: Option<LeaseOf<T, O>>) {
+        local.endpoint.expect(Purpose::Hold);
+        local.endpoint.counters().count_taken(1);
+        let Open {
+            away,
+            origin,
+            notes,
+            ..
+        } = self.0.take().expect(OPEN);
+        let mut fresh = Fresh::default();
+        local.endpoint.accept(Purpose::Hold, away.into_entry());
+        // Afterwards: a thread that asks sees one of them open.
+        origin.outstanding.count_ended(Ending::Moved);
+        // The delivery was recorded when the item was taken.
+        local.endpoint.skip_fresh(&mut fresh);
+        let token = notes.map_or_else(Token::default, |notes| notes.token);
+        IntoHold(&mut fresh).record(local, 1, token);
+        let Access {
+            shared, endpoint, ..
+        } = &mut local.access;
+        let deliveries = &local.deliveries;
+        if lease.is_some_and(|lease| deliveries.moved(shared, endpoint, lease)) {
+            shared.planned();
+        }
+    }
+}
