@@ -124,11 +124,13 @@
 //!
 //! # Requirements and features
 //!
-//! Rust 1.75 or later, `std`, a 64-bit target. A later minimum comes with a minor release. No feature is on by default; the
-//! futures need none, and run on any runtime.
+//! Rust 1.75 or later, `std`, a 64-bit target. A later minimum comes with a minor release. The futures need no feature, and run
+//! on any runtime.
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `workers`, on by default | [`workers`], and [`backend`], over which they run |
+//! | `rate`, on by default | rate limits: [`Pace`], [`Builder::pace`] |
 //! | `tokio` | workers as tasks of tokio: `WorkersBuilder::run_async` |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
 //! | `metrics` | queues with a [name](Builder::name) emit [counts and durations](guide::failure#in-production) to the crate `metrics` |
@@ -178,7 +180,7 @@ mod verbs;
 mod handle;
 mod transaction;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 pub mod backend;
 mod bound;
 pub mod channel;
@@ -191,6 +193,7 @@ mod item;
 mod order;
 mod policy;
 mod queue;
+#[cfg_attr(not(feature = "rate"), allow(unused, unreachable_pub))] // limiters
 mod rate;
 #[allow(unsafe_code)]
 mod raw;
@@ -201,17 +204,8 @@ pub mod stream;
 mod sync;
 pub mod time;
 mod wait;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 pub mod workers;
-
-/// The parts of [`workers`] that have models.
-#[cfg(all(loom, test))]
-#[allow(dead_code)] // what only workers use
-#[path = "workers/block.rs"]
-mod block;
-#[cfg(all(loom, test))]
-#[path = "workers/progress.rs"]
-mod progress;
 
 /// Iterators over the items of a queue or of a transaction.
 pub mod iter {
@@ -263,6 +257,7 @@ pub use policy::retry::ReturnTo;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;
 pub use queue::{Builder, DeadLetters, Queue};
+#[cfg(feature = "rate")]
 pub use rate::{Limiter, Pace, RateSlot, WeakPace};
 pub use select::*;
 pub use stats::{DeliveryId, Held, Imbalance, Stats};
@@ -275,16 +270,14 @@ pub use transaction::{
     commit_all, try_commit_all, OwnedTaken, OwnedTransaction, Peek, Taken, Transaction,
     Transactions,
 };
-#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+#[cfg(feature = "tokio")]
 #[doc(inline)]
 pub use workers::Tasks;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 #[doc(inline)]
 pub use workers::{
-    Failure, Job, JobError, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
+    Failure, Job, JobError, Outcome, Report, TaskItem, TaskTransaction, WorkerState, WorkerStatus,
+    Workers, WorkersBuilder,
 };
-#[cfg(not(any(loom, shuttle)))]
-#[doc(inline)]
-pub use workers::{TaskItem, TaskTransaction};
 #[doc(hidden)]
 pub use {order::StorePlace, queue::Restore};

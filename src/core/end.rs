@@ -4,7 +4,7 @@ use super::local::{CellOf, Local};
 use crate::order::Order;
 use crate::policy::failed::Cause;
 use crate::policy::Remains;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 use crate::raw::HeldPosition;
 use crate::raw::{Stored, Unborrowed};
 use crate::sync::{defer_with, planted, step};
@@ -124,7 +124,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     }
 
     /// The number of held items, and the highest number of deliveries among them.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(feature = "workers")]
     pub(crate) fn deliveries(&mut self) -> (usize, u32) {
         let (local, unborrowed) = self.whole();
         let (mut position, mut items, mut attempts) = (HeldPosition::default(), 0, 0);

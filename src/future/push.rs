@@ -68,7 +68,7 @@ impl<'u, T, O: Order<T>, L: Load<T, O>> Pushing<'u, T, O, L> {
 
 impl<T, O: Order<T>> StageAsync<'_, T, O> {
     /// Ends the wait, and returns the item, unless it was pushed.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(feature = "workers")]
     pub(crate) fn end(&mut self) -> Option<T> {
         self.0.take()?.load
     }

@@ -71,7 +71,7 @@ impl<T, O: Order<T>> Deliveries<T, O> {
     }
 
     /// Whether the transaction has retried or failed an item itself.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(feature = "workers")]
     #[inline]
     pub(crate) fn has_given_up(&self) -> bool {
         self.flags & HAS_GIVEN_UP != 0
@@ -83,7 +83,7 @@ impl<T, O: Order<T>> Deliveries<T, O> {
     }
 
     /// The time stamp of when the transaction took its first item; 0 if it is not watched.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(feature = "workers")]
     pub(crate) fn since(&self) -> u64 {
         self.watch.as_ref().map_or(0, |watch| watch.since())
     }

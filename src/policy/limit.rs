@@ -5,7 +5,6 @@ use crate::order::Order;
 use crate::rate::Start;
 use crate::raw::HeldPosition;
 use crate::sync::swallow_panic;
-use crate::Pace;
 use std::mem;
 use std::time::Instant;
 
@@ -95,7 +94,8 @@ impl<T, O: Order<T>> Policies<T, O> {
         self.ready().wake_all_waiting();
     }
 
-    pub(crate) fn set_pace(&self, pace: Pace) {
+    #[cfg(feature = "rate")]
+    pub(crate) fn set_pace(&self, pace: crate::Pace) {
         // Registered before it is the pace, until after another one is, so that no change of its interval is missed.
         pace.join(&self.due_timer);
         let old = self.gate.set_pace(pace);

@@ -5,7 +5,7 @@ use crate::policy::dead::Overflow;
 use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::time::{Backoff, Clock, SystemClock};
-use crate::{DeadLetter, Fifo, Leased, Lifo, Pace, Queue, ReturnTo, Unleased};
+use crate::{DeadLetter, Fifo, Leased, Lifo, Queue, ReturnTo, Unleased};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -291,7 +291,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// unlimited.
     ///
     /// When the pace allows no start, pops return [`Empty`](crate::PopError::Empty), or wait until it does. Each item
-    /// takes a token, those of a batch too. The token is returned if the item is aborted or retried; see [`Pace`] for
+    /// takes a token, those of a batch too. The token is returned if the item is aborted or retried; see [`Pace`](crate::Pace) for
     /// when that allows another start, and [`Queue::set_pace`].
     ///
     /// ```
@@ -313,7 +313,8 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias("rate limit", "throttle"))]
-    pub fn pace(mut self, pace: Pace) -> Self {
+    #[cfg(feature = "rate")]
+    pub fn pace(mut self, pace: crate::Pace) -> Self {
         self.settings.pace = pace;
         self
     }

@@ -2,7 +2,6 @@
 
 use super::Queue;
 use crate::order::Order;
-use crate::Pace;
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// Pauses delivery until the queue is [resumed](Queue::resume): pops return [`Empty`](crate::PopError::Empty), or
@@ -50,12 +49,15 @@ impl<T, O: Order<T>> Queue<T, O> {
     pub fn is_paused(&self) -> bool {
         self.shared.gate.is_paused()
     }
+}
 
+#[cfg(feature = "rate")]
+impl<T, O: Order<T>> Queue<T, O> {
     /// Replaces the [pace](crate::Builder::pace) of the queue, from the next start on. All waiters are woken.
     ///
     /// The new pace counts from the last start of the queue: the next start is at least one of its intervals later,
     /// or one for each token of the old pace that was not refilled yet, less the burst. Starts without a pace are not
-    /// counted. To change the pace of several queues, see [`Pace::set_interval`].
+    /// counted. To change the pace of several queues, see [`Pace::set_interval`](crate::Pace::set_interval).
     ///
     /// Held items are not affected. Their tokens, if they are returned, go to the pace that they came from; the new
     /// one still counts them.
@@ -77,9 +79,9 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Panics
     ///
-    /// If the new pace is [shared](Pace::shared) and its limiter panics when it is asked for the tokens of past
+    /// If the new pace is [shared](crate::Pace::shared) and its limiter panics when it is asked for the tokens of past
     /// starts. The queue keeps its pace then.
-    pub fn set_pace(&self, pace: Pace) {
+    pub fn set_pace(&self, pace: crate::Pace) {
         self.shared.set_pace(pace);
     }
 
@@ -95,7 +97,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// let other = Queue::<String>::builder().pace(queue.pace()).build();
     /// assert!(!other.pace().is_unlimited()); // both together start one item per second
     /// ```
-    pub fn pace(&self) -> Pace {
+    pub fn pace(&self) -> crate::Pace {
         self.shared.gate.pace()
     }
 }

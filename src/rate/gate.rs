@@ -5,9 +5,10 @@
 //! are notified.
 
 use super::last::Last;
+use super::shared_limiter::LimiterRef;
+use super::{Pace, RateSlot};
 use crate::sync::{lock, planted, swallow_panic, AtomicUsize, Mutex, Ordering};
 use crate::time::{later, Time};
-use crate::{Limiter, Pace, RateSlot};
 use std::mem;
 use std::time::Instant;
 
@@ -34,9 +35,9 @@ struct Paced {
     starts: u64,
 }
 
-/// A slot that was taken, the pace it was taken from, and when.
+/// A slot that was taken, the limiter it was taken from, and when.
 pub(crate) struct Start {
-    pace: Pace,
+    shared: LimiterRef,
     slot: RateSlot,
     at: Instant,
 }
@@ -98,10 +99,15 @@ impl Gate {
     ///
     /// Before anything is started at the new pace it takes over the earlier starts, which also runs user code, and so without
     /// the lock: if something was started meanwhile it begins again. So each pace counts all starts.
+    #[cfg(feature = "rate")]
     pub(crate) fn set_pace(&self, mut pace: Pace) -> Pace {
         loop {
             let known = lock(&self.paced).clone();
-            if let Some(last) = known.last.get().filter(|_| !pace.is_same(&known.pace)) {
+            if let Some(last) = known
+                .last
+                .get()
+                .filter(|_| pace.shared != known.pace.shared)
+            {
                 pace.take_over(&known.pace, last);
             }
             let replaced = self.replace_pace(pace, known.starts);
@@ -131,17 +137,21 @@ impl Gate {
     /// Takes a slot if one is needed, or returns the time at which one is available.
     pub(crate) fn start(&self, time: &Time) -> Result<Option<Start>, u64> {
         while self.is_paced() {
-            let (pace, at) = (self.pace(), time.clock_now());
+            let Some(shared) = self.pace().shared else {
+                break; // replaced meanwhile
+            };
+            let at = time.clock_now();
             // Relative to now, since all times before the queue was created are represented as 0.
-            let slot = pace
+            let slot = shared
+                .limiter()
                 .start(at)
                 .map_err(|then| later(time.nanos(at), then.saturating_duration_since(at)))?;
-            let start = Start { pace, slot, at };
+            let start = Start { shared, slot, at };
             if self.record(&start) {
                 return Ok(Some(start));
             }
-            // Moved, since the pace may be the last one of its limiter, whose destructor is user code too.
-            swallow_panic(move || start.pace.cancel(start.slot, at));
+            // Moved, since it may be the last reference to its limiter, whose destructor is user code too.
+            swallow_panic(move || start.shared.limiter().cancel(start.slot, at));
         }
         Ok(None)
     }
@@ -149,7 +159,8 @@ impl Gate {
     /// Records a start; `false` if the pace was replaced meanwhile, as the new one has not counted it.
     fn record(&self, start: &Start) -> bool {
         let mut paced = lock(&self.paced);
-        let is_current = paced.pace.is_same(&start.pace) || planted!("gate.notes-any");
+        let is_current =
+            paced.pace.shared.as_ref() == Some(&start.shared) || planted!("gate.notes-any");
         if is_current {
             paced.last.record(start.at);
             paced.starts += 1;
@@ -160,7 +171,7 @@ impl Gate {
     /// Returns a slot with which nothing was started.
     pub(crate) fn cancel(&self, start: Start, now: Instant) {
         lock(&self.paced).last.cancel(start.at);
-        start.pace.cancel(start.slot, now);
+        start.shared.limiter().cancel(start.slot, now);
     }
 
     /// Whether the number of items in flight is below the limit.
@@ -196,11 +207,11 @@ impl Gate {
 impl Start {
     /// The item that was started was committed.
     pub(crate) fn spend(self) {
-        self.pace.spend(self.slot);
+        self.shared.limiter().spend(self.slot);
     }
 
     /// Gives the slot back: the item that was started was not committed.
     pub(crate) fn give_back(self, now: Instant) {
-        self.pace.give_back(self.slot, now);
+        self.shared.limiter().give_back(self.slot, now);
     }
 }

@@ -54,6 +54,7 @@ mod gcra;
 mod last;
 mod limiter;
 mod shared_limiter;
+#[cfg(feature = "rate")]
 mod weak;
 
 #[cfg(all(loom, test))]
@@ -63,12 +64,13 @@ mod tests;
 
 pub(crate) use gate::{Gate, Start};
 pub use limiter::{Limiter, RateSlot};
+#[cfg(feature = "rate")]
 pub use weak::WeakPace;
 
 use crate::sync::step;
 use crate::wait::DueTimer;
 use gcra::Gcra;
-use shared_limiter::{LimiterKind, SharedLimiter, WaitQueues};
+use shared_limiter::{LimiterKind, LimiterRef, SharedLimiter, WaitQueues};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -91,7 +93,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Default)]
 pub struct Pace {
     /// `None`: unlimited.
-    shared: Option<Arc<SharedLimiter>>,
+    shared: Option<LimiterRef>,
 }
 
 impl Pace {
@@ -108,6 +110,23 @@ impl Pace {
         Self::default()
     }
 
+    /// Returns `true` if the pace never refuses a slot: it is [`Pace::unlimited`], or its interval was zero.
+    ///
+    /// ```
+    /// use requeue::Pace;
+    /// use std::time::Duration;
+    ///
+    /// assert!(Pace::unlimited().is_unlimited());
+    /// assert!(Pace::every(Duration::ZERO).is_unlimited());
+    /// assert!(!Pace::every(Duration::from_nanos(1)).is_unlimited());
+    /// ```
+    pub fn is_unlimited(&self) -> bool {
+        self.shared.is_none()
+    }
+}
+
+#[cfg(feature = "rate")]
+impl Pace {
     /// Creates a pace of one start per interval: no two starts are closer together.
     ///
     /// An interval of zero does not limit; one of more than 146 years is clamped to 146.
@@ -304,29 +323,11 @@ impl Pace {
         }
     }
 
-    /// Returns `true` if the pace never refuses a slot: it is [`Pace::unlimited`], or its interval was zero.
-    ///
-    /// ```
-    /// use requeue::Pace;
-    /// use std::time::Duration;
-    ///
-    /// assert!(Pace::unlimited().is_unlimited());
-    /// assert!(Pace::every(Duration::ZERO).is_unlimited());
-    /// assert!(!Pace::every(Duration::from_nanos(1)).is_unlimited());
-    /// ```
-    pub fn is_unlimited(&self) -> bool {
-        self.shared.is_none()
-    }
-
     fn with_interval(interval: Duration, burst: u32) -> Self {
         if interval.is_zero() {
             return Self::unlimited();
         }
         Self::of(LimiterKind::Gcra(Gcra::new(interval, burst)))
-    }
-
-    fn kind(&self) -> Option<&LimiterKind> {
-        Some(&self.shared.as_ref()?.kind)
     }
 
     /// The limiter whose interval and burst can be changed, unless the pace is unlimited.
@@ -344,17 +345,10 @@ impl Pace {
         }
     }
 
-    fn limiter(&self) -> &dyn Limiter {
-        match self.kind() {
-            None => &Unlimited,
-            Some(LimiterKind::Gcra(gcra)) => gcra,
-            Some(LimiterKind::Other(limiter)) => &**limiter,
-        }
-    }
-
     fn of(kind: LimiterKind) -> Self {
         let wait_queues = WaitQueues::default();
-        let shared = Some(Arc::new(SharedLimiter { wait_queues, kind }));
+        let shared = Arc::new(SharedLimiter { wait_queues, kind });
+        let shared = Some(LimiterRef::Shared(shared));
         Self { shared }
     }
 }
@@ -375,12 +369,6 @@ impl Pace {
         }
     }
 
-    /// Whether the other pace is a clone of this one.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let address = |pace: &Self| pace.shared.as_ref().map(Arc::as_ptr);
-        address(self) == address(other)
-    }
-
     /// Counts the starts of a queue that had another pace, the last of them at `last`.
     pub(crate) fn take_over(&self, old: &Self, last: Instant) {
         match self.kind() {
@@ -393,6 +381,17 @@ impl Pace {
                     limiter.spend(slot);
                 }
             }
+        }
+    }
+
+    fn kind(&self) -> Option<&LimiterKind> {
+        Some(&self.shared.as_ref()?.kind)
+    }
+
+    fn limiter(&self) -> &dyn Limiter {
+        match &self.shared {
+            Some(shared) => shared.limiter(),
+            None => &Unlimited,
         }
     }
 }

@@ -4,12 +4,48 @@ use super::gcra::Gcra;
 use super::Limiter;
 use crate::sync::{lock, Mutex};
 use crate::wait::DueTimer;
+use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 /// A limiter, and the wait queues of the queues that use it.
 pub(super) struct SharedLimiter {
     pub(super) wait_queues: WaitQueues,
     pub(super) kind: LimiterKind,
+}
+
+/// A reference to the state of a pace. Without the feature `rate` this type has no values, and the compiler leaves out all
+/// that would use one.
+#[derive(Clone)]
+pub(super) enum LimiterRef {
+    #[cfg(feature = "rate")]
+    Shared(Arc<SharedLimiter>),
+}
+
+impl Deref for LimiterRef {
+    type Target = Arc<SharedLimiter>;
+
+    fn deref(&self) -> &Arc<SharedLimiter> {
+        match *self {
+            #[cfg(feature = "rate")]
+            Self::Shared(ref shared) => shared,
+        }
+    }
+}
+
+/// Whether both are references to the same state.
+impl PartialEq for LimiterRef {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self, other)
+    }
+}
+
+impl SharedLimiter {
+    pub(super) fn limiter(&self) -> &dyn Limiter {
+        match &self.kind {
+            LimiterKind::Gcra(gcra) => gcra,
+            LimiterKind::Other(limiter) => &**limiter,
+        }
+    }
 }
 
 pub(super) enum LimiterKind {

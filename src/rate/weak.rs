@@ -1,6 +1,6 @@
 //! A reference to a pace that does not keep its limiter alive.
 
-use super::shared_limiter::SharedLimiter;
+use super::shared_limiter::{LimiterRef, SharedLimiter};
 use super::Pace;
 use std::sync::{Arc, Weak};
 
@@ -28,7 +28,7 @@ impl Pace {
     /// assert!(weak.upgrade().is_none());
     /// ```
     pub fn downgrade(&self) -> WeakPace {
-        let shared = self.shared.as_ref().map(Arc::downgrade);
+        let shared = self.shared.as_deref().map(Arc::downgrade);
         WeakPace { shared }
     }
 }
@@ -42,7 +42,7 @@ impl WeakPace {
     /// ```
     pub fn upgrade(&self) -> Option<Pace> {
         let shared = match &self.shared {
-            Some(shared) => Some(shared.upgrade()?),
+            Some(shared) => Some(LimiterRef::Shared(shared.upgrade()?)),
             None => None,
         };
         Some(Pace { shared })

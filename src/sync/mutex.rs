@@ -23,10 +23,6 @@ mod kind {
         pub(crate) fn new(value: T) -> Self {
             Self(parking_lot::Mutex::new(value))
         }
-
-        pub(crate) fn into_inner(self) -> T {
-            self.0.into_inner()
-        }
     }
 
     /// Acquires the lock.

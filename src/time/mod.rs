@@ -80,7 +80,7 @@ impl Time {
     }
 
     /// The instant of a timestamp of an event that has happened.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(feature = "workers")]
     pub(crate) fn happened(&self, stamp: u64) -> Instant {
         self.stamped(stamp).unwrap_or(self.origin)
     }

@@ -1,8 +1,9 @@
 //! A queue of timers: wakers, and when to call them.
 
 use crate::sync::swallow_panic;
+use std::cmp::Reverse;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BinaryHeap, HashMap};
 use std::fmt::{self, Write};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -33,7 +34,11 @@ struct Digest(DefaultHasher);
 /// Timers in the order of their times, one for each waker.
 #[derive(Default)]
 pub(super) struct TimerQueue {
-    queue: BTreeMap<Position, Arc<TimerEntry>>,
+    /// The positions of timers, and of some that were set to an earlier time since. Not an ordered map, which is ten times as
+    /// long in a binary.
+    pub(super) queue: BinaryHeap<Reverse<Position>>,
+    /// The timers by the numbers of their positions.
+    timers: HashMap<u64, Arc<TimerEntry>>,
     positions: HashMap<Arc<TimerEntry>, Position>,
     set: u64,
 }
@@ -91,45 +96,54 @@ impl TimerQueue {
         let position = (at, self.set);
         let known = self.positions.get(timer).copied();
         if known.map_or(true, |known| at < known.0) {
-            let moved = known.and_then(|known| self.queue.remove(&known));
+            let moved = known.and_then(|known| self.timers.remove(&known.1));
             let timer = moved.unwrap_or_else(|| Arc::clone(timer));
             self.positions.insert(Arc::clone(&timer), position);
-            self.queue.insert(position, timer);
+            self.timers.insert(self.set, timer);
+            self.queue.push(Reverse(position));
+        }
+        if self.queue.len() > KEPT_CAPACITY.max(2 * self.timers.len()) {
+            let timers = &self.timers;
+            self.queue
+                .retain(|Reverse((_, set))| timers.contains_key(set));
         }
     }
 
     /// Removes the timers that are due, and returns them in the order of their times.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Arc<TimerEntry>> {
+        self.take(|at| at <= now)
+    }
+
+    fn take(&mut self, is_due: impl Fn(Instant) -> bool) -> Vec<Arc<TimerEntry>> {
         let mut due = Vec::new();
-        while let Some(entry) = self.queue.first_entry() {
-            if entry.key().0 > now {
-                break;
+        while self.first().is_some_and(&is_due) {
+            let position = self.queue.pop();
+            let timer = position.and_then(|Reverse((_, set))| self.timers.remove(&set));
+            if let Some(timer) = timer {
+                self.positions.remove(&timer);
+                due.push(timer);
             }
-            let timer = entry.remove();
-            self.positions.remove(&timer);
-            due.push(timer);
         }
         if self.positions.is_empty() {
+            self.queue.shrink_to(KEPT_CAPACITY);
+            self.timers.shrink_to(KEPT_CAPACITY);
             self.positions.shrink_to(KEPT_CAPACITY);
         }
         due
     }
 
     pub(super) fn len(&self) -> usize {
-        self.queue.len()
+        self.timers.len()
     }
-}
 
-/// Methods for the timer of the system clock.
-#[cfg(not(any(loom, shuttle)))]
-impl TimerQueue {
-    /// The time of the first timer.
+    /// The time of the first timer, or an earlier one.
     pub(super) fn first(&self) -> Option<Instant> {
-        self.queue.keys().next().map(|&(at, _)| at)
+        self.queue.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Returns all timers, in the order of their times.
-    pub(super) fn into_all(self) -> impl Iterator<Item = Arc<TimerEntry>> {
-        self.queue.into_values()
+    #[cfg(not(any(loom, shuttle)))]
+    pub(super) fn into_all(mut self) -> impl Iterator<Item = Arc<TimerEntry>> {
+        self.take(|_| true).into_iter()
     }
 }

@@ -144,7 +144,7 @@ pub(super) mod sealed {
 use sealed::{CommitAll, Member};
 
 /// Commits transactions whose lease tables were closed.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 pub(crate) fn commit_closed<C: Transactions>(transactions: C) -> C::Taken {
     transactions.commit_all()
 }

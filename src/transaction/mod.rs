@@ -17,7 +17,7 @@ mod owned;
 mod peek;
 mod taken;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 pub(crate) use commit_all::commit_closed;
 pub use commit_all::{commit_all, try_commit_all, Transactions};
 pub use owned::OwnedTransaction;
@@ -28,10 +28,10 @@ use crate::core::Local;
 use crate::order::Order;
 use crate::raw::{Borrow, Open};
 use crate::Fifo;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 use crate::{policy::telemetry::RunSpan, DeliveryId};
 use std::fmt;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 use std::sync::Arc;
 
 /// A transaction of one [`Handle`](crate::Handle).
@@ -140,14 +140,14 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     }
 
     /// Whether it has retried or failed an item itself.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(feature = "workers")]
     pub(crate) fn has_given_up(&mut self) -> bool {
         let local = self.open.cell_mut().get_mut();
         local.deliveries().has_given_up()
     }
 
     /// The span of a worker's run, whose first item is at the given attempt.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(feature = "workers")]
     pub(crate) fn run_span(&self, worker: &str, attempt: u32) -> RunSpan {
         if cfg!(feature = "tracing") {
             let local = self.local();

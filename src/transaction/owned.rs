@@ -12,7 +12,7 @@ use crate::order::Order;
 use crate::policy::failed::Cause;
 use crate::raw::{Owner, Party};
 use crate::sync::defer_with;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 use crate::{sync::swallow_panic, Taken};
 use crate::{Backoff, Expired, Fifo, PushError, Reason, Unleased};
 use std::fmt;
@@ -92,11 +92,14 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     pub(crate) fn cell(&mut self) -> &mut CellOf<T, O> {
         self.tx_mut().open.cell_mut()
     }
+}
 
+/// The ends of transactions of workers, which begin the next one.
+#[cfg(feature = "workers")]
+impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// Commits without the items, and begins the next transaction. If a lease is over, the transaction stays open.
     ///
     /// Once it is committed, nothing panics: what wakers and destructors do is caught.
-    #[cfg(not(any(loom, shuttle)))]
     #[inline(always)] // the commit of a worker
     pub(crate) fn commit_in_place(&mut self) -> Result<bool, Expired> {
         self.close_leases()?;
@@ -116,7 +119,6 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     }
 
     #[doc(hidden)]
-    #[cfg(not(any(loom, shuttle)))]
     pub fn has_given_up(&mut self) -> bool {
         self.cell().get_mut().deliveries().has_given_up()
     }
@@ -124,7 +126,6 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// Commits by a function that cannot fail, together with others, and begins the next transaction. The lease tables were
     /// closed.
     #[doc(hidden)]
-    #[cfg(not(any(loom, shuttle)))]
     pub fn commit_by(&mut self, commit: impl FnOnce(Self) -> OwnedTaken<T, O>) {
         let mut taken = commit(Self {
             opened: self.opened.take(),
@@ -134,12 +135,13 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     }
 
     /// Aborts for a cause, and begins the next transaction.
-    #[cfg(not(any(loom, shuttle)))]
     #[cold]
     pub(crate) fn abort_in_place(&mut self, cause: &Cause) {
         swallow_panic(|| self.cell().abort_for(cause));
     }
+}
 
+impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// All items that the transaction holds, in the order of the pops: see [`Transaction::items`].
     ///
     /// ```

@@ -30,7 +30,7 @@ mod word;
 mod models;
 
 pub(crate) use due_timer::{DueTimer, Room as WaitRoom};
-#[cfg(not(shuttle))]
+#[cfg(feature = "workers")]
 pub(crate) use park::Sleeper;
 pub(crate) use park::{block, spin, SpinStart, WakeTarget};
 pub(crate) use wait_queue::WaitQueue;

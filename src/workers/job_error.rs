@@ -3,7 +3,7 @@
 use super::failure::{text_of_panic, Payload};
 use crate::sync::{lock, Mutex};
 use std::error::Error;
-use std::fmt;
+use std::{fmt, mem};
 
 /// Why a [`Job`](crate::Job) has no result: it panicked, or it was dropped before it ended.
 ///
@@ -66,9 +66,9 @@ impl JobError {
     ///
     /// Returns `self` if the job did not panic.
     pub fn into_panic(self) -> Result<Payload, Self> {
-        self.payload
-            .map(Mutex::into_inner)
-            .ok_or_else(Self::dropped)
+        let payload = self.payload.ok_or_else(Self::dropped)?;
+        let payload = mem::replace(&mut *lock(&payload), Box::new(()));
+        Ok(payload)
     }
 }
 

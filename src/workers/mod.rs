@@ -46,7 +46,7 @@ mod submit;
 mod task;
 #[cfg(feature = "tokio")]
 mod tasks;
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod threads;
 mod work;

@@ -233,7 +233,7 @@ impl Worker {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::super::tests::Bell;
     use super::{Command, Worker};

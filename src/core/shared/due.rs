@@ -9,7 +9,7 @@ use crate::policy::{Envelope, Policies, WatchOf};
 use crate::raw::Vacant;
 use crate::sync::{planted, step, thread};
 use crate::time::NEVER;
-use crate::{Pace, Reason};
+use crate::Reason;
 use std::time::{Duration, Instant};
 
 impl<T, O: Order<T>> Shared<T, O> {
@@ -30,7 +30,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.gate.pause();
     }
 
-    pub(crate) fn set_pace(&self, pace: Pace) {
+    #[cfg(feature = "rate")]
+    pub(crate) fn set_pace(&self, pace: crate::Pace) {
         self.ready.set(SLOW_POPS);
         self.policies.set_pace(pace);
     }

@@ -5,18 +5,16 @@
 
 #[cfg(feature = "metrics")]
 mod metrics;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 mod span;
 #[cfg(feature = "tracing")]
 mod tracing;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 pub use span::RunSpan;
 
 #[allow(unused_imports)] // where nothing is emitted
 use crate::sync::swallow_panic;
-#[cfg(not(any(loom, shuttle)))]
-use crate::DeliveryId;
 use crate::{Reason, Stats};
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,14 +76,6 @@ impl Telemetry {
         Some(Self {
             name: Arc::clone(name),
         })
-    }
-
-    /// Opens the span of a run. A panic of a subscriber is caught.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn run_span(&self, worker: &str, id: DeliveryId, attempt: u32) -> RunSpan {
-        let mut span = RunSpan::none();
-        swallow_panic(|| span = RunSpan::open(&self.name, worker, id, attempt));
-        span
     }
 
     /// Emits an event.

@@ -1,5 +1,7 @@
 //! The span of a run of a worker pool, for subscribers of `tracing`.
 
+use super::Telemetry;
+use crate::sync::swallow_panic;
 use crate::DeliveryId;
 
 /// The span of a worker's run: nothing without the feature `tracing`, or if the queue has no name.
@@ -7,6 +9,15 @@ use crate::DeliveryId;
 pub struct RunSpan {
     #[cfg(feature = "tracing")]
     span: tracing::Span,
+}
+
+impl Telemetry {
+    /// Opens the span of a run. A panic of a subscriber is caught.
+    pub(crate) fn run_span(&self, worker: &str, id: DeliveryId, attempt: u32) -> RunSpan {
+        let mut span = RunSpan::none();
+        swallow_panic(|| span = RunSpan::open(&self.name, worker, id, attempt));
+        span
+    }
 }
 
 impl RunSpan {
@@ -20,7 +31,7 @@ impl RunSpan {
 
     /// Opens the span of a run, which is at the given attempt at its first item.
     #[cfg_attr(not(feature = "tracing"), allow(unused_variables))]
-    pub(super) fn open(queue: &str, worker: &str, id: DeliveryId, attempt: u32) -> Self {
+    fn open(queue: &str, worker: &str, id: DeliveryId, attempt: u32) -> Self {
         Self {
             #[cfg(feature = "tracing")]
             span: tracing::info_span!(target: "requeue", "run", queue, worker, %id, attempt),

@@ -87,7 +87,7 @@ impl<L: Session> LocalCell<L> {
     }
 
     /// Lends the cell to threads that use it by shared reference, or ends that.
-    #[cfg(any(all(test, loom), not(any(loom, shuttle))))]
+    #[cfg(feature = "workers")]
     pub(crate) fn lend(&mut self, lent: bool) {
         self.end_forgotten();
         // ORDERING: Relaxed; `&mut self`.

@@ -6,7 +6,7 @@ pub(in crate::raw) mod cell;
 pub(in crate::raw) mod endpoint;
 pub(in crate::raw) mod gathering;
 pub(in crate::raw) mod items;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(feature = "workers")]
 pub(in crate::raw) mod kept;
 pub(in crate::raw) mod open;
 pub(in crate::raw) mod peek;
