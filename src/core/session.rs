@@ -48,9 +48,14 @@ impl<T, O: Order<T>> Party for CellOf<T, O> {
     }
 
     fn conclude(&mut self) {
-        let (local, unborrowed) = self.whole();
+        let local = self.get_mut();
         local.concluded = (local.staged(), local.held());
-        local.endpoint.conclude(&unborrowed);
+        local.endpoint.conclude();
+    }
+
+    fn commit_held(&mut self) {
+        let (local, unborrowed) = self.whole();
+        local.endpoint.commit_concluded(&unborrowed);
     }
 }
 

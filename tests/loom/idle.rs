@@ -2,7 +2,7 @@
 
 use super::{large_model, model, warm};
 use loom::thread;
-use requeue::{Handle, Queue};
+use requeue::{commit_all, Handle, Queue};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,6 +50,25 @@ fn the_wait_against_a_commit() {
             assert!(tx.pop().is_ok());
             drop(tx.commit());
         });
+    });
+}
+
+#[test]
+fn an_idle_queue_whose_items_went_to_another_one() {
+    model(|| {
+        let (from, to) = (awaited(), Queue::unbounded());
+        let (mut handle, mut other) = (warm(&from), warm(&to));
+        handle.push(1).unwrap();
+        let mover = thread::spawn(move || {
+            let (tx, pushing) = (handle.begin(), other.begin());
+            assert!(tx.pop().is_ok());
+            pushing.push(2).unwrap();
+            drop(commit_all((tx, pushing)));
+            (handle, other)
+        });
+        from.wait_idle();
+        assert_eq!(to.len(), 1);
+        drop(mover.join().unwrap());
     });
 }
 

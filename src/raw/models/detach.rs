@@ -276,7 +276,11 @@ impl Party for Endpoint<u32> {
     }
 
     fn conclude(&mut self) {
-        Endpoint::conclude(self, UNBORROWED);
+        Endpoint::conclude(self);
+    }
+
+    fn commit_held(&mut self) {
+        Endpoint::commit_concluded(self, UNBORROWED);
     }
 }
 

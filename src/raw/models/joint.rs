@@ -20,6 +20,8 @@ impl Party for Pusher {
         self.publish();
         self.shard.conclude();
     }
+
+    fn commit_held(&mut self) {}
 }
 
 /// Two shards, each with one staged item, and a consumer that has entered its segment, so that no fence

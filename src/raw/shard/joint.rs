@@ -6,7 +6,7 @@
 //! mark of an idle shard, which is attached first; so all shards are attached when the flag is stored, and none is marked meanwhile.
 
 use crate::raw::memory::reclaim;
-use crate::sync::{weak, AtomicBool};
+use crate::sync::{planted, step, weak, AtomicBool};
 use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
@@ -50,6 +50,8 @@ pub(crate) trait Party {
     fn announce(&mut self, record: JointRecord);
     /// Publishes the tail and clears the record.
     fn conclude(&mut self);
+    /// Commits what it has taken, after all parties were concluded: a thread that sees the end of one sees the pushes of all.
+    fn commit_held(&mut self);
 }
 
 /// The tails of all parties.
@@ -133,7 +135,11 @@ pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) -> Decided {
 }
 
 fn conclude(parties: &mut [&mut dyn Party]) {
-    for party in parties {
+    for party in parties.iter_mut() {
         party.conclude();
+        planted!("joint.ends-early", party.commit_held());
+    }
+    for party in parties {
+        step!("joint.ends-early", party.commit_held());
     }
 }

@@ -131,12 +131,15 @@ impl<T> Endpoint<T> {
         }
     }
 
-    pub(crate) fn conclude(&mut self, _: &Unborrowed<'_>) {
+    pub(crate) fn conclude(&mut self) {
         if let Some(shard) = self.staging_shard() {
             self.producer.publish(shard);
             shard.conclude();
             self.counters().end_staging();
         }
+    }
+
+    pub(crate) fn commit_concluded(&mut self, _: &Unborrowed<'_>) {
         self.commit_held();
     }
 }
