@@ -13,7 +13,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// Linearizable as [`PopError::Empty`](crate::PopError::Empty) is: the queue really was idle at some point during
     /// the call. Others may push at any time, so it may not be idle any more when this returns, unless the producers
     /// are stopped first. [Closing](Queue::close) is not needed, and changes nothing. A queue that is
-    /// [paused](Queue::pause) is idle only if nothing is ready.
+    /// [paused](Queue::pause) is idle only if nothing is ready. A pop counts as open while it looks for an item, also if it then
+    /// finds none: so a form that does not wait can say of a queue that workers look at that it is not idle.
     ///
     /// An open transaction of the calling thread makes it wait forever, a forgotten one until its handle is used
     /// again or dropped.
