@@ -82,7 +82,7 @@ impl<T> LeaseTable<T> {
     }
 
     /// Ends the lease of an item that leaves the transaction, and returns the copy, if there is one.
-    pub(crate) fn remove(&mut self, item: HeldPosition) -> Result<Option<Entry<T>>, Expired> {
+    pub(super) fn remove(&mut self, item: HeldPosition) -> Result<Option<Entry<T>>, Expired> {
         match self.leases.get(&item) {
             Some(Lease { copy: None, .. }) => Err(Expired),
             _ => Ok(self.leases.remove(&item).and_then(|lease| lease.copy)),

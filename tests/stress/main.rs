@@ -12,6 +12,7 @@ mod actions;
 mod cancel;
 #[path = "../common/mod.rs"]
 mod common;
+mod deliveries;
 mod ending;
 mod failing;
 mod harness;
