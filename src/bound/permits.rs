@@ -136,6 +136,15 @@ impl Permits {
         self.ensure_by(staged, held, Self::take_ahead)
     }
 
+    /// As [`ensure_ahead`](Self::ensure_ahead), which has to follow if it has none: this wakes nobody.
+    #[inline]
+    pub(crate) fn ensure_unsaid(&mut self, staged: usize, held: usize) -> bool {
+        self.ensure_by(staged, held, |permits| {
+            let bounded = permits.bounded.as_mut();
+            bounded.is_some_and(|bounded| bounded.owner.take_ahead(1))
+        })
+    }
+
     /// Makes sure that the transaction has a permit for one more staged item; returns whether it has.
     pub(crate) fn ensure_permit(&mut self, staged: usize, held: usize) -> bool {
         self.ensure_by(staged, held, Self::take_one)

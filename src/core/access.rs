@@ -131,6 +131,13 @@ impl<T, O: Order<T>> Access<T, O> {
         self.plain || self.word().is_only_bounded() && self.permits.ensure_ahead(staged, held)
     }
 
+    /// As [`takes_staged`](Self::takes_staged), which has to follow if this is false, and runs no user code.
+    #[inline(always)] // the push of a transaction
+    pub(super) fn takes_staged_at_once(&mut self) -> bool {
+        let (staged, held) = (self.staged(), self.held());
+        self.plain || self.word().is_only_bounded() && self.permits.ensure_unsaid(staged, held)
+    }
+
     /// Stages an item, unless the queue is closed and the transaction holds nothing.
     #[inline]
     pub(super) fn store_staged(&mut self, stored: StoredOf<T, O>) -> Result<(), PushError<T>> {

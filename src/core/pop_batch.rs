@@ -73,12 +73,11 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Takes items until the batch has its minimum, the timeout has passed, or waiting cannot help. Returns their number.
     fn fill<G: Target<T, O>>(&mut self, mut batch: Batch, wait: Wait, target: &mut G) -> usize {
-        let wait = if batch.has_enough() {
-            Wait::Never
+        if batch.has_enough() {
+            batch.taken = self.take(target, batch.max);
         } else {
-            wait
-        };
-        self.wait_for_item(wait, |local| local.take_for(&mut batch, target));
+            self.wait_for_item(wait, |local| local.take_for(&mut batch, target));
+        }
         batch.taken
     }
 
@@ -131,7 +130,7 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
     ) -> HeldItems<'t, StoredOf<T, O>> {
         let (local, fresh) = self.parts();
         local.fill(batch, wait, &mut IntoHold(fresh));
-        self.give_out()
+        self.into_items()
     }
 
     /// Polls for a batch to hold. The caller then gives the items out.

@@ -29,13 +29,13 @@ impl<T, O: Order<T>> CellOf<T, O> {
         self.settled().put(item, Put::Publish, Default::default())
     }
 
-    /// Stages an item if the queue is plain and nothing else has to be done: no barrier passed, no memory allocated.
+    /// Stages an item if nothing else has to be done: no barrier passed, no memory allocated, no permit searched for.
     #[inline(always)] // the push of a transaction
     pub(crate) fn stage_at_once(&self, item: T) -> Result<(), T> {
         let meta = O::Meta::default();
         let staged = self.stage_next(
             Stored { item, meta },
-            |local| local.plain,
+            |local| local.takes_staged_at_once(),
             |local| local.ready.is_surely_open(),
         );
         staged.map_err(Stored::into_item)

@@ -26,7 +26,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_batch(&self, max: usize) -> Items<'_, T, O> {
-        self.pop_batch_waiting(1, max, Wait::Never)
+        self.pop_batch_waiting(0, max, Wait::Never)
     }
 
     verb! {

@@ -50,6 +50,69 @@ fn every_failure_counts_as_one_attempt() {
     }
 }
 
+/// One by one and in batches, together with items that were delivered before; some leave the transaction early.
+#[test]
+fn each_delivery_is_counted_however_the_item_is_taken() {
+    const ITEMS: usize = 400;
+    let queue = Queue::unbounded();
+    let mut handles = [queue.handle(), queue.handle()];
+    handles[0].push_batch(0..ITEMS / 2).unwrap();
+    handles[1].push_batch(ITEMS / 2..ITEMS).unwrap();
+    let mut deliveries = [0; ITEMS];
+    for round in 0.. {
+        let mut tx = handles[round % 2].begin();
+        for call in 0..=round % 4 {
+            let items: Vec<_> = match (round * 7 + call * 5) % 9 {
+                0 | 1 => tx.pop().into_iter().collect(),
+                size => tx.pop_batch(size).collect(),
+            };
+            for (nth, item) in items.into_iter().enumerate() {
+                deliveries[*item] += 1;
+                assert_eq!(item.attempts(), deliveries[*item], "item {}", *item);
+                match (round + nth) % 11 {
+                    0 => tx.retry(item).unwrap(),
+                    1 => {
+                        deliveries[*item] -= 1;
+                        tx.put_back(item).unwrap();
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for item in tx.items() {
+            assert_eq!(item.attempts(), deliveries[*item], "held: item {}", *item);
+        }
+        match round % 3 {
+            0 => drop(tx.commit()),
+            _ => tx.abort(),
+        }
+        if queue.stats().ready == 0 {
+            break;
+        }
+    }
+}
+
+/// A batch from two shards, after which the hold takes over the block of a returned item: one is in each shard.
+#[test]
+fn a_committed_batch_says_nothing_about_the_next_transaction() {
+    let queue = Queue::unbounded();
+    let mut handles = [0, 10].map(|first| {
+        let mut handle = queue.handle();
+        handle.push_batch(first..first + 2).unwrap();
+        handle
+    });
+    let tx = handles[0].begin();
+    assert!(tx.pop_batch(4).all(|item| item.attempts() == 1));
+    drop(tx.commit());
+    for handle in &mut handles {
+        handle.push(20).unwrap();
+    }
+    assert_eq!(handles[1].begin().pop_batch(2).len(), 2);
+    let mut tx = handles[0].begin();
+    assert_eq!(tx.pop().unwrap().attempts(), 2);
+    assert!(tx.items().all(|item| item.attempts() == 2));
+}
+
 /// A use of a handle, which returns the items it took.
 type Use = fn(&mut Handle<u32>) -> Vec<u32>;
 

@@ -33,3 +33,20 @@ fn items_are_read_while_their_transaction_takes_more() {
         assert_eq!((reader.join().unwrap(), tx.held()), (4, 6));
     });
 }
+
+/// Nothing is written of how often the items of a batch were delivered, until the transaction takes one that was delivered before.
+#[test]
+fn items_are_read_while_their_deliveries_are_written() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let mut one = warm(&queue);
+        one.push_batch([1, 2]).unwrap();
+        let tx = leaked(queue.handle());
+        let items = tx.pop_batch(2);
+        one.push(3).unwrap();
+        assert_eq!(one.begin().pop().as_deref(), Ok(&3)); // it returns
+        let reader = thread::spawn(move || items.map(|item| *item + item.attempts()).sum::<u32>());
+        assert_eq!(tx.pop().unwrap().attempts(), 2);
+        assert_eq!((reader.join().unwrap(), tx.held()), (5, 3));
+    });
+}

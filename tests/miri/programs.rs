@@ -372,6 +372,36 @@ fn held_items_stay_in_their_place() {
     alive.check_none();
 }
 
+/// A thread iterates over a batch that nobody had taken before, while the transaction takes an item that was delivered
+/// before, and one leaves it.
+#[test]
+fn a_batch_is_read_while_its_transaction_goes_on() {
+    let (alive, queue) = (Alive::default(), Queue::unbounded());
+    assert!(queue.push_batch(alive.items(0..5)).is_ok());
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let mut batch = tx.pop_batch(4);
+    let first = batch.next().unwrap();
+    let read = thread::scope(|scope| {
+        let read = scope.spawn(move || batch.map(|item| (*item.number, item.attempts())).collect());
+        let mut other = queue.handle();
+        drop(other.begin().pop().unwrap());
+        assert_eq!(tx.pop().unwrap().attempts(), 2);
+        tx.retry(first).unwrap();
+        read.join().unwrap()
+    });
+    let read: Vec<(u32, u32)> = read;
+    assert_eq!(read, [(1, 1), (2, 1), (3, 1)]);
+    drop(tx);
+    let again = handle.begin();
+    assert!(again
+        .pop_batch(5)
+        .all(|item| item.attempts() == 2 + u32::from(*item.number == 4)));
+    again.commit();
+    drop((queue, handle));
+    alive.check_none();
+}
+
 /// Items are everywhere when the queue goes: ready, returned, staged, held, dead, leaked.
 #[test]
 fn a_queue_that_goes_with_its_items() {

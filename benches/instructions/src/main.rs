@@ -11,7 +11,7 @@ use std::env;
 use std::future::Future;
 use std::hint::black_box;
 use std::mem;
-use std::num::Wrapping;
+use std::num::{Saturating, Wrapping};
 use std::pin::pin;
 use std::task::Context;
 use std::time::Duration;
@@ -45,6 +45,7 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("bounded-transaction", |count| {
         transaction_pairs(&Queue::bounded(ROOM), count);
     }),
+    ("bounded-transaction-push", bounded_transaction_pushes),
     ("blocking", blocking),
     ("bounded-blocking", bounded_blocking),
     ("transaction-blocking", transaction_blocking),
@@ -198,6 +199,17 @@ fn transaction_batch_pops(count: u64) {
             black_box(item.0);
         }
         tx.commit();
+    }
+}
+
+/// Of a type of their own (see [`bounded_blocking`]): each push is a transaction, and finds room.
+fn bounded_transaction_pushes(count: u64) {
+    let (mut pusher, mut popper) = handles(&Queue::bounded(ROOM));
+    for item in 0..count {
+        let tx = pusher.begin();
+        tx.push(Saturating(item)).unwrap();
+        tx.commit();
+        black_box(popper.pop().unwrap());
     }
 }
 

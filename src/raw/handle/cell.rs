@@ -167,22 +167,22 @@ impl<L: Session> LocalCell<L> {
         hold(endpoint).then(|| unsafe { newest(endpoint) })
     }
 
-    /// Stages an item if the cell is not borrowed, the segment has room, and the contents allow it, before and after the
-    /// transaction announces that it stages. The announcement stands if only the latter do not: then the caller stages the
+    /// Stages an item if the cell is not borrowed, the contents allow it, before and after the transaction announces that it
+    /// stages, and the segment has room. The announcement stands if they do not allow it any more: then the caller stages the
     /// item otherwise, or ends the announcement.
     #[inline(always)] // the push of a transaction
     pub(crate) fn stage_next(
         &self,
         item: L::Stored,
-        allows: fn(&L) -> bool,
+        allows: fn(&mut L) -> bool,
         allows_still: fn(&L) -> bool,
     ) -> Result<(), L::Stored> {
-        let Some(mut local) = self.unborrowed(allows) else {
+        let Some(mut local) = self.unborrowed(|_| true) else {
             return Err(item);
         };
         // SAFETY: as in `hold_by`.
         let local = unsafe { local.as_mut() };
-        if local.endpoint().producer.is_full() {
+        if !allows(local) || local.endpoint().producer.is_full() {
             return Err(item);
         }
         local.endpoint().begin_staging();

@@ -32,12 +32,18 @@ impl<'c, L: Session> Gathering<'c, L> {
         (&mut self.borrow, &mut self.fresh)
     }
 
-    /// Delivers the accumulated items.
+    /// Delivers the accumulated items, and ends the borrow.
     #[inline(always)] // the batch of a transaction
+    pub(crate) fn into_items(mut self) -> HeldItems<'c, L::Stored> {
+        // SAFETY: filled since, and delivered only here or in `give_out`: `parts` and `DerefMut` give the contents only, which
+        // cannot create other references.
+        unsafe { HeldItems::after(self.borrow.endpoint(), self.start) }
+    }
+
+    /// Delivers the accumulated items.
     pub(crate) fn give_out(&mut self) -> HeldItems<'c, L::Stored> {
         let endpoint = self.borrow.endpoint();
-        // SAFETY: filled since, and delivered only here: `parts` and `DerefMut` give the contents only, which cannot
-        // create other references, and what is added or examined from now on starts behind these items.
+        // SAFETY: as in `into_items`; what is added or examined from now on starts behind these items.
         let items = unsafe { HeldItems::after(endpoint, self.start) };
         self.start = endpoint.end_of_hold();
         self.fresh = Fresh(self.start);

@@ -1,6 +1,7 @@
 //! The hold: the items that a transaction has taken, at addresses that do not move.
 
 pub(in crate::raw) mod adopt;
+mod deliveries;
 pub(in crate::raw) mod item_ref;
 pub(in crate::raw) mod position;
 pub(in crate::raw) mod removal;
@@ -43,14 +44,24 @@ pub(in crate::raw) struct Hold<T> {
     home: Home,
     /// Held items that were not taken out.
     len: usize,
-    /// Whether items were removed: see `removal.rs`.
-    has_gaps: bool,
+    deliveries: Deliveries,
     /// The block in which an item was found by its address last.
     found: usize,
     /// After the commit, the slots of the block from which items are taken out, from the oldest one on.
     oldest: Range<*const HeldSlot<T>>,
     /// 0 in an open transaction; after the commit one more than the number of blocks whose items are, or were, taken out.
     phase: usize,
+}
+
+/// What the slots of a hold say about the deliveries of their items.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Deliveries {
+    /// All that is known.
+    Written,
+    /// Perhaps nothing, but that of the last item: all are delivered for the first time, and their times are not known.
+    Unwritten,
+    /// All that is known, and which items were removed: see `removal.rs`.
+    WithGaps,
 }
 
 /// The number of items that fit into `bytes`, at least one.
@@ -74,7 +85,7 @@ impl<T> Hold<T> {
             end: ptr::null(),
             home: ptr::null(),
             len: 0,
-            has_gaps: false,
+            deliveries: Deliveries::Written,
             found: 0,
             oldest: ptr::null()..ptr::null(),
             phase: 0,
@@ -110,7 +121,7 @@ impl<T> Hold<T> {
         self.home
     }
 
-    /// The slot of the last accepted item.
+    /// The slot of the last accepted item, whose delivery metadata is written.
     #[inline]
     pub(in crate::raw) fn newest(&self) -> &HeldSlot<T> {
         debug_assert!(self.len > 0);
@@ -153,7 +164,7 @@ impl<T> Hold<T> {
             // SAFETY: the slot was filled, and is within its block. Its item is taken once: the range advances.
             unsafe {
                 self.oldest.start = slot.add(1);
-                if !(*slot).delivery().is_gone() {
+                if !self.delivery(&*slot).is_gone() {
                     break (*slot).take();
                 }
             }
@@ -184,7 +195,7 @@ impl<T> Hold<T> {
         }
         self.len = 0;
         self.next = self.first;
-        self.has_gaps = false;
+        self.deliveries = Deliveries::Written;
         self.oldest = ptr::null()..ptr::null();
         self.phase = 0;
     }
@@ -234,7 +245,7 @@ impl<T> Hold<T> {
     #[inline(always)] // the abort
     pub(in crate::raw) fn give_back(&mut self) {
         match self.parts[..] {
-            [block] if !self.has_gaps && self.len > 0 => {
+            [block] if self.deliveries == Deliveries::Written && self.len > 0 => {
                 // SAFETY: the hold owns the block.
                 let run = unsafe { Run::of(block) };
                 let home = self.home;
@@ -251,15 +262,16 @@ impl<T> Hold<T> {
         }
     }
 
-    /// As [`Hold::give_back`], for items in more than one block, or with gaps, or none at all.
+    /// As [`Hold::give_back`], for items in more than one block, or with gaps or unwritten metadata, or none at all.
     #[cold]
     fn give_back_parts(&mut self) {
         self.end_stretch();
+        self.write_deliveries();
         // SAFETY: the hold owns its blocks, until they are linked.
         let run = |block: &Block<T>| unsafe { Run::of(*block) };
         let mut parts = mem::take(&mut self.parts);
         parts.retain(|block| {
-            if self.has_gaps {
+            if self.has_gaps() {
                 run(block).close_gaps();
             }
             let is_filled = run(block).cursor().left() > 0;
@@ -284,7 +296,7 @@ impl<T> Hold<T> {
         }
         self.forget_parts(parts);
         self.len = 0;
-        self.has_gaps = false;
+        self.deliveries = Deliveries::Written;
     }
 
     /// Fills the run of the last block.
@@ -375,12 +387,40 @@ impl<T> Sink<T> for Hold<T> {
     #[inline]
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
         debug_assert!(self.next != self.end, "no room for the item");
+        if delivery != DeliveryMeta::first(0) {
+            self.write_deliveries();
+        }
         // SAFETY: room was granted, so the slot is vacant and in the block, which the hold owns.
         unsafe {
             (*self.next).fill(item, delivery);
             self.next = self.next.add(1);
         }
         self.len += 1;
+    }
+
+    #[inline]
+    unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
+        if !self.leaves_unwritten() {
+            for item in items {
+                // SAFETY: by contract.
+                unsafe { self.accept(item, DeliveryMeta::first(0)) };
+            }
+            return;
+        }
+        let (first, mut count) = (self.next, 0);
+        for item in items {
+            // SAFETY: as in `accept`.
+            unsafe { (*first.add(count)).put(item) };
+            count += 1;
+        }
+        self.len += count;
+        // SAFETY: within the block, or its end.
+        self.next = unsafe { first.add(count) };
+        debug_assert!(self.next <= self.end, "no room for the items");
+        if count > 0 {
+            // SAFETY: filled just now.
+            unsafe { self.newest().set_delivery(DeliveryMeta::first(0)) };
+        }
     }
 
     unsafe fn recycle(&mut self, block: Block<T>) {

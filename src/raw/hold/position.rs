@@ -26,7 +26,11 @@ impl HeldPosition {
 
 impl<T> Hold<T> {
     /// The position of the next item, or the end of the block before it.
+    #[inline]
     pub(in crate::raw) fn end(&self) -> HeldPosition {
+        if self.len() == 0 {
+            return HeldPosition::default(); // at most a vacant block is in use
+        }
         let part = self.parts.len().saturating_sub(1);
         HeldPosition {
             part,
@@ -66,7 +70,7 @@ impl<T> Hold<T> {
         &self,
         position: HeldPosition,
     ) -> Option<(*const HeldSlot<T>, usize)> {
-        if self.has_gaps || position.part + 1 != self.parts.len() {
+        if self.has_gaps() || position.part + 1 != self.parts.len() {
             return None;
         }
         // SAFETY: the position is in the last block, or at its end.
@@ -74,12 +78,14 @@ impl<T> Hold<T> {
         Some((slot, self.index() - position.index))
     }
 
-    /// The blocks with items from `position` on: the first slot of each from there on, and the number of items.
+    /// The blocks with items from `position` on: the first slot of each from there on, and the number of items. Writes
+    /// their delivery metadata.
     #[cold]
     pub(in crate::raw) fn by_blocks(
-        &self,
+        &mut self,
         position: HeldPosition,
     ) -> Vec<(*const HeldSlot<T>, usize)> {
+        self.write_deliveries();
         let parts = (position.part..self.parts.len()).map(|part| {
             let first = usize::from(part == position.part) * position.index;
             // SAFETY: the hold owns the block; `first` is within it.
@@ -92,7 +98,7 @@ impl<T> Hold<T> {
 
     /// The number of removed items in a block, from this index on.
     fn gaps(&self, part: usize, first: usize) -> usize {
-        if !self.has_gaps {
+        if !self.has_gaps() {
             return 0;
         }
         // SAFETY: the hold owns the block, and has filled so many of its slots.
@@ -135,7 +141,7 @@ impl<T> Hold<T> {
     /// The delivery metadata of the held item before `position`.
     pub(in crate::raw) fn delivery_before(&self, position: HeldPosition) -> DeliveryMeta {
         // SAFETY: filled, as it is held.
-        unsafe { self.place_before(position).delivery() }
+        unsafe { self.delivery(self.place_before(position)) }
     }
 
     /// Returns the next held item from `position` on, and advances `position` behind it.
@@ -146,7 +152,7 @@ impl<T> Hold<T> {
         loop {
             let slot = self.step(position)?;
             // SAFETY: was filled, whether its item has left or not.
-            if !unsafe { slot.delivery() }.is_gone() {
+            if !unsafe { self.delivery(slot) }.is_gone() {
                 return Some(slot);
             }
         }

@@ -3,7 +3,7 @@
 //! The other items are not moved, since they are borrowed; an abort closes the gaps.
 
 use crate::raw::hold::position::HeldPosition;
-use crate::raw::hold::Hold;
+use crate::raw::hold::{Deliveries, Hold};
 use crate::raw::memory::Entry;
 
 impl<T> Hold<T> {
@@ -17,14 +17,15 @@ impl<T> Hold<T> {
     ///
     /// If it is not held.
     pub(in crate::raw) unsafe fn remove_before(&mut self, position: HeldPosition) -> Entry<T> {
+        self.write_deliveries();
         let slot = self.place_before(position);
-        // SAFETY: filled once.
+        // SAFETY: written.
         let is_gone = unsafe { slot.delivery() }.is_gone();
         assert!(!is_gone, "item does not belong to this transaction");
         // SAFETY: held, and by contract not used.
         let entry = unsafe { slot.remove() };
         self.len -= 1;
-        self.has_gaps = true;
+        self.deliveries = Deliveries::WithGaps;
         if self.len == 0 {
             self.clear();
         }
@@ -33,9 +34,10 @@ impl<T> Hold<T> {
 
     /// Uncounts the present delivery of each item.
     pub(in crate::raw) fn uncount(&mut self) {
+        self.write_deliveries();
         let mut position = HeldPosition::default();
         while let Some(slot) = self.next_at(&mut position) {
-            // SAFETY: filled, and the hold's alone.
+            // SAFETY: written, and the hold's alone.
             unsafe {
                 slot.set_delivery(slot.delivery().before());
             }

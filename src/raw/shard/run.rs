@@ -42,9 +42,20 @@ impl<T> HeldSlot<T> {
     pub(in crate::raw) unsafe fn fill(&self, item: T, delivery: DeliveryMeta) {
         // SAFETY: by contract.
         unsafe {
-            self.slot.fill(item);
+            self.put(item);
             self.set_delivery(delivery);
         }
+    }
+
+    /// Stores an item without its delivery metadata.
+    ///
+    /// # Safety
+    ///
+    /// As for [`HeldSlot::fill`].
+    #[inline]
+    pub(in crate::raw) unsafe fn put(&self, item: T) {
+        // SAFETY: by contract.
+        unsafe { self.slot.fill(item) };
     }
 
     /// Moves the item out.
@@ -95,7 +106,7 @@ impl<T> HeldSlot<T> {
     ///
     /// # Safety
     ///
-    /// The slot is or was filled, and its delivery metadata does not change during the call.
+    /// The delivery metadata was written, and does not change during the call.
     #[inline]
     pub(in crate::raw) unsafe fn delivery(&self) -> DeliveryMeta {
         // SAFETY: by contract.

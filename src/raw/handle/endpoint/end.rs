@@ -78,7 +78,7 @@ impl<T> Endpoint<T> {
     ) -> Option<(&'s T, DeliveryMeta)> {
         let held = self.hold.next_at(position)?;
         // SAFETY: the item is held, and nothing else uses it.
-        Some(unsafe { (&*held.item(), held.delivery()) })
+        Some(unsafe { (&*held.item(), self.hold.delivery(held)) })
     }
 
     /// Removes the item that [`Endpoint::next_held`] returned last from the transaction. The caller must count it

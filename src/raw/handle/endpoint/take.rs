@@ -151,7 +151,7 @@ impl<T> Endpoint<T> {
     pub(crate) fn next_fresh(&self, Fresh(position): &mut Fresh) -> Option<(&T, DeliveryMeta)> {
         let held = self.hold.step(position)?;
         // SAFETY: the item is held, and nobody can write to it.
-        Some(unsafe { (&*held.item(), held.delivery()) })
+        Some(unsafe { (&*held.item(), self.hold.delivery(held)) })
     }
 
     /// Moves behind all held items, which were examined.
