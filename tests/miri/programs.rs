@@ -6,8 +6,8 @@
 #![cfg(test)]
 
 use requeue::{
-    commit_all, FairQueue, ManualClock, Order, PopError, PriorityQueue, Queue, Transaction,
-    Unleased,
+    commit_all, FairQueue, ManualClock, Order, PopError, PriorityQueue, Queue, ReturnTo,
+    Transaction, Unleased,
 };
 use std::borrow::Borrow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -449,5 +449,32 @@ fn items_leave_the_hold_early() {
     drop(tx.commit());
     assert_eq!((queue.len(), queue.dead_letters().len()), (4, 4));
     drop((handle, queue));
+    alive.check_none();
+}
+
+/// Deliveries come back on other threads, beside pops, and outlive their queue.
+#[test]
+fn deliveries_end_in_any_order() {
+    let alive = Alive::default();
+    let queue = Queue::unbounded();
+    assert!(queue.push_batch(alive.items(0..6)).is_ok());
+    let [first, second, third, fourth] = [(); 4].map(|()| queue.take().ok().unwrap());
+    let returning = thread::spawn(move || {
+        drop(third);
+        first.nack();
+    });
+    let other = queue.clone();
+    let popping = thread::spawn(move || [(); 2].map(|()| other.pop().ok().map(number)));
+    second.nack_to(ReturnTo::Tail);
+    returning.join().unwrap();
+    let popped = popping.join().unwrap();
+    let rest: Vec<_> = std::iter::from_fn(|| queue.pop().ok().map(number)).collect();
+    let mut all: Vec<_> = popped.into_iter().flatten().chain(rest).collect();
+    all.sort_unstable();
+    assert_eq!(all, [0, 1, 2, 4, 5]);
+    let tx = fourth.into_transaction();
+    assert!(tx.push(alive.item(6)).is_ok());
+    drop(queue);
+    drop(tx.commit());
     alive.check_none();
 }
