@@ -94,6 +94,12 @@ impl<H, E> Row<H, E> {
         }
     }
 
+    /// The address of the first element, whether the row is alive or not.
+    #[inline]
+    pub(in crate::raw) fn start(row: NonNull<Self>) -> *mut E {
+        row.as_ptr().wrapping_add(1).cast()
+    }
+
     /// The address of the element at `index`.
     ///
     /// # Safety
@@ -102,7 +108,7 @@ impl<H, E> Row<H, E> {
     #[inline]
     pub(in crate::raw) unsafe fn element(row: NonNull<Self>, index: usize) -> *mut E {
         // SAFETY: the elements start where the struct ends, which is aligned for them.
-        unsafe { row.as_ptr().add(1).cast::<E>().add(index) }
+        unsafe { Self::start(row).add(index) }
     }
 
     /// The layout of a row with `len` elements.

@@ -107,9 +107,7 @@ impl<T> Segment<T> {
 
     #[allow(clippy::cast_possible_truncation)] // 64-bit only
     fn at(row: NonNull<Row<Header, Slot<T>>>, first: u64) -> Self {
-        // SAFETY: index 0 is at most its length; this is an address, which needs no live row.
-        let slots = unsafe { Row::element(row, 0) };
-        let origin = slots.wrapping_sub(first as usize);
+        let origin = Row::start(row).wrapping_sub(first as usize);
         Self { row, origin, first }
     }
 
