@@ -55,13 +55,20 @@ impl<T> PushError<T> {
     }
 }
 
+impl<T> PushError<T> {
+    /// The same error with what `f` makes of the items.
+    pub(crate) fn map<I>(self, f: impl FnOnce(T) -> I) -> PushError<I> {
+        match self {
+            Self::Full(items) => PushError::Full(f(items)),
+            Self::Closed(items) => PushError::Closed(f(items)),
+        }
+    }
+}
+
 impl PushError<()> {
     /// The error that returns the refused items.
     pub(crate) fn of<I>(self, items: I) -> PushError<I> {
-        match self {
-            Self::Full(()) => PushError::Full(items),
-            Self::Closed(()) => PushError::Closed(items),
-        }
+        self.map(|()| items)
     }
 }
 

@@ -227,8 +227,17 @@ pub mod fair {
 /// A [`PriorityQueue`] is a [`Queue`] in the order [`ByPriority`]; it is made
 /// by [`PriorityQueue::by_priority`] or [`Builder::by_priority`].
 pub mod priority {
-    pub use crate::order::priority::{ByPriority, Prioritized, Ticket};
-    pub use crate::queue::priority::{PriorityQueue, PushTo, PushWith, PushWithAsync};
+    pub use crate::order::priority::{ByPriority, Prioritized};
+    pub use crate::queue::priority::PriorityQueue;
+    pub use crate::schedule::*;
+}
+
+/// Pushes with a time or a priority: views of a queue, a handle or a transaction.
+///
+/// [`Queue::at`] and [`Queue::after`] make them.
+pub mod schedule {
+    pub use crate::order::Ticket;
+    pub use crate::queue::schedule::{PushTo, PushWith, PushWithAsync};
 }
 
 #[cfg(any(doc, doctest))]
@@ -250,8 +259,8 @@ pub use error::{Expired, PopError, PushError, Reason};
 pub use handle::Handle;
 pub use item::Item;
 pub use order::fair::{ByKey, Keyed};
-pub use order::priority::{ByPriority, Prioritized, Ticket};
-pub use order::{Fifo, Leased, Lifo, Order, Unleased};
+pub use order::priority::{ByPriority, Prioritized};
+pub use order::{Fifo, Leased, Lifo, Order, Ticket, Unleased};
 pub use policy::dead::DeadLetter;
 pub use policy::retry::ReturnTo;
 pub use queue::fair::{FairQueue, FairSnapshot};

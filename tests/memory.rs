@@ -584,6 +584,36 @@ fn delayed_items_leave_nothing_once_popped() {
     assert_at_most(before + CONSTANT);
 }
 
+/// How many bytes each of many scheduled items costs beside itself.
+fn bytes_per_scheduled<O: Order<u64>>(clock: &ManualClock, queue: &Queue<u64, O>) -> usize {
+    const DELAY: Duration = Duration::from_secs(1);
+    // Just after the vectors have grown, they have the most room.
+    let count = items() as u64;
+    let before = live();
+    for item in 0..count {
+        queue
+            .after(DELAY + Duration::from_nanos(item * 7_919 % count))
+            .push(item)
+            .unwrap();
+    }
+    let bytes = (live() - before) / items();
+    clock.advance(2 * DELAY);
+    assert_eq!(drain(queue).len(), items());
+    assert_at_most(before + CONSTANT);
+    bytes - size_of::<u64>()
+}
+
+#[test]
+fn scheduled_items_need_little_more_than_themselves_and_leave_nothing() {
+    let _alone = alone();
+    let clock = ManualClock::new();
+    let builder = || Queue::builder().clock(clock.clone());
+    let fifo = bytes_per_scheduled(&clock, &builder().build());
+    let priority = bytes_per_scheduled(&clock, &builder().by_priority().build());
+    println!("a scheduled item costs {fifo} bytes beside itself, {priority} by priority");
+    assert!(fifo.max(priority) <= 100, "{fifo}, {priority}");
+}
+
 /// Holds that many items, and aborts, or commits.
 fn hold_and_end(handle: &mut Handle<u64>, items: usize, commit: bool) {
     let tx = handle.begin();

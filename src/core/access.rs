@@ -249,7 +249,7 @@ impl<T, O: Order<T>> Access<T, O> {
         local.cancel();
         if put == Put::Publish {
             let published = self.endpoint.commit_staged();
-            self.wake_for(published, 0);
+            self.wake_for(published, 0, 0);
         }
         Ok(count)
     }
@@ -290,7 +290,7 @@ impl<T, O: Order<T>> Access<T, O> {
     }
 
     /// Stages an item with the metadata of its registration.
-    fn stage_registered(&mut self, item: T, PushMeta { since, meta }: PushMetaOf<T, O>) {
+    pub(super) fn stage_registered(&mut self, item: T, PushMeta { since, meta }: PushMetaOf<T, O>) {
         if self.shared.timed {
             self.endpoint.note_time(since);
         }
@@ -317,10 +317,11 @@ impl<T, O: Order<T>> Access<T, O> {
         }
     }
 
-    /// Wakes waiters for the staged items that a commit `published`, and for the room of the held ones that it `freed`.
+    /// Wakes waiters for the staged items that a commit `published`, and for the room of the held ones that it `freed`, except
+    /// for that of the items that are to be scheduled `later`.
     #[inline(always)] // the commit
-    pub(super) fn wake_for(&mut self, published: usize, freed: usize) {
-        self.permits.end(freed, published);
+    pub(super) fn wake_for(&mut self, published: usize, later: usize, freed: usize) {
+        self.permits.end(freed, published + later);
         self.notify_end(published);
     }
 

@@ -70,7 +70,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
 }
 
 /// Unregisters items that are not pushed after all.
-fn unregister<T, O: Order<T>>(shared: &Shared<T, O>, metas: VecDeque<PushMetaOf<T, O>>) {
+pub(super) fn unregister<T, O: Order<T>>(shared: &Shared<T, O>, metas: VecDeque<PushMetaOf<T, O>>) {
     for PushMeta { meta, .. } in metas {
         shared.unregister(meta);
     }

@@ -64,7 +64,8 @@ impl<T, O: Order<T>> Local<T, O> {
 impl<T, O: Order<T>> CellOf<T, O> {
     /// Commits, and ends the transaction.
     pub(crate) fn commit(&mut self) -> Ended<T, O> {
-        let taken = self.commit_unguarded();
+        let later = self.get_mut().take_later();
+        let taken = self.commit_with(later);
         self.end_guarded(taken)
     }
 
@@ -72,10 +73,16 @@ impl<T, O: Order<T>> CellOf<T, O> {
     /// saves a worker 8 of 336 instructions.
     #[inline(always)] // a few stores
     pub(crate) fn commit_unguarded(&mut self) -> usize {
+        self.commit_with(0)
+    }
+
+    /// Commits beside items that are to be scheduled.
+    #[inline(always)] // a few stores
+    fn commit_with(&mut self, later: usize) -> usize {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
         let (published, freed) = local.endpoint.commit(&unborrowed);
-        local.wake_for(published, freed);
+        local.wake_for(published, later, freed);
         freed
     }
 
@@ -83,7 +90,9 @@ impl<T, O: Order<T>> CellOf<T, O> {
     pub(crate) fn end_concluded(&mut self) -> Ended<T, O> {
         let local = self.get_mut();
         let (published, freed) = mem::take(&mut local.concluded);
-        local.wake_for(published, freed);
+        let later = local.later.as_ref();
+        let later = later.map_or(0, |later| later.taken.len());
+        local.wake_for(published, later, freed);
         self.end_guarded(freed)
     }
 
@@ -93,6 +102,9 @@ impl<T, O: Order<T>> CellOf<T, O> {
         let (local, unborrowed) = self.whole();
         if !local.deliveries.are_guarded() {
             return Ended::of(taken);
+        }
+        if local.deliveries.are_scheduling() {
+            local.schedule_later();
         }
         local.retire_held(&unborrowed);
         let remains = local.deliveries.committed(&local.access.shared);

@@ -5,7 +5,7 @@ use super::access::Access;
 use super::local::Local;
 use super::mode::{DRAINED, SLOW_POPS};
 use super::shared::Shared;
-use crate::order::{EntryOf, Next, Order};
+use crate::order::{EntryOf, Order};
 use crate::policy::limit::Token;
 use crate::raw::{Counters, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
@@ -128,24 +128,13 @@ pub(super) fn next_of_order<T, O: Order<T>>(
     shared: &Shared<T, O>,
     counters: &Counters,
 ) -> Option<(EntryOf<T, O>, u64)> {
-    loop {
-        // Counted as taken beforehand; not any more if there is none, or if a comparison of keys panics.
-        counters.count_taken(1);
-        let uncount = defer_with(counters, |counters| counters.uncount_taken(1));
-        let mut number = 0;
-        match shared.try_next(&mut number) {
-            Next::Item(entry) => {
-                uncount.cancel();
-                return Some((entry, number));
-            }
-            Next::Nothing => return None,
-            // The clock is user code: it is read between the attempts.
-            Next::Due => {
-                drop(uncount);
-                shared.release_due();
-            }
-        }
-    }
+    // Counted as taken beforehand; not any more if there is none, or if a comparison of keys panics.
+    counters.count_taken(1);
+    let uncount = defer_with(counters, |counters| counters.uncount_taken(1));
+    let mut number = 0;
+    let entry = shared.try_next(&mut number)?;
+    uncount.cancel();
+    Some((entry, number))
 }
 
 impl<T, O: Order<T>> Local<T, O> {

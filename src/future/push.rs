@@ -3,11 +3,12 @@
 
 use super::{waiting, User};
 use crate::bound::Room;
+use crate::core::later::{Items, Later};
 use crate::core::pool::{CheckedOut, Pool};
 use crate::core::put::{Load, Put};
 use crate::core::shared::Shared;
 use crate::core::wait::DONE;
-use crate::order::{Order, PlaceOf};
+use crate::order::{Order, PlaceOf, When};
 use crate::wait::WakeTarget;
 use crate::{Fifo, PushError};
 use std::future::Future;
@@ -47,22 +48,29 @@ future! {
     OwnedPushBatch<T, O>(OwnedPushing<T, O, Vec<T>>) -> Result<usize, PushError<Vec<T>>>
 }
 
+type PollPush<K, L> = Poll<Result<K, PushError<L>>>;
+
 /// A push by a handle, or in a transaction.
 pub(crate) struct Pushing<'u, T, O: Order<T>, L> {
     user: User<'u, T, O>,
-    load: Option<L>,
+    load: Option<Later<T, L>>,
     place: PlaceOf<T, O>,
 }
 
-impl<'u, T, O: Order<T>, L: Load<T, O>> Pushing<'u, T, O, L> {
-    pub(crate) fn new(user: User<'u, T, O>, load: L, place: PlaceOf<T, O>) -> Self {
-        let load = Some(load);
+impl<'u, T, O: Order<T>, L: Items<T, O>> Pushing<'u, T, O, L> {
+    pub(crate) fn new(
+        user: User<'u, T, O>,
+        load: L,
+        (place, when): (PlaceOf<T, O>, Option<When>),
+    ) -> Self {
+        let load = Some(Later::new(load, when));
         Self { user, load, place }
     }
 
-    fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
+    fn poll(&mut self, wake_target: &WakeTarget<'_>) -> PollPush<L::Pushed, L> {
         let (put, local) = (self.user.put(), self.user.local());
-        local.poll_put(&mut self.load, put, wake_target, self.place)
+        let poll = local.poll_put(&mut self.load, put, wake_target, self.place);
+        poll.map_err(|error| error.map(Later::into_load))
     }
 }
 
@@ -70,7 +78,7 @@ impl<T, O: Order<T>> StageAsync<'_, T, O> {
     /// Ends the wait, and returns the item, unless it was pushed.
     #[cfg(feature = "workers")]
     pub(crate) fn end(&mut self) -> Option<T> {
-        self.0.take()?.load
+        self.0.take()?.load.map(Later::into_load)
     }
 }
 
@@ -80,30 +88,36 @@ pub(crate) struct OwnedPushing<T, O: Order<T>, L> {
     pool: Arc<Pool<T, O>>,
     /// Only if it has waited.
     waiter: Option<CheckedOut<T, O>>,
-    load: Option<L>,
+    load: Option<Later<T, L>>,
     place: PlaceOf<T, O>,
 }
 
-impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
+impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
     pub(crate) fn new(
         shared: &Arc<Shared<T, O>>,
         pool: &Arc<Pool<T, O>>,
         load: L,
-        place: PlaceOf<T, O>,
+        (place, when): (PlaceOf<T, O>, Option<When>),
     ) -> Self {
         Self {
             shared: Arc::clone(shared),
             pool: Arc::clone(pool),
             waiter: None,
-            load: Some(load),
+            load: Some(Later::new(load, when)),
             place,
         }
     }
 
-    fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<L::Pushed, PushError<L>>> {
+    fn poll(&mut self, wake_target: &WakeTarget<'_>) -> PollPush<L::Pushed, L> {
+        let poll = self.poll_later(wake_target);
+        poll.map_err(|error| error.map(Later::into_load))
+    }
+
+    fn poll_later(&mut self, wake_target: &WakeTarget<'_>) -> PollPush<L::Pushed, Later<T, L>> {
         let (pool, load, place) = (&self.pool, &mut self.load, self.place);
-        let attempt =
-            |load: &mut Option<L>| pool.call(|cell| cell.settled().put_unless_full(load, place));
+        let attempt = |load: &mut Option<Later<T, L>>| {
+            pool.call(|cell| cell.settled().put_unless_full(load, place))
+        };
         // Newcomers leave the room that becomes free to a waiter.
         let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
         if self.waiter.is_none() && !self.shared.room().is_some_and(is_serving) {

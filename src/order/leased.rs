@@ -1,7 +1,6 @@
 //! The order of a queue that leases its items: another order, with a copy of each item in flight.
 
 use super::{Engine, ShardsOf};
-use crate::wait::DueTimer;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -78,12 +77,8 @@ impl<T: Clone, O: Engine<T> + Unleased> Engine<T> for Leased<O> {
         O::make_room(settings, of_one_key);
     }
 
-    fn source(
-        settings: O::Settings,
-        shards: &Arc<ShardsOf<T, Self>>,
-        due_timer: &Arc<DueTimer>,
-    ) -> O::Source {
-        O::source(settings, shards, due_timer)
+    fn source(settings: O::Settings, shards: &Arc<ShardsOf<T, Self>>) -> O::Source {
+        O::source(settings, shards)
     }
 }
 

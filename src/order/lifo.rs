@@ -6,7 +6,6 @@
 
 use super::{Dequeued, Engine, Sequence, ShardsOf, Shown, Sorted, Unleased, Unsorted, PART};
 use crate::raw::{Entry, Stored};
-use crate::wait::DueTimer;
 use std::mem;
 use std::sync::Arc;
 
@@ -38,8 +37,8 @@ impl<T> Engine<T> for Lifo {
     type Meta = ();
     type Source = Sorted<T, (), Stacks<T>, Unsorted>;
 
-    fn source((): (), shards: &Arc<ShardsOf<T, Self>>, timer: &Arc<DueTimer>) -> Self::Source {
-        Sorted::new(Stacks::new(), Unsorted, shards, timer)
+    fn source((): (), shards: &Arc<ShardsOf<T, Self>>) -> Self::Source {
+        Sorted::new(Stacks::new(), Unsorted, shards)
     }
 }
 

@@ -23,18 +23,19 @@ mod sorted;
 mod source;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
+mod ticket;
 
 pub use leased::{Leased, Unleased};
 pub use lifo::Lifo;
 pub use registry::StorePlace;
+pub use ticket::Ticket;
 
-pub(crate) use registry::{Place, Registry};
-pub(crate) use sequence::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
+pub(crate) use registry::{Place, Registry, When};
+pub(crate) use sequence::{Dequeued, Due, Sequence, Shown, PART, SCAN_STEP};
 pub(crate) use sorted::Sorted;
-pub(crate) use source::{Next, Source, Unsorted};
+pub(crate) use source::{Source, Unsorted};
 
 use crate::raw::{Entry, Shards, Stored};
-use crate::wait::DueTimer;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -66,11 +67,7 @@ pub(crate) trait Engine<T>: Sized {
     fn make_room(_settings: &mut Self::Settings, _of_one_key: usize) {}
 
     /// Creates the source of a queue with these shards.
-    fn source(
-        settings: Self::Settings,
-        shards: &Arc<ShardsOf<T, Self>>,
-        due_timer: &Arc<DueTimer>,
-    ) -> Self::Source;
+    fn source(settings: Self::Settings, shards: &Arc<ShardsOf<T, Self>>) -> Self::Source;
 }
 
 /// An item of a queue in this order, as stored in its slot.
@@ -92,7 +89,7 @@ impl<T> Engine<T> for Fifo {
     type Meta = ();
     type Source = Unsorted;
 
-    fn source((): (), _: &Arc<ShardsOf<T, Self>>, _: &Arc<DueTimer>) -> Unsorted {
+    fn source((): (), _: &Arc<ShardsOf<T, Self>>) -> Unsorted {
         Unsorted
     }
 }

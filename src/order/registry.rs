@@ -1,5 +1,6 @@
 //! The registry of an order: what it records of items outside its sequence.
 
+use super::Ticket;
 use crate::time::Time;
 use std::fmt::Debug;
 use std::time::Instant;
@@ -40,9 +41,9 @@ pub(crate) trait Registry<T, M> {
         0
     }
 
-    /// Whether there are scheduled items, so that the order depends on the time.
-    fn is_scheduled(&self) -> bool {
-        false
+    /// The metadata of an item that has another due time. It is counted once, as before.
+    fn reschedule(&self, meta: M, _due: u64) -> M {
+        meta
     }
 }
 
@@ -74,8 +75,23 @@ pub struct StorePlace {
 }
 
 impl StorePlace {
+    /// The place, and when the item is due if its time has not come.
     #[inline]
-    pub(crate) fn place<P: Place>(self, time: &Time) -> P {
-        P::of_store(self, self.due.map(|due| time.nanos(due)))
+    pub(crate) fn place<P: Place>(self, time: &Time) -> (P, Option<When>) {
+        self.place_at(self.due.and_then(|due| time.if_ahead(due)))
     }
+
+    /// As [`StorePlace::place`], with another time.
+    #[inline]
+    pub(crate) fn place_at<P: Place>(self, due: Option<u64>) -> (P, Option<When>) {
+        let ticket = Ticket::of_store(self.number);
+        (P::of_store(self, due), due.map(|due| When { due, ticket }))
+    }
+}
+
+/// When an item is due, or the first of a batch, and its ticket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct When {
+    pub(crate) due: u64,
+    pub(crate) ticket: Ticket,
 }

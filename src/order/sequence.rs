@@ -1,7 +1,7 @@
 //! The data structure of an order, which determines the next item.
 
+use crate::order::Ticket;
 use crate::raw::{Entry, Stored};
-use crate::time::NEVER;
 
 /// A data structure that determines the next item. One thread at a time uses it, under a lock, so it must not run
 /// user code.
@@ -14,7 +14,7 @@ pub(crate) trait Sequence<T, M> {
     /// Adds an item that was pushed.
     fn arrive(&mut self, entry: Entry<Stored<T, M>>);
 
-    /// Same as [`Sequence::arrive`], but followed by [`Sequence::advance`], which may determine its position.
+    /// Same as [`Sequence::arrive`], but followed by [`Sequence::merge`], which may determine its position.
     fn arrive_timed(&mut self, entry: Entry<Stored<T, M>>) {
         self.arrive(entry);
     }
@@ -39,20 +39,22 @@ pub(crate) trait Sequence<T, M> {
         0
     }
 
-    /// Makes the items ready that are due at `now`, and returns how many.
-    fn advance(&mut self, _now: u64) -> usize {
-        0
+    /// Adds items that have become due, in the order of their times.
+    fn merge(&mut self, due: Vec<Due<Entry<Stored<T, M>>>>) {
+        for Due { entry, .. } in due {
+            self.arrive(entry);
+        }
     }
 
-    /// The due time of the first scheduled item; [`NEVER`] if there is none.
-    fn next_due(&self) -> u64 {
-        NEVER
+    /// Removes the item with a ticket, which is not held, if the sequence can find it.
+    fn cancel(&mut self, _ticket: Ticket) -> Option<Entry<Stored<T, M>>> {
+        None
     }
 
     /// The number of ready items.
     fn ready(&self) -> usize;
 
-    /// The number of items that are not ready yet.
+    /// The number of items that are not ready, since others of their key are held.
     fn waiting(&self) -> usize {
         0
     }
@@ -94,6 +96,21 @@ pub(crate) trait Sequence<T, M> {
 pub(crate) const PART: usize = 32;
 /// The most places scanned at once.
 pub(crate) const SCAN_STEP: usize = 1024;
+
+/// An item with a time.
+#[derive(Debug)]
+pub(crate) struct Due<I> {
+    pub(crate) due: u64,
+    pub(crate) entry: I,
+}
+
+impl<T> Due<Entry<T>> {
+    /// As an item that is returned, whose deliveries so far are counted.
+    pub(crate) fn not_delivered(mut self) -> Self {
+        self.entry.delivery = self.entry.delivery.before();
+        self
+    }
+}
 
 /// An item that is being shown, and its former position.
 #[derive(Debug)]

@@ -13,10 +13,9 @@
 //! deliver a kept item although a better one was visible before. What needs no lock is done without it.
 
 use super::partition::Partition;
-use super::{Dequeued, Next, Registry, Sequence, Shown, Source};
+use super::{Dequeued, Due, Registry, Sequence, Shown, Source, Ticket};
 use crate::raw::{Entry, Intake, Shards, Stored};
 use crate::sync::{lock, planted, Mutex, MutexGuard};
-use crate::wait::DueTimer;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 
@@ -30,15 +29,10 @@ pub(crate) struct Sorted<T, M, S, R> {
 
 impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
     /// Creates the source of a queue with these shards.
-    pub(crate) fn new(
-        sequence: S,
-        registry: R,
-        shards: &Arc<Shards<Stored<T, M>>>,
-        due_timer: &Arc<DueTimer>,
-    ) -> Self {
+    pub(crate) fn new(sequence: S, registry: R, shards: &Arc<Shards<Stored<T, M>>>) -> Self {
         let tracks_removal = sequence.tracks_removal();
         let intake = Intake::new(Arc::clone(shards));
-        let partition = Partition::new(sequence, intake, Arc::clone(due_timer));
+        let partition = Partition::new(sequence, intake);
         Self {
             partition: CachePadded::new(Mutex::new(partition)),
             registry,
@@ -52,22 +46,19 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         lock(&self.partition)
     }
 
-    /// Calls `f` with the sequence after an intake from the shards, then sets the timer if an item is due earlier now.
+    /// Calls `f` with the sequence after an intake from the shards.
     pub(crate) fn with<B>(&self, f: impl FnOnce(&mut S) -> B) -> B {
         let mut partition = self.lock();
         partition.take_in();
-        let result = f(&mut partition.sequence);
-        partition.plan_if_earlier();
-        result
+        f(&mut partition.sequence)
     }
 
     /// Releases the memory of empty shards.
     #[cold]
-    fn leave_shards<I>(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) -> Next<I> {
+    fn leave_shards(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) {
         partition.leave_shards();
         drop(partition);
         self.shards.vacate_all();
-        Next::Nothing
     }
 }
 
@@ -100,17 +91,16 @@ where
 
     /// Also unregisters removed items.
     #[inline(always)] // the pop of an order
-    fn take(&self, for_good: bool, number: &mut u64) -> Next<Entry<Stored<T, M>>> {
+    fn take(&self, for_good: bool, number: &mut u64) -> Option<Entry<Stored<T, M>>> {
         let mut partition = self.lock();
         let Dequeued { entry, gone } = loop {
-            if partition.take_in() {
-                return Next::Due;
-            }
+            partition.take_in();
             if let Some(dequeued) = partition.sequence.next(for_good) {
                 break dequeued;
             }
             if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
-                return self.leave_shards(partition);
+                self.leave_shards(partition);
+                return None;
             }
         };
         partition.taken += 1;
@@ -119,7 +109,7 @@ where
         if gone > 0 {
             self.registry.unregister(entry.item.meta, gone);
         }
-        Next::Item(entry)
+        Some(entry)
     }
 
     #[inline]
@@ -127,17 +117,24 @@ where
         self.tracks_removal
     }
 
-    fn take_in(&self) -> bool {
-        self.lock().take_in()
+    fn take_in(&self) {
+        self.lock().take_in();
     }
 
-    fn restore(&self, entries: Vec<Entry<Stored<T, M>>>) -> bool {
+    fn restore(&self, entries: Vec<Entry<Stored<T, M>>>) {
         let mut partition = self.lock();
         partition.take_in();
         for entry in entries {
             partition.sequence.arrive(entry);
         }
-        partition.plan_if_earlier()
+    }
+
+    fn merge(&self, due: Vec<Due<Entry<Stored<T, M>>>>) {
+        self.lock().merge(due);
+    }
+
+    fn cancel(&self, ticket: Ticket) -> Option<Entry<Stored<T, M>>> {
+        self.with(|sequence| sequence.cancel(ticket))
     }
 
     fn counts(&self) -> (usize, usize) {
@@ -188,13 +185,5 @@ where
     fn has_none(&self) -> bool {
         let partition = self.lock();
         partition.sequence.ready() + partition.sequence.waiting() + partition.shown == 0
-    }
-
-    fn arrange(&self, now: u64) -> usize {
-        self.lock().arrange(now)
-    }
-
-    fn advance(&self, now: u64) -> usize {
-        self.lock().advance(now)
     }
 }

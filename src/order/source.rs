@@ -1,6 +1,6 @@
 //! The source from which the items of a queue are taken.
 
-use super::{Registry, Shown};
+use super::{Due, Registry, Shown, Ticket};
 use crate::raw::{Entry, Stored};
 
 /// The source from which the items of a queue are taken: its shards, which is what the defaults implement, or a
@@ -25,8 +25,8 @@ pub(crate) trait Source<T, M> {
     /// Takes the next item: `for_good` if it will not come back. Then, if the source
     /// [tracks removals](Source::tracks_removal), the caller also has to call [`Source::leave`]. Tells its number: that of an
     /// item that was taken before is less.
-    fn take(&self, _for_good: bool, _number: &mut u64) -> Next<Entry<Stored<T, M>>> {
-        Next::Nothing
+    fn take(&self, _for_good: bool, _number: &mut u64) -> Option<Entry<Stored<T, M>>> {
+        None
     }
 
     /// Whether the end of an item can make others ready.
@@ -34,15 +34,19 @@ pub(crate) trait Source<T, M> {
         false
     }
 
-    /// Takes in the items of the shards: `true` if one of them may be due already.
-    fn take_in(&self) -> bool {
-        false
-    }
+    /// Takes in the items of the shards.
+    fn take_in(&self) {}
 
     /// Takes in items that were in the queue in an earlier process, as if they were pushed; not called if it does not
-    /// sort. Returns `true` if one of them may be due already.
-    fn restore(&self, _entries: Vec<Entry<Stored<T, M>>>) -> bool {
-        false
+    /// sort.
+    fn restore(&self, _entries: Vec<Entry<Stored<T, M>>>) {}
+
+    /// Takes in items that have become due, in the order of their times; not called if it does not sort.
+    fn merge(&self, _due: Vec<Due<Entry<Stored<T, M>>>>) {}
+
+    /// Removes the ready item with a ticket, if it can be found here.
+    fn cancel(&self, _ticket: Ticket) -> Option<Entry<Stored<T, M>>> {
+        None
     }
 
     /// The numbers of ready items and of those not ready yet, among those taken in.
@@ -84,27 +88,6 @@ pub(crate) trait Source<T, M> {
     fn has_none(&self) -> bool {
         true
     }
-
-    /// Takes in the items of the shards, makes those ready that are due at `now`, and returns how many became
-    /// ready.
-    fn arrange(&self, _now: u64) -> usize {
-        0
-    }
-
-    /// Same as [`Source::arrange`]; then sets the timer for the next due item.
-    fn advance(&self, _now: u64) -> usize {
-        0
-    }
-}
-
-/// The result of an attempt to take the next item.
-#[derive(Debug)]
-pub(crate) enum Next<I> {
-    Item(I),
-    /// An item was taken in that may be due already: read the clock, and try again.
-    Due,
-    /// Nothing was ready at one instant.
-    Nothing,
 }
 
 /// The shards themselves.

@@ -3,7 +3,6 @@
 use super::lifo::Stacks;
 use super::{Dequeued, Engine, Lifo, Sequence, ShardsOf, Shown, Sorted, Unleased, Unsorted};
 use crate::raw::{Entry, Shareable, Stored};
-use crate::wait::DueTimer;
 use crate::{commit_all, PopError, Queue};
 use std::sync::Arc;
 
@@ -94,8 +93,8 @@ impl Engine<u32> for Untimed {
     type Meta = ();
     type Source = Sorted<u32, (), UntimedItems, Unsorted>;
 
-    fn source((): (), shards: &Arc<ShardsOf<u32, Self>>, timer: &Arc<DueTimer>) -> Self::Source {
-        Sorted::new(UntimedItems(Stacks::new()), Unsorted, shards, timer)
+    fn source((): (), shards: &Arc<ShardsOf<u32, Self>>) -> Self::Source {
+        Sorted::new(UntimedItems(Stacks::new()), Unsorted, shards)
     }
 }
 

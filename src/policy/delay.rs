@@ -1,51 +1,66 @@
-//! Delayed items, until they are due.
+//! Delayed items, until they are due: failed ones that are to be retried, and scheduled ones.
+//!
+//! | an item comes by | which has | because |
+//! |---|---|---|
+//! | the inbox, if it failed | no lock | an abort waits for nobody |
+//! | the arrivals, if it was pushed with a time | a lock that is held for a few steps | pushes do not wait for each other's place in the heap |
+//!
+//! Both are moved into heaps by those who take out what is due, and by a push if the arrivals are many. An item is
+//! *counted* before it comes, and until it is ready. The time of the due timer is never after that of any item: a push
+//! plans its time under the lock of the arrivals, unless an earlier arrival has planned; whoever clears the plan then takes in
+//! all arrivals, and plans the next time.
 
+use super::due_heap::DueHeap;
+pub(crate) use super::due_heap::Scheduled;
 use super::failed::Failed;
-use crate::raw::{Entry, Inbox, Vacant};
-use crate::sync::{try_lock, weak, AtomicUsize, Mutex, Ordering};
+use crate::order::{Due, Ticket};
+use crate::raw::{Entry, Inbox, OnceBox, Vacant};
+use crate::sync::{lock, step, try_lock, weak, AtomicUsize, Mutex, Ordering};
 use crate::time::NEVER;
-use std::cmp::{self, Reverse};
-use std::collections::BinaryHeap;
+use std::{iter, mem};
+
+/// How many arrivals are many.
+const MANY: usize = 64;
 
 /// The delayed items of one queue.
 pub(crate) struct Delayed<T> {
     inbox: Inbox<Failed<T>>,
-    items: Mutex<DelayedItems<T>>,
-    /// The number of items in the inbox, in the heap, and due but not yet at the head.
+    /// Made for the first item with a time.
+    arrivals: OnceBox<Mutex<Arrivals<T>>>,
+    /// Locked by whoever makes due items ready. The others do not wait for it: it may be stalled.
+    releasing: Mutex<()>,
+    /// Made for the first item.
+    heaps: Mutex<Option<Box<Heaps<T>>>>,
+    /// The number of items in the inbox, in the arrivals, in a heap, and due but not yet ready.
     count: AtomicUsize,
 }
 
-/// Delayed items.
-struct DelayedItems<T> {
-    /// The first one is the next to be due.
-    by_due: BinaryHeap<DelayedItem<T>>,
-    /// How many items ever arrived.
-    arrivals: u64,
+/// Scheduled items that are not in their heap yet.
+struct Arrivals<T> {
+    items: Vec<Scheduled<T>>,
+    /// The least of their times.
+    first: u64,
 }
 
-struct DelayedItem<T> {
-    /// By due time and arrival, so that items with the same due time keep their order. The heap has the greatest one first.
-    order: Reverse<(u64, u64)>,
-    entry: Entry<T>,
+struct Heaps<T> {
+    failed: DueHeap<T>,
+    scheduled: DueHeap<T>,
+    /// Empty: arrivals are swapped for it.
+    spare: Vec<Scheduled<T>>,
 }
 
-impl<T> PartialEq for DelayedItem<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
+/// Due items.
+pub(crate) struct DueItems<T> {
+    pub(crate) failed: Vec<Due<Entry<T>>>,
+    pub(crate) scheduled: Vec<Due<Entry<T>>>,
 }
 
-impl<T> Eq for DelayedItem<T> {}
-
-impl<T> PartialOrd for DelayedItem<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for DelayedItem<T> {
-    fn cmp(&self, other: &Self) -> cmp::Ordering {
-        self.order.cmp(&other.order)
+impl<T> Default for Arrivals<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            first: NEVER,
+        }
     }
 }
 
@@ -53,19 +68,23 @@ impl<T> Delayed<T> {
     pub(super) fn new() -> Self {
         Self {
             inbox: Inbox::new(),
-            items: Mutex::new(DelayedItems {
-                by_due: BinaryHeap::new(),
-                arrivals: 0,
-            }),
+            arrivals: OnceBox::default(),
+            releasing: Mutex::new(()),
+            heaps: Mutex::new(None),
             count: AtomicUsize::new(0),
         }
     }
 
-    /// Adds an item. Lock-free, and allocates nothing. It is counted until it is at the head, so that it is never unseen.
+    /// Adds a failed item. Lock-free, and allocates nothing.
     pub(crate) fn put(&self, envelope: Vacant<Failed<T>>, failed: Failed<T>) {
-        // ORDERING: Relaxed; a thread that sees the end of the transaction that held the item sees the count.
-        self.count.fetch_add(1, Ordering::Relaxed);
+        self.count_coming(1);
         self.inbox.put(envelope, failed);
+    }
+
+    /// Counts items that are about to come, so that they are never unseen.
+    pub(crate) fn count_coming(&self, items: usize) {
+        // ORDERING: Relaxed; a thread that sees the end of the transaction that held or staged them sees the count.
+        self.count.fetch_add(items, Ordering::Relaxed);
     }
 
     /// The number of delayed items.
@@ -75,57 +94,119 @@ impl<T> Delayed<T> {
         self.count.load(weak!("delayed.count", Acquire))
     }
 
-    /// Records that `items` of the due items are at the head.
+    /// Records that `items` of the delayed ones are ready, or gone.
     pub(crate) fn count_released(&self, items: usize) {
         // ORDERING: Release; pairs with `delayed.count`.
         self.count
             .fetch_sub(items, weak!("delayed.release", Release));
     }
 
-    /// Takes out the due items, in order. `None`: another thread is doing so.
+    /// Adds scheduled items, which were counted. `plan` is called with the first of their times before anybody takes them
+    /// out, unless an earlier one was planned for others that are still here. Returns whether it was called.
+    pub(crate) fn schedule(
+        &self,
+        items: impl Iterator<Item = Scheduled<T>>,
+        plan: impl FnOnce(u64),
+    ) -> bool {
+        let mut arrivals = lock(self.arrivals.get_or_add(Mutex::default));
+        let before = arrivals.first;
+        for item in items {
+            arrivals.first = arrivals.first.min(item.due);
+            arrivals.items.push(item);
+        }
+        let earlier = arrivals.first < before;
+        if earlier {
+            step!("delayed.plans-nothing", plan(arrivals.first));
+        }
+        let are_many = arrivals.items.len() >= MANY;
+        drop(arrivals);
+        if are_many {
+            if let Some(mut heaps) = try_lock(&self.heaps) {
+                self.take_in(&mut heaps);
+            }
+        }
+        earlier
+    }
+
+    /// Takes out the due items, and passes them to `put`, which makes them ready. Returns `false` if another thread is doing
+    /// so.
     ///
     /// `begin` runs before the items are inspected, `end` with the due time of the next one, both while this
     /// thread is the only one to take items out.
-    pub(crate) fn take_due(
+    pub(crate) fn release(
         &self,
         now: u64,
         begin: impl FnOnce(),
+        put: impl FnOnce(DueItems<T>),
         end: impl FnOnce(u64),
-    ) -> Option<Vec<Entry<T>>> {
-        // A caller never waits for another one, which may be stalled.
-        let mut items = try_lock(&self.items)?;
+    ) -> bool {
+        let Some(_releasing) = try_lock(&self.releasing) else {
+            return false;
+        };
+        let mut heaps = lock(&self.heaps);
         // Before the inbox is emptied: an item that is put in later lowers the due time again. Only one thread clears it at a
         // time, so none erases the plan of another one.
         begin();
-        items.take_in(self.inbox.take_all());
-        let due = items.take_due(now);
-        end(items.next());
-        Some(due)
+        let failed = self.inbox.take_all();
+        let heaps = self.take_in(&mut heaps);
+        for Failed { entry, due, .. } in failed {
+            heaps.failed.insert(due, None, entry);
+        }
+        let due = |heap: &mut DueHeap<T>| iter::from_fn(|| heap.pop_due(now)).collect();
+        // Under the lock: whoever looks for one of them by its ticket finds it here, or where it is ready.
+        put(DueItems {
+            failed: due(&mut heaps.failed),
+            scheduled: due(&mut heaps.scheduled),
+        });
+        end(heaps.failed.next().min(heaps.scheduled.next()));
+        true
+    }
+
+    /// Moves the arrivals into their heap.
+    fn take_in<'h>(&self, heaps: &'h mut Option<Box<Heaps<T>>>) -> &'h mut Heaps<T> {
+        let heaps = heaps.get_or_insert_with(Box::default);
+        if let Some(arrivals) = self.arrivals.get() {
+            let mut arrivals = lock(arrivals);
+            arrivals.first = NEVER;
+            mem::swap(&mut arrivals.items, &mut heaps.spare);
+        }
+        for Scheduled { due, ticket, entry } in heaps.spare.drain(..) {
+            heaps.scheduled.insert(due, Some(ticket), entry);
+        }
+        heaps.spare.shrink_to(MANY);
+        heaps
+    }
+
+    /// Calls `f` with the scheduled items.
+    fn with_scheduled<R>(&self, f: impl FnOnce(&mut DueHeap<T>) -> R) -> Option<R> {
+        self.arrivals.get()?;
+        let mut heaps = lock(&self.heaps);
+        Some(f(&mut self.take_in(&mut heaps).scheduled))
+    }
+
+    /// The time of the next scheduled item; [`NEVER`] if there is none.
+    pub(crate) fn next_scheduled(&self) -> u64 {
+        self.with_scheduled(|items| items.next()).unwrap_or(NEVER)
+    }
+
+    /// Removes the scheduled item with a ticket. It stays counted.
+    pub(crate) fn remove(&self, ticket: Ticket) -> Option<Entry<T>> {
+        self.with_scheduled(|items| items.remove(ticket))?
+    }
+
+    /// Changes the scheduled item with a ticket by `change`; returns `false` if there is none.
+    pub(crate) fn change(&self, ticket: Ticket, change: impl FnOnce(&mut Entry<T>)) -> bool {
+        let found = self.with_scheduled(|items| items.get_mut(ticket).map(change));
+        found.flatten().is_some()
     }
 }
 
-impl<T> DelayedItems<T> {
-    fn take_in(&mut self, failed: Vec<Failed<T>>) {
-        for Failed { entry, due, .. } in failed {
-            self.arrivals += 1;
-            let order = Reverse((due, self.arrivals));
-            self.by_due.push(DelayedItem { order, entry });
+impl<T> Default for Heaps<T> {
+    fn default() -> Self {
+        Self {
+            failed: DueHeap::default(),
+            scheduled: DueHeap::default(),
+            spare: Vec::new(),
         }
-    }
-
-    fn take_due(&mut self, now: u64) -> Vec<Entry<T>> {
-        let mut due = Vec::new();
-        while self.next() <= now {
-            due.extend(self.by_due.pop().map(|item| item.entry));
-        }
-        if self.by_due.len() < self.by_due.capacity() / 4 {
-            self.by_due.shrink_to(2 * self.by_due.len());
-        }
-        due
-    }
-
-    /// The due time of the next item.
-    fn next(&self) -> u64 {
-        self.by_due.peek().map_or(NEVER, |item| item.order.0 .0)
     }
 }

@@ -3,7 +3,6 @@
 use super::failed::Failed;
 use super::lease::{Lease, LeaseTable, WatchOf};
 use super::limit::{HeldTokens, Token};
-use super::telemetry::Event;
 use super::Policies;
 use crate::order::{EntryOf, Order, Source, StoredOf};
 use crate::raw::{
@@ -25,6 +24,9 @@ const HAS_TOKENS: u8 = 1 << 1;
 const HAS_MANY_ENVELOPES: u8 = 1 << 2;
 /// Flag: the transaction has retried or failed an item itself.
 const HAS_GIVEN_UP: u8 = 1 << 3;
+
+/// Flag: the transaction has staged scheduled items.
+const SCHEDULES: u8 = 1 << 4;
 
 /// What the options leave of a transaction that has ended, for the caller to drop, if anything: its destructors are user code.
 pub(crate) type Remains<T, O> = Option<LeaseTable<StoredOf<T, O>>>;
@@ -80,6 +82,19 @@ impl<T, O: Order<T>> Deliveries<T, O> {
     /// Records that the transaction retries or fails an item itself.
     pub(crate) fn give_up(&mut self) {
         self.flags |= HAS_GIVEN_UP;
+    }
+
+    /// Whether the transaction has staged scheduled items.
+    #[inline]
+    pub(crate) fn are_scheduling(&self) -> bool {
+        self.flags & SCHEDULES != 0
+    }
+
+    /// Records that the transaction has staged scheduled items; returns whether these are the first.
+    pub(crate) fn begin_scheduling(&mut self) -> bool {
+        let is_first = !self.are_scheduling();
+        self.flags |= SCHEDULES;
+        is_first
     }
 
     /// The time stamp of when the transaction took its first item; 0 if it is not watched.
@@ -214,7 +229,7 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         endpoint: &mut Endpoint<StoredOf<T, O>>,
         unborrowed: &Unborrowed<'_>,
     ) -> Option<impl Sized> {
-        self.flags &= !HAS_GIVEN_UP;
+        self.flags &= !(HAS_GIVEN_UP | SCHEDULES);
         let leases = mem::take(&mut *self.leases()?);
         let lost = leases.lost();
         let lost: Vec<_> = lost
@@ -229,7 +244,7 @@ impl<T, O: Order<T>> Deliveries<T, O> {
     pub(crate) fn committed(&mut self, policies: &Policies<T, O>) -> Remains<T, O> {
         self.end_tokens(policies, true);
         self.free_envelopes();
-        self.flags &= !HAS_GIVEN_UP;
+        self.flags &= !(HAS_GIVEN_UP | SCHEDULES);
         self.leases().map(|mut leases| mem::take(&mut *leases))
     }
 
@@ -242,11 +257,10 @@ impl<T, O: Order<T>> Deliveries<T, O> {
     }
 
     /// A transaction that held something has ended.
+    #[inline] // the abort
     pub(crate) fn ended(&self, policies: &Policies<T, O>) {
         if let Some(watch) = &self.watch {
-            policies.emit(|| Event::Released {
-                held: policies.time.age(watch.since()),
-            });
+            policies.emit_released(watch);
         }
     }
 

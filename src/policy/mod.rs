@@ -10,6 +10,7 @@
 pub(crate) mod dead;
 pub(crate) mod delay;
 mod deliveries;
+mod due_heap;
 pub(crate) mod failed;
 pub(crate) mod lease;
 pub(crate) mod limit;
@@ -113,6 +114,14 @@ impl<T, O: Order<T>> Policies<T, O> {
         if let Some(telemetry) = &self.telemetry {
             swallow_panic(|| telemetry.emit(event()));
         }
+    }
+
+    /// Emits the event of the end of a transaction that held something.
+    #[inline(never)]
+    fn emit_released(&self, watch: &WatchOf<T, O>) {
+        self.emit(|| Event::Released {
+            held: self.time.age(watch.since()),
+        });
     }
 
     /// Emits the event of a delivery.

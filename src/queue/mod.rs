@@ -22,6 +22,7 @@ pub(crate) mod fair;
 mod leased;
 pub(crate) mod priority;
 mod restore;
+pub(crate) mod schedule;
 
 pub use builder::Builder;
 pub use dead_letters::DeadLetters;

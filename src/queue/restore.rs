@@ -37,9 +37,8 @@ impl<T, O: Order<T>> Restore<'_, T, O> {
     /// If the queue has no room for it.
     pub fn add(&mut self, item: T, place: StorePlace, attempts: u32, delay: Duration) {
         let Self { shared, restored } = self;
-        let is_scheduled = place.due.is_some_and(|due| due > shared.time.clock_now());
         let place = place.place(&shared.time);
-        shared.add_restored(restored, item, attempts, delay, place, is_scheduled);
+        shared.add_restored(restored, item, attempts, delay, place);
     }
 }
 

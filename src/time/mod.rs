@@ -108,6 +108,12 @@ impl Time {
         whole(at.saturating_duration_since(self.origin))
     }
 
+    /// The time of an instant that has not come; `None` if it has.
+    #[inline]
+    pub(crate) fn if_ahead(&self, at: Instant) -> Option<u64> {
+        Some(self.nanos(at)).filter(|&nanos| nanos > 0 && nanos > self.now())
+    }
+
     /// Schedules a waker to be called at a time, or immediately if that has passed; see [`Clock::wake_at`].
     pub(crate) fn wake_at(&self, nanos: u64, waker: &Waker) {
         let Some(at) = self.instant(nanos) else {

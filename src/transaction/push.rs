@@ -1,7 +1,8 @@
 //! Pushes of a transaction.
 
 use super::Transaction;
-use crate::core::put::{Load, Put};
+use crate::core::later::{Items, Later};
+use crate::core::put::Put;
 use crate::future::{Pushing, StageAsync, StageBatchAsync, User};
 use crate::order::{Order, StorePlace};
 use crate::time::Wait;
@@ -221,15 +222,18 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[allow(private_bounds)] // an item, or a vector
     #[inline]
     #[track_caller]
-    pub fn push_to<L: Load<T, O>>(
+    pub fn push_to<L: Items<T, O>>(
         &self,
         place: StorePlace,
         load: L,
         wait: Wait,
     ) -> Result<(), PushError<L>> {
         let mut local = self.local();
-        let place = place.place(&local.shared().time);
-        local.put_waiting(load, Put::Stage, wait, place).map(drop)
+        let (place, when) = place.place(&local.shared().time);
+        let staged = local.put_waiting(Later::new(load, when), Put::Stage, wait, place);
+        staged
+            .map(drop)
+            .map_err(|error| error.map(Later::into_load))
     }
 
     #[doc(hidden)]

@@ -252,10 +252,12 @@ fn a_pusher_learns_of_a_lease_behind_another_plan() {
     let (clock, builder) = settings();
     let queue = builder.capacity(2).by_priority().leased(SECOND).build();
     queue.push(1).unwrap();
-    queue.after(SECOND / 2).push(3).unwrap();
+    let ticket = queue.priority(9999).push(3).unwrap();
     let (mut holder, mut handle) = (queue.handle(), queue.handle());
     let mut task = Task::new(async_pushes()[0](&queue, &mut handle));
     task.assert_waits();
+    assert!(queue.reschedule(ticket, queue.now() + SECOND / 2));
+    assert_eq!(task.rings(), 0);
     hold(&mut holder);
     assert_eq!(task.rings(), 1);
     task.assert_waits();

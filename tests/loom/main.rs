@@ -12,6 +12,7 @@ mod idle;
 mod items;
 mod lent;
 mod pace;
+mod schedule;
 mod waits;
 
 use loom::thread;

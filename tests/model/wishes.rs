@@ -74,7 +74,7 @@ impl Wish {
         };
         Wished {
             priority,
-            due,
+            due: due.filter(|&due| due > now), // a plain push otherwise
             ticket: true,
         }
     }

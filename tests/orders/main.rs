@@ -7,4 +7,5 @@ mod fair;
 mod lifo;
 mod own_queue;
 mod priority;
+mod schedule;
 mod snapshot;

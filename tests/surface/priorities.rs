@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use futures::executor::block_on;
-use requeue::priority::{PushTo, PushWith};
+use requeue::schedule::{PushTo, PushWith};
 use requeue::{Prioritized, PriorityQueue, PushError, Queue, Ticket};
 
 const ZERO: Duration = Duration::ZERO;
 
 /// A view with a priority and a time, of a queue, a handle or a transaction.
-fn view<P: PushTo<Item = u8>>(view: PushWith<P>) -> PushWith<P> {
+fn view<P: PushTo<Item = u8>>(view: PushWith<P>) -> PushWith<P>
+where
+    P::Order: Prioritized<u8>,
+{
     view.priority(7)
 }
 

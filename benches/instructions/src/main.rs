@@ -5,7 +5,9 @@
 //! `requeue-instructions` lists the operations, `requeue-instructions NAME COUNT` does one.
 
 use futures::task::noop_waker_ref;
-use requeue::{Delivery, FairQueue, Handle, Order, PriorityQueue, Queue, Workers};
+use requeue::{
+    Builder, Delivery, FairQueue, Handle, ManualClock, Order, PriorityQueue, Queue, Workers,
+};
 use std::cmp::Reverse;
 use std::env;
 use std::future::Future;
@@ -56,6 +58,11 @@ const OPERATIONS: &[(&str, Operation)] = &[
     }),
     ("fair", fair),
     ("priority", priority),
+    ("at-now", at_now),
+    ("scheduled", |count| scheduled(Queue::builder(), count)),
+    ("scheduled-priority", |count| {
+        scheduled(Queue::builder().by_priority(), count);
+    }),
     ("make-drop", make_drop),
 ];
 
@@ -290,6 +297,38 @@ fn priority(count: u64) {
     }
     for _ in 0..count {
         black_box(popper.pop().unwrap());
+    }
+}
+
+/// Pushes whose time has come, beside 1,000 items whose time has not.
+fn at_now(count: u64) {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let queue = Queue::builder().clock(ManualClock::new()).build();
+    let (mut pusher, mut popper) = handles(&queue);
+    pusher.after(HOUR).push_batch(0..1_000).unwrap();
+    let now = queue.now();
+    for item in 0..count {
+        pusher.at(now).push(item).unwrap();
+        black_box(popper.pop().unwrap());
+    }
+}
+
+/// Items that become due in another order than they were pushed, 1,000 at a time.
+fn scheduled<O: Order<u32>>(builder: Builder<u32, O>, count: u64) {
+    const WAITING: u32 = 1_000;
+    const NANO: Duration = Duration::from_nanos(1);
+    let clock = ManualClock::new();
+    let queue = builder.clock(clock.clone()).build();
+    let (mut pusher, mut popper) = (queue.handle(), queue.handle());
+    for _ in 0..count / u64::from(WAITING) {
+        for item in 0..WAITING {
+            let delay = NANO * (1 + item * 7_919 % WAITING);
+            pusher.after(delay).push(item).unwrap();
+        }
+        clock.advance(NANO * WAITING);
+        for _ in 0..WAITING {
+            black_box(popper.pop().unwrap());
+        }
     }
 }
 

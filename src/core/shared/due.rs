@@ -2,7 +2,8 @@
 
 use super::Shared;
 use crate::core::mode::SLOW_POPS;
-use crate::order::{EntryOf, Order, Source, StoredOf};
+use crate::order::{Due, EntryOf, Order, Source, StoredOf};
+use crate::policy::delay::DueItems;
 use crate::policy::failed::Failed;
 use crate::policy::retry::Disposition;
 use crate::policy::{Envelope, Policies, WatchOf};
@@ -67,10 +68,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Puts due items at the head, and those that are to be reclaimed by now.
+    /// Makes due items ready, and those that are to be reclaimed by now.
     #[inline]
     pub(crate) fn release_due(&self) {
-        if self.due_timer.next() != NEVER || self.is_scheduled() {
+        if self.due_timer.next() != NEVER {
             self.release(self.time.now());
         }
     }
@@ -89,25 +90,22 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     #[cold]
     fn release(&self, now: u64) {
-        if self.is_scheduled() {
-            self.arrange(now);
-        }
         if now < self.due_timer.next() {
             return;
         }
-        let delayed = &self.failures.delayed;
-        let begin = || self.due_timer.clear();
-        let end = |next| {
-            self.due_timer.plan(next);
-        };
-        let Some(due) = delayed.take_due(now, begin, end) else {
+        let mut released = 0;
+        let is_mine = self.failures.delayed.release(
+            now,
+            || self.due_timer.clear(),
+            |due| released = self.make_ready(due),
+            |next| {
+                self.due_timer.plan(next);
+            },
+        );
+        if !is_mine {
             thread::yield_now();
             return;
-        };
-        planted!("due.uncounts-early", delayed.count_released(due.len()));
-        let mut released = self.shards.put_at_head(due);
-        step!("due.uncounts-early", delayed.count_released(released));
-        released += self.source.advance(now);
+        }
         if Policies::<T, O>::RECLAIMS {
             let watches = self.watches.all();
             let ready = watches.iter().map(|watch| self.take_away(watch, now, 0));
@@ -121,6 +119,32 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.due_timer.notify_room();
         }
         self.drop_excess_letters();
+    }
+
+    /// Makes due items ready, and returns their number. Where the order is that of the shards, all of them go to the head, in
+    /// the order of their times; otherwise only the failed ones do.
+    fn make_ready(
+        &self,
+        DueItems {
+            mut failed,
+            scheduled,
+        }: DueItems<StoredOf<T, O>>,
+    ) -> usize {
+        let count = failed.len() + scheduled.len();
+        let delayed = &self.failures.delayed;
+        planted!("due.uncounts-early", delayed.count_released(count));
+        if Self::SORTS {
+            if !scheduled.is_empty() {
+                self.source.merge(scheduled);
+            }
+        } else {
+            failed.extend(scheduled.into_iter().map(Due::not_delivered));
+            failed.sort_by_key(|item| item.due);
+        }
+        self.shards
+            .put_at_head(failed.into_iter().map(|item| item.entry));
+        step!("due.uncounts-early", delayed.count_released(count));
+        count
     }
 
     /// See [`Queue::recover`](crate::Queue::recover).

@@ -5,6 +5,7 @@ mod ends;
 mod idle;
 mod order;
 pub(crate) mod restore;
+mod schedule;
 mod stats;
 
 use crate::bound::Room;
@@ -64,7 +65,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
         let wait_queue = Ready::wait_queue(mode);
         let policies = settings.policies(overflow, timed, wait_queue, room.as_ref());
-        let source = O::source(order, &shards, &policies.due_timer);
+        let source = O::source(order, &shards);
         Self {
             shards,
             source: ByProof::new(source, proof),

@@ -2,7 +2,7 @@
 
 use super::Shared;
 use crate::order::{
-    EntryOf, Next, Order, PlaceOf, PushMeta, PushMetaOf, Registry, RegistryOf, Source,
+    EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry, RegistryOf, Source, StoredOf,
 };
 use crate::raw::{Entry, Stored};
 
@@ -10,7 +10,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Whether items are taken from the shards by a [`Source`], and not directly.
     pub(crate) const SORTS: bool = <O::Source as Source<T, O::Meta>>::SORTS;
 
-    fn registry(&self) -> &RegistryOf<T, O> {
+    pub(super) fn registry(&self) -> &RegistryOf<T, O> {
         self.source.registry()
     }
 
@@ -68,32 +68,24 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Takes the next item and its number, for a handle that counts it. On `Due` the caller releases due items and retries.
+    /// Takes the next item and its number, for a handle that counts it.
     #[inline]
-    pub(crate) fn try_next(&self, number: &mut u64) -> Next<EntryOf<T, O>> {
+    pub(crate) fn try_next(&self, number: &mut u64) -> Option<EntryOf<T, O>> {
         self.source.take(false, number)
     }
 
     /// Takes the next item for good, for a handle that counts it.
     #[inline(never)]
     pub(crate) fn pop_next(&self) -> Option<T> {
-        loop {
-            match self.source.take(true, &mut 0) {
-                Next::Item(Entry { item, .. }) => {
-                    if self.source.tracks_removal() {
-                        self.retire(item.meta);
-                    }
-                    return Some(item.item);
-                }
-                Next::Nothing => return None,
-                Next::Due => self.release_due(),
-            }
+        let Entry { item, .. } = self.source.take(true, &mut 0)?;
+        if self.source.tracks_removal() {
+            self.retire(item.meta);
         }
+        Some(item.item)
     }
 
-    /// Releases for good an item that was removed from the source by its ticket.
-    pub(crate) fn part_with(&self, Entry { item, .. }: EntryOf<T, O>) -> T {
-        self.shards.count_popped(1);
+    /// Releases for good an item that was removed by its ticket, and is counted as popped.
+    pub(super) fn part_with(&self, item: StoredOf<T, O>) -> T {
         self.give_back(1);
         self.unregister(item.meta);
         // After the close, waiters may wait for this item to be gone.
@@ -101,32 +93,16 @@ impl<T, O: Order<T>> Shared<T, O> {
         item.item
     }
 
-    /// Whether the order depends on the time.
-    #[inline]
-    pub(super) fn is_scheduled(&self) -> bool {
-        self.registry().is_scheduled()
-    }
-
-    /// Moves the items of the shards into the order, and makes due items ready.
-    pub(super) fn arrange(&self, now: u64) {
-        let ready = self.source.arrange(now);
-        if ready > 0 {
-            self.notify_end(ready);
-        }
-    }
-
-    /// Releases due items, also those that are still in the shards.
+    /// Releases all due items, and takes those of the shards in.
     pub(crate) fn bring_up_to_date(&self) {
         self.release_due();
-        if self.source.take_in() {
-            self.release_due();
-        }
+        self.source.take_in();
     }
 
     /// The time when something may become ready: [`NEVER`](crate::time::NEVER) if nothing is planned.
     pub(crate) fn next_due(&self) -> u64 {
         if Self::SORTS {
-            self.bring_up_to_date(); // pushed items may have a time
+            self.bring_up_to_date();
         }
         self.due_timer.next()
     }

@@ -1,7 +1,8 @@
 //! Items that were in the queue in an earlier process.
 
 use super::Shared;
-use crate::order::{EntryOf, Order, PlaceOf, Source};
+use crate::order::{EntryOf, Order, PlaceOf, Source, When};
+use crate::policy::delay::Scheduled;
 use crate::policy::failed::Failed;
 use crate::raw::{DeliveryMeta, Entry, Stored, Vacant};
 use crate::Reason;
@@ -36,8 +37,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: T,
         attempts: u32,
         delay: Duration,
-        place: PlaceOf<T, O>,
-        is_scheduled: bool,
+        (place, when): (PlaceOf<T, O>, Option<When>),
     ) {
         const FULL: &str = "a queue has room for what is restored";
         assert!(self.room().map_or(true, |room| room.take_one()), "{FULL}");
@@ -47,11 +47,15 @@ impl<T, O: Order<T>> Shared<T, O> {
             item: Stored { item, meta },
             delivery: DeliveryMeta::after(attempts, since),
         };
-        self.shards.count_restored();
+        self.shards.count_restored(1);
         if !delay.is_zero() {
             let failed = Failed::new(entry, &Reason::Aborted.into());
             self.delay(Vacant::new(), failed, self.time.now(), delay);
-        } else if attempts > 0 && !is_scheduled {
+        } else if let Some(When { due, ticket }) = when {
+            self.failures.delayed.count_coming(1);
+            let entry = for_next_delivery(entry);
+            self.schedule(std::iter::once(Scheduled { due, ticket, entry }));
+        } else if attempts > 0 {
             restored.returned.push(entry);
         } else {
             restored.pushed.push(entry);
@@ -69,17 +73,16 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.put_at_head(returned);
             return;
         }
-        // What the order has is counted for the delivery to come.
-        let pushed = pushed.into_iter().map(|entry| Entry {
-            delivery: entry.delivery.again(),
-            ..entry
-        });
-        let pushed: Vec<_> = pushed.collect();
+        let pushed: Vec<_> = pushed.into_iter().map(for_next_delivery).collect();
         let count = pushed.len();
-        if self.source.restore(pushed) {
-            self.release_due();
-        }
+        self.source.restore(pushed);
         self.ready.notify(count);
         self.put_at_head(returned);
     }
+}
+
+/// What an order has, and what is scheduled, is counted for the delivery to come.
+fn for_next_delivery<I>(entry: Entry<I>) -> Entry<I> {
+    let delivery = entry.delivery.again();
+    Entry { delivery, ..entry }
 }

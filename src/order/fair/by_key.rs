@@ -2,7 +2,6 @@
 
 use super::{KeyMeta, Keys, Rounds, Rules, Standing, UNLIMITED};
 use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Source, Unleased};
-use crate::wait::DueTimer;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -39,16 +38,12 @@ where
             .max(u32::try_from(of_one_key).unwrap_or(UNLIMITED));
     }
 
-    fn source(
-        rules: Rules<K, U>,
-        shards: &Arc<ShardsOf<U, Self>>,
-        due_timer: &Arc<DueTimer>,
-    ) -> Self::Source {
+    fn source(rules: Rules<K, U>, shards: &Arc<ShardsOf<U, Self>>) -> Self::Source {
         // With a limit the counts must be exact.
         let is_limited = rules.limit < UNLIMITED;
         let batch = if is_limited { 1 } else { BATCH };
         let rounds = Rounds::new(rules.serial, batch);
-        Sorted::new(rounds, Keys::new(rules), shards, due_timer)
+        Sorted::new(rounds, Keys::new(rules), shards)
     }
 }
 

@@ -1,9 +1,7 @@
 //! The order of priority queues.
 
-use super::{AgeStep, DueTimes, PriorityHeap, PriorityMeta, PushOptions, Ticket};
-use crate::order::{Engine, Leased, Order, Registry, Sequence, ShardsOf, Sorted, Source, Unleased};
-use crate::raw::{Entry, Stored};
-use crate::wait::DueTimer;
+use super::{AgeStep, DueTimes, PriorityHeap, PriorityMeta};
+use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Source, Ticket, Unleased};
 use std::sync::Arc;
 
 /// The order of a [`PriorityQueue`](crate::PriorityQueue): by priority, then by due time, then by arrival.
@@ -42,7 +40,7 @@ impl Unleased for ByPriority {}
 #[cfg_attr(
     on_unimplemented,
     diagnostic::on_unimplemented(
-        message = "items of a queue in the order `{Self}` have no priorities and times",
+        message = "items of a queue in the order `{Self}` have no priorities",
         note = "make the queue with `PriorityQueue::by_priority()` or `Queue::builder().by_priority()`"
     )
 )]
@@ -64,14 +62,10 @@ impl<T> Engine<T> for ByPriority {
         ageing.is_some()
     }
 
-    fn source(
-        ageing: Option<AgeStep>,
-        shards: &Arc<ShardsOf<T, Self>>,
-        due_timer: &Arc<DueTimer>,
-    ) -> Self::Source {
-        let times = Arc::new(DueTimes::new());
+    fn source(ageing: Option<AgeStep>, shards: &Arc<ShardsOf<T, Self>>) -> Self::Source {
+        let times = Arc::new(DueTimes::new(shards.is_timed()));
         let heap = PriorityHeap::new(Arc::clone(&times), ageing);
-        Sorted::new(heap, times, shards, due_timer)
+        Sorted::new(heap, times, shards)
     }
 }
 
@@ -87,42 +81,21 @@ where
     type Tickets = O::Source;
 }
 
-/// A source of items with priorities and due times, each of which can be found by its ticket.
-pub(crate) trait TicketSource<T, M>:
-    Source<T, M, Registry = <Self as TicketSource<T, M>>::Times>
-{
-    type Times: Registry<T, M, Place = PushOptions>;
-
-    /// The time of the next scheduled item; [`NEVER`](crate::time::NEVER) if there is none.
-    fn next_scheduled(&self) -> u64;
+/// A source of items with priorities, each of which can be found by its ticket.
+pub(crate) trait TicketSource<T, M>: Source<T, M> {
+    /// The metadata of an item that has another priority.
+    fn prioritized(meta: M, priority: u16) -> M;
 
     /// Changes the priority of an item that is not held; `false` if there is none with this ticket.
     fn reprioritize(&self, ticket: Ticket, priority: u16) -> bool;
-
-    /// Changes the due time of an item that is not held; `false` if there is none with this ticket. The item waits, even
-    /// if it is due, until the next [`Source::advance`].
-    fn reschedule(&self, ticket: Ticket, due: u64) -> bool;
-
-    /// Removes an item that is not held.
-    fn cancel(&self, ticket: Ticket) -> Option<Entry<Stored<T, M>>>;
 }
 
 impl<T> TicketSource<T, PriorityMeta> for Sorted<T, PriorityMeta, PriorityHeap<T>, Arc<DueTimes>> {
-    type Times = Arc<DueTimes>;
-
-    fn next_scheduled(&self) -> u64 {
-        self.with(|heap| heap.next_due())
+    fn prioritized(meta: PriorityMeta, priority: u16) -> PriorityMeta {
+        meta.with(priority)
     }
 
     fn reprioritize(&self, ticket: Ticket, priority: u16) -> bool {
         self.with(|heap| heap.reprioritize(ticket, priority))
-    }
-
-    fn reschedule(&self, ticket: Ticket, due: u64) -> bool {
-        self.with(|heap| heap.reschedule(ticket, due))
-    }
-
-    fn cancel(&self, ticket: Ticket) -> Option<Entry<Stored<T, PriorityMeta>>> {
-        self.with(|heap| heap.cancel(ticket))
     }
 }

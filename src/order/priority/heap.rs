@@ -1,8 +1,8 @@
 //! The items of a priority queue in their order.
 //!
-//! The next item is the ready one with the least priority number; among equals, the one that has been ready longest.
-//! An item is numbered when it becomes ready; a returned item is numbered before all others. Items that are
-//! not due yet wait, ordered by their due times.
+//! The next item is the one with the least priority number; among equals, the one that has been ready longest.
+//! An item is numbered when it becomes ready; a returned item is numbered before all others. Items that are not due yet
+//! are elsewhere.
 //!
 //! # Ageing
 //!
@@ -17,12 +17,10 @@
 
 use super::levels::Levels;
 use super::meta::PriorityMeta;
-use super::ticket::Ticket;
 use super::times::DueTimes;
 use super::PriorityEntry;
 use crate::order::lists::Position;
-use crate::order::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
-use crate::time::NEVER;
+use crate::order::{Dequeued, Due, Sequence, Shown, Ticket, PART, SCAN_STEP};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::ops::{Range, RangeInclusive};
@@ -40,9 +38,7 @@ pub(crate) struct PriorityHeap<T> {
     levels: Levels<T>,
     /// The other ready items.
     ranked: Ranks<T>,
-    /// Items that are not due, by their due times.
-    waiting: Ranks<T>,
-    /// Pushed items that will become ready with the next [`Sequence::advance`].
+    /// Pushed items that will become ready with the next [`Sequence::merge`].
     fresh: Vec<PriorityEntry<T>>,
     /// The arrival numbers: increasing for items that become ready, decreasing for returned ones.
     last: i64,
@@ -69,15 +65,12 @@ struct Ranked<T> {
 pub(crate) enum Place {
     Listed(Position),
     Ranked(Rank),
-    Waits(Rank),
 }
 
 impl Place {
     fn number(self) -> i64 {
         match self {
-            Self::Listed(Position { number, .. })
-            | Self::Ranked((_, number))
-            | Self::Waits((_, number)) => number,
+            Self::Listed(Position { number, .. }) | Self::Ranked((_, number)) => number,
         }
     }
 }
@@ -116,7 +109,6 @@ impl<T> PriorityHeap<T> {
             ageing,
             levels: Levels::new(),
             ranked: BTreeMap::new(),
-            waiting: BTreeMap::new(),
             fresh: Vec::new(),
             last: 0,
             first: 0,
@@ -125,35 +117,13 @@ impl<T> PriorityHeap<T> {
         }
     }
 
-    /// Removes an item that is not held.
-    pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<PriorityEntry<T>> {
-        let (_, entry) = self.remove(ticket)?;
-        Some(entry)
-    }
-
     /// Changes the priority of an item that is not held; `false` if there is none with this ticket.
     pub(crate) fn reprioritize(&mut self, ticket: Ticket, priority: u16) -> bool {
         let Some((place, mut entry)) = self.remove(ticket) else {
             return false;
         };
         entry.item.meta = entry.item.meta.with(priority);
-        match place {
-            Place::Waits(_) => self.wait(place.number(), entry),
-            _ => self.rank(place.number(), entry),
-        }
-        true
-    }
-
-    /// Changes the due time of an item that is not held; `false` if there is none with this ticket. The item
-    /// waits, even if it is due, until the next [`Sequence::advance`].
-    pub(crate) fn reschedule(&mut self, ticket: Ticket, due: u64) -> bool {
-        let Some((_, mut entry)) = self.remove(ticket) else {
-            return false;
-        };
-        self.times.note(ticket, due);
-        entry.item.meta = entry.item.meta.with_time();
-        let number = self.next_number();
-        self.wait(number, entry);
+        self.rank(place.number(), entry);
         true
     }
 
@@ -166,9 +136,7 @@ impl<T> PriorityHeap<T> {
             });
             let ranked = self.ranked.iter();
             let ranked = ranked.map(|(rank, item)| (item.entry.item.meta, Place::Ranked(*rank)));
-            let waiting = self.waiting.iter();
-            let waiting = waiting.map(|(due, item)| (item.entry.item.meta, Place::Waits(*due)));
-            let all = listed.chain(ranked).chain(waiting);
+            let all = listed.chain(ranked);
             all.filter_map(|(meta, place)| Some((meta.ticket()?, place)))
                 .collect()
         });
@@ -219,24 +187,12 @@ impl<T> PriorityHeap<T> {
         self.ranked.insert((rank, number), item);
     }
 
-    /// Adds an item to those that are not due.
-    #[inline(never)]
-    fn wait(&mut self, number: i64, entry: PriorityEntry<T>) {
-        let meta = entry.item.meta;
-        let due = (self.times.due(meta), number);
-        self.note_place(meta, Place::Waits(due));
-        let placed = number;
-        self.waiting.insert(due, Box::new(Ranked { entry, placed }));
-    }
-
     /// Takes out an item that is not held.
     fn take(&mut self, place: Place) -> Option<PriorityEntry<T>> {
-        let ranked = match place {
-            Place::Listed(position) => return self.levels.items.take(position),
-            Place::Ranked(rank) => self.ranked.remove(&rank),
-            Place::Waits(rank) => self.waiting.remove(&rank),
-        };
-        ranked.map(|ranked| ranked.entry)
+        match place {
+            Place::Listed(position) => self.levels.items.take(position),
+            Place::Ranked(rank) => self.ranked.remove(&rank).map(|ranked| ranked.entry),
+        }
     }
 
     /// Takes out the next item.
@@ -253,18 +209,6 @@ impl<T> PriorityHeap<T> {
             }
         }
         self.levels.pop()
-    }
-
-    /// Makes the items ready that are due at `until`.
-    fn make_ready(&mut self, until: u64) {
-        while let Some(first) = self.waiting.first_entry() {
-            if first.key().0 > until {
-                break;
-            }
-            let entry = first.remove().entry;
-            let number = self.next_number();
-            self.add(number, entry);
-        }
     }
 
     /// Advances a visit to the next item; `None` if there is none, or none within [`SCAN_STEP`].
@@ -335,25 +279,16 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     type Visit = Visit;
     type Position = Place;
 
-    /// A scheduled item waits even if it is due: only [`Sequence::advance`] knows the time.
     #[inline(always)] // by the intake, for each item
     fn arrive(&mut self, entry: PriorityEntry<T>) {
         let number = self.next_number();
-        if entry.item.meta.is_scheduled() {
-            self.wait(number, entry);
-        } else {
-            self.add(number, entry);
-        }
+        self.add(number, entry);
     }
 
-    /// Defers an unscheduled item, so that items due before its push, as far as that is known, go first: within a priority the
-    /// order is that in which items become ready.
+    /// Defers an item, so that items due before its push, as far as that is known, go first: within a priority the order is
+    /// that in which items become ready.
     fn arrive_timed(&mut self, entry: PriorityEntry<T>) {
-        if entry.item.meta.is_scheduled() {
-            self.arrive(entry);
-        } else {
-            self.fresh.push(entry);
-        }
+        self.fresh.push(entry);
     }
 
     /// It was dequeued before, so it is due.
@@ -371,31 +306,27 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         })
     }
 
-    fn advance(&mut self, now: u64) -> usize {
-        let before = self.waiting.len();
+    fn merge(&mut self, due: Vec<Due<PriorityEntry<T>>>) {
+        let mut due = due.into_iter().peekable();
         let mut fresh = mem::take(&mut self.fresh);
         for entry in fresh.drain(..) {
-            let pushed = entry.delivery.since.checked_sub(1).unwrap_or(now);
-            self.make_ready(pushed.min(now));
+            let pushed = entry.delivery.since.wrapping_sub(1); // an unknown time is after all others
+            while let Some(first) = due.next_if(|first| first.due <= pushed) {
+                self.arrive(first.entry);
+            }
             self.arrive(entry);
         }
         fresh.shrink_to(KEPT_CAPACITY);
         self.fresh = fresh;
-        self.make_ready(now);
-        before - self.waiting.len()
+        due.for_each(|left| self.arrive(left.entry));
     }
 
-    fn next_due(&self) -> u64 {
-        let first = self.waiting.first_key_value();
-        first.map_or(NEVER, |(&(due, _), _)| due)
+    fn cancel(&mut self, ticket: Ticket) -> Option<PriorityEntry<T>> {
+        self.remove(ticket).map(|(_, entry)| entry)
     }
 
     fn ready(&self) -> usize {
         self.levels.items.len() + self.ranked.len()
-    }
-
-    fn waiting(&self) -> usize {
-        self.waiting.len()
     }
 
     /// Visits only the items already there.
@@ -424,7 +355,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         let meta = entry.item.meta;
         let put = match position {
             Place::Listed(at) => self.levels.items.put_back(at, entry),
-            _ => Err(entry),
+            Place::Ranked(_) => Err(entry),
         };
         match put {
             Ok(()) => self.note_place(meta, position),
@@ -438,7 +369,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
             let since = match self.next_place(visit) {
                 Some(Place::Listed(at)) => self.levels.items.item_at(at.place).map(|item| item.2),
                 Some(Place::Ranked(rank)) => Some(self.ranked[&rank].entry.delivery.since),
-                Some(Place::Waits(_)) | None => break,
+                None => break,
             };
             *least = least.iter().copied().chain(since).min();
         }

@@ -7,11 +7,10 @@
 //! └────────────┴───────────┴────────────────┘
 //! ```
 //!
-//! The number 0 means that the item has no ticket, because it was pushed without a priority. The due
-//! time of a scheduled item is found in [`DueTimes`](super::times::DueTimes) by its ticket.
+//! The number 0 means that the item has no ticket, because it was pushed without a priority. The time at which a
+//! scheduled item was due, if it is kept, is found in [`DueTimes`](super::times::DueTimes) by its ticket.
 
-use super::ticket::Ticket;
-use crate::order::{Place, StorePlace};
+use crate::order::{Place, StorePlace, Ticket};
 
 const NUMBER: u64 = (1 << Ticket::BITS) - 1;
 const SCHEDULED: u64 = 1 << Ticket::BITS;
@@ -97,13 +96,9 @@ impl PriorityMeta {
         Ticket::numbered(self.0 & NUMBER)
     }
 
-    pub(super) fn is_scheduled(self) -> bool {
-        self.0 & SCHEDULED != 0
-    }
-
-    /// The ticket of a scheduled item.
+    /// The ticket of a scheduled item whose time is kept.
     pub(super) fn scheduled_ticket(self) -> Option<Ticket> {
-        self.ticket().filter(|_| self.is_scheduled())
+        self.ticket().filter(|_| self.0 & SCHEDULED != 0)
     }
 }
 

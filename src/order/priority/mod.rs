@@ -1,22 +1,20 @@
 //! By priority and schedule.
 //!
-//! Items are pushed with their metadata, a [`meta::PriorityMeta`], which contains the priority; the due times of
-//! scheduled items are in the [`times::DueTimes`] until the items are removed. A [`heap::PriorityHeap`]
-//! determines the next item.
+//! Items are pushed with their metadata, a [`meta::PriorityMeta`], which contains the priority. A [`heap::PriorityHeap`]
+//! determines the next item. Where the times of pushes are kept, those at which scheduled items were due are in the
+//! [`times::DueTimes`] until the items are removed.
 
 mod by_priority;
 mod heap;
 mod levels;
 mod meta;
-mod ticket;
 mod times;
 
 pub(crate) use by_priority::TicketSource;
 pub use by_priority::{ByPriority, Prioritized};
-pub use ticket::Ticket;
 
 pub(crate) use heap::{AgeStep, PriorityHeap};
-pub(crate) use meta::{PriorityMeta, PushOptions, DEFAULT_PRIORITY};
+pub(crate) use meta::{PriorityMeta, DEFAULT_PRIORITY};
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use times::tests::sizes;
 pub(crate) use times::DueTimes;

@@ -1,13 +1,13 @@
-//! The due times of the scheduled items of a priority queue.
+//! The times at which the scheduled items of a priority queue are due, or were, if the queue keeps times of pushes: how long
+//! an item has been ready, and its age as an urgency, count from there.
 //!
 //! They are sharded by thread, so that threads rarely contend for a table. A push without a time
 //! accesses nothing here.
 
 use super::meta::{PriorityMeta, PushOptions};
-use super::ticket::Ticket;
-use crate::order::Registry;
+use crate::order::{Registry, Ticket};
 use crate::raw::OnceBox;
-use crate::sync::{lock, AtomicUsize, Mutex, Ordering, SMALL};
+use crate::sync::{lock, Mutex, SMALL};
 use crossbeam_utils::CachePadded;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,27 +22,23 @@ const SMALL_TABLE: usize = 64;
 pub(crate) struct DueTimes {
     /// Each is made for the first ticket in it.
     tables: [OnceBox<CachePadded<TimeTable>>; TABLES],
-    /// The number of scheduled items.
-    count: AtomicUsize,
+    /// Whether times are kept.
+    keeps: bool,
 }
 
 type TimeTable = Mutex<HashMap<Ticket, u64>>;
 
 impl DueTimes {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(keeps: bool) -> Self {
         Self {
             tables: std::array::from_fn(|_| OnceBox::default()),
-            count: AtomicUsize::new(0),
+            keeps,
         }
     }
 
     /// Sets the due time of an item that is about to be pushed or is being rescheduled.
-    pub(crate) fn note(&self, ticket: Ticket, due: u64) {
-        let before = lock(self.table(ticket)).insert(ticket, due);
-        if before.is_none() {
-            // ORDERING: Relaxed; a thread that does not see it takes the item in as if it was pushed a little later.
-            self.count.fetch_add(1, Ordering::Relaxed);
-        }
+    pub(super) fn note(&self, ticket: Ticket, due: u64) {
+        lock(self.table(ticket)).insert(ticket, due);
     }
 
     /// The due time of the item with this metadata; 0 if it is not scheduled.
@@ -56,10 +52,7 @@ impl DueTimes {
 
     fn remove(&self, ticket: Ticket) {
         let mut table = lock(self.table(ticket));
-        if table.remove(&ticket).is_some() {
-            // ORDERING: Relaxed; as in `note`.
-            self.count.fetch_sub(1, Ordering::Relaxed);
-        }
+        table.remove(&ticket);
         if table.capacity() > 4 * table.len() + SMALL_TABLE {
             table.shrink_to_fit();
         }
@@ -79,11 +72,11 @@ impl<T> Registry<T, PriorityMeta> for Arc<DueTimes> {
         let priority = options.priority;
         Some(match (options.ticket, options.due) {
             (None, _) => PriorityMeta::plain(priority),
-            (Some(ticket), None) => PriorityMeta::ticketed(priority, ticket),
-            (Some(ticket), Some(due)) => {
+            (Some(ticket), Some(due)) if self.keeps => {
                 self.note(ticket, due);
                 PriorityMeta::scheduled(priority, ticket)
             }
+            (Some(ticket), _) => PriorityMeta::ticketed(priority, ticket),
         })
     }
 
@@ -96,10 +89,12 @@ impl<T> Registry<T, PriorityMeta> for Arc<DueTimes> {
         self.due(meta)
     }
 
-    #[inline]
-    fn is_scheduled(&self) -> bool {
-        // ORDERING: Relaxed; as in `note`.
-        self.count.load(Ordering::Relaxed) > 0
+    fn reschedule(&self, meta: PriorityMeta, due: u64) -> PriorityMeta {
+        let Some(ticket) = meta.ticket().filter(|_| self.keeps) else {
+            return meta;
+        };
+        self.note(ticket, due);
+        meta.with_time()
     }
 
     fn unregister(&self, meta: PriorityMeta, _count: u32) {
@@ -140,7 +135,7 @@ pub(super) mod tests {
 
     #[test]
     fn times_are_kept_until_the_item_is_removed() {
-        let times = Arc::new(DueTimes::new());
+        let times = Arc::new(DueTimes::new(true));
         let (now, never) = (scheduled(&times, 0), scheduled(&times, u64::MAX));
         let plain = PriorityMeta::ticketed(DEFAULT_PRIORITY, Ticket::new());
         assert_eq!(sizes(&times).0, 2);
@@ -157,7 +152,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_push_without_a_priority_uses_no_table() {
-        let times = Arc::new(DueTimes::new());
+        let times = Arc::new(DueTimes::new(true));
         let meta = times.register(&(), PushOptions::default()).unwrap();
         assert_eq!(meta, PriorityMeta::plain(DEFAULT_PRIORITY));
         assert_eq!(times.register_again(&(), meta), Some(meta));
@@ -167,7 +162,7 @@ pub(super) mod tests {
 
     #[test]
     fn tables_release_their_memory() {
-        let times = Arc::new(DueTimes::new());
+        let times = Arc::new(DueTimes::new(true));
         let metas: Vec<_> = (0..SCHEDULED).map(|due| scheduled(&times, due)).collect();
         for meta in metas {
             leave(&times, meta);

@@ -1,19 +1,10 @@
 //! The public interface of queues by priority and schedule.
 
 mod builder;
-mod future;
-mod push;
-mod target;
 
-mod view;
-
-pub use future::PushWithAsync;
-pub use target::PushTo;
-pub use view::PushWith;
-
-use crate::order::priority::{ByPriority, Prioritized, Ticket, TicketSource, DEFAULT_PRIORITY};
+use crate::order::priority::{ByPriority, Prioritized, TicketSource, DEFAULT_PRIORITY};
+use crate::order::{Engine, Ticket};
 use crate::Queue;
-use std::time::Instant;
 
 /// A queue by priority and schedule, for many producers and many consumers, whose dequeues are
 /// transactions.
@@ -100,26 +91,6 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// The priority of items that are pushed without one.
     pub const DEFAULT_PRIORITY: u16 = DEFAULT_PRIORITY;
 
-    /// The time of the next scheduled item; `None` if none is scheduled.
-    ///
-    /// Unlike [`Queue::next_due`](crate::Queue::next_due) it does not include items delayed by a retry, nor leases,
-    /// and it is exact at rest.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let clock = requeue::ManualClock::new();
-    /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
-    /// queue.after(Duration::from_secs(5)).push("later")?;
-    /// assert_eq!(queue.next_scheduled(), Some(clock.now() + Duration::from_secs(5)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn next_scheduled(&self) -> Option<Instant> {
-        self.shared().bring_up_to_date();
-        let next = self.shared().source.next_scheduled();
-        self.shared().time.instant(next)
-    }
-
     /// Changes the priority of an item. Returns `false` if it is not in the queue, is held, or is delayed by a retry.
     /// Among items of the new priority it keeps its order of arrival.
     ///
@@ -135,60 +106,10 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reprioritize(&self, ticket: Ticket, priority: u16) -> bool {
-        self.shared().bring_up_to_date();
-        self.shared().source.reprioritize(ticket, priority)
-    }
-
-    /// Changes the time of an item. Returns `false` if it is not in the queue, is held, or is delayed by a retry.
-    ///
-    /// The item may be scheduled, due, or pushed without a time. It is ready from the new time on; a past time makes
-    /// it ready immediately. Among items of its priority it is then ordered as if it had been pushed with this time.
-    /// Waiters are woken at the new time.
-    ///
-    /// The first call after a long time reads all items, as for
-    /// [`PriorityQueue::cancel`](crate::PriorityQueue::cancel).
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let clock = requeue::ManualClock::new();
-    /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
-    /// let ticket = queue.after(Duration::from_secs(60)).push("remind me")?;
-    /// assert!(queue.reschedule(ticket, clock.now() + Duration::from_secs(5)));
-    /// clock.advance(Duration::from_secs(5));
-    /// assert_eq!(queue.pop()?, "remind me");
-    /// assert!(!queue.reschedule(ticket, clock.now())); // it is gone
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn reschedule(&self, ticket: Ticket, at: Instant) -> bool {
         let shared = self.shared();
         shared.bring_up_to_date();
-        let due = shared.time.nanos(at);
-        let found = shared.source.reschedule(ticket, due);
-        if found {
-            // The time must be registered before the clock is read, which is user code.
-            shared.due_timer.call_backup();
-            shared.ready().notify(1);
-            shared.release_due();
-        }
-        found
-    }
-
-    /// Removes an item from the queue and returns it; `None` if it is not in the queue, is held, or is delayed by a
-    /// retry. It counts as committed.
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::by_priority();
-    /// let ticket = queue.priority(1).push("never mind")?;
-    /// assert_eq!(queue.cancel(ticket), Some("never mind"));
-    /// assert_eq!(queue.cancel(ticket), None);
-    /// assert!(queue.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn cancel(&self, ticket: Ticket) -> Option<T> {
-        self.shared().bring_up_to_date();
-        let entry = self.shared().source.cancel(ticket)?;
-        Some(self.shared().part_with(entry))
+        let change = |meta| <O as Engine<T>>::Source::prioritized(meta, priority);
+        shared.change_scheduled(ticket, change) || shared.source.reprioritize(ticket, priority)
     }
 }
 

@@ -38,7 +38,7 @@ impl DeliveryMeta {
 
     /// The metadata of the first delivery.
     #[inline]
-    pub(in crate::raw) fn first(since: u64) -> Self {
+    pub(crate) fn first(since: u64) -> Self {
         Self { attempts: 1, since }
     }
 

@@ -137,6 +137,11 @@ impl<T> Shards<T> {
         })
     }
 
+    /// Whether items keep their times.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.timed
+    }
+
     /// A consumer's cursor on a shard.
     pub(in crate::raw) fn cursor(&self, shard: usize) -> Cursor<T> {
         let (shard, noted) = match shard {
@@ -300,9 +305,9 @@ impl<T> Shards<T> {
     }
 
     /// Counts an item as pushed that does not come through a push.
-    pub(crate) fn count_restored(&self) {
+    pub(crate) fn count_restored(&self, items: usize) {
         // ORDERING: Relaxed; statistics.
-        self.restored.fetch_add(1, Ordering::Relaxed);
+        self.restored.fetch_add(items as u64, Ordering::Relaxed);
     }
 
     /// Counts items that were popped without a handle.

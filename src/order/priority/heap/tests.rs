@@ -4,7 +4,9 @@ use super::*;
 use crate::order::chunks::SLACK;
 use crate::order::priority::DEFAULT_PRIORITY;
 use crate::order::tests::{oldest as oldest_of, show_all};
+use crate::order::Registry;
 use crate::raw::{DeliveryMeta, Entry, Stored};
+use crate::time::NEVER;
 use std::collections::HashSet;
 
 const STEP: u64 = 100;
@@ -19,7 +21,6 @@ struct Known {
     /// The number of its arrival, or of when it became ready.
     arrival: i64,
     since: u64,
-    ready: bool,
     meta: PriorityMeta,
 }
 
@@ -29,6 +30,8 @@ struct Pair {
     ageing: bool,
     inside: Vec<Known>,
     outside: Vec<Known>,
+    /// Items that are not due.
+    waiting: Vec<Known>,
     now: u64,
     items: i64,
     arrived: i64,
@@ -40,10 +43,11 @@ impl Pair {
     fn new(ageing: bool) -> Self {
         let step = ageing.then(|| AgeStep::of(Duration::from_nanos(STEP)));
         Self {
-            heap: PriorityHeap::new(Arc::new(DueTimes::new()), step),
+            heap: PriorityHeap::new(Arc::new(DueTimes::new(true)), step),
             ageing,
             inside: Vec::new(),
             outside: Vec::new(),
+            waiting: Vec::new(),
             now: 0,
             items: 0,
             arrived: 0,
@@ -72,8 +76,12 @@ impl Pair {
 
     fn arrive(&mut self) {
         let known = self.new_item();
-        self.inside.push(known);
-        self.heap.arrive(entry(known));
+        if known.due > 0 {
+            self.waiting.push(known);
+        } else {
+            self.inside.push(known);
+            self.heap.arrive(entry(known));
+        }
     }
 
     fn new_item(&mut self) -> Known {
@@ -86,7 +94,7 @@ impl Pair {
             }
             1 => PriorityMeta::ticketed(priority, Ticket::new()),
             _ => {
-                due = (self.now + self.below(2000)).saturating_sub(700);
+                due = 1 + self.now + self.below(2000);
                 scheduled(&self.heap.times, priority, due)
             }
         };
@@ -98,7 +106,6 @@ impl Pair {
             due,
             arrival: self.arrived,
             since,
-            ready: meta.scheduled_ticket().is_none(),
             meta,
         }
     }
@@ -114,8 +121,7 @@ impl Pair {
             };
             (rank, known.arrival)
         };
-        let places = (0..self.inside.len()).filter(|&place| self.inside[place].ready);
-        places.min_by_key(|&place| key(&self.inside[place]))
+        (0..self.inside.len()).min_by_key(|&place| key(&self.inside[place]))
     }
 
     fn next(&mut self) {
@@ -188,15 +194,16 @@ impl Pair {
         let Some((place, ticket)) = self.some_ticket() else {
             return;
         };
-        let found = self.heap.reschedule(ticket, due);
-        assert_eq!(found, place.is_some());
-        let Some(place) = place else {
+        let found = self.heap.cancel(ticket);
+        assert_eq!(found.is_some(), place.is_some());
+        let Some((place, found)) = place.zip(found) else {
             return;
         };
         self.arrived += 1;
-        let known = &mut self.inside[place];
-        (known.due, known.ready, known.arrival) = (due, false, self.arrived);
-        known.meta = known.meta.with_time();
+        let mut known = self.inside.remove(place);
+        known.meta = Registry::<(), _>::reschedule(&self.heap.times, found.item.meta, due);
+        (known.due, known.arrival) = (due, self.arrived);
+        self.waiting.push(known);
     }
 
     /// Time passes, and up to three items are pushed if `pushing`.
@@ -207,33 +214,37 @@ impl Pair {
             fresh.push(self.new_item());
         }
         self.now += self.below(100);
+        let (fresh, scheduled): (Vec<_>, Vec<_>) =
+            fresh.into_iter().partition(|known| known.due == 0);
+        self.waiting.extend(scheduled);
         for known in &fresh {
             self.heap.arrive_timed(entry(*known));
         }
-        let (fresh, scheduled): (Vec<_>, _) = fresh.into_iter().partition(|known| known.ready);
-        self.inside.extend::<Vec<_>>(scheduled);
-        let mut count = 0;
-        for mut known in fresh {
-            count += self.make_ready(known.since - 1);
-            self.arrived += 1;
-            known.arrival = self.arrived;
-            self.inside.push(known);
+        let now = self.now;
+        let (mut due, waiting): (Vec<_>, _) = mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|known| known.due <= now);
+        self.waiting = waiting;
+        due.sort_by_key(|known: &Known| (known.due, known.arrival));
+        let of = |known: &Known| Due {
+            due: known.due,
+            entry: entry(*known),
+        };
+        self.heap.merge(due.iter().map(of).collect());
+        let mut due = due.into_iter().peekable();
+        for known in fresh {
+            while let Some(first) = due.next_if(|first| first.due < known.since) {
+                self.make_ready(first);
+            }
+            self.make_ready(known);
         }
-        count += self.make_ready(self.now);
-        assert_eq!(self.heap.advance(self.now), count);
+        due.for_each(|left| self.make_ready(left));
     }
 
-    /// Makes due items ready, the earliest first, and returns how many.
-    fn make_ready(&mut self, until: u64) -> usize {
-        let waits = |known: &&mut Known| !known.ready && known.due <= until;
-        let mut due: Vec<_> = self.inside.iter_mut().filter(waits).collect();
-        due.sort_by_key(|known| (known.due, known.arrival));
-        for known in &mut due {
-            self.arrived += 1;
-            known.arrival = self.arrived;
-            known.ready = true;
-        }
-        due.len()
+    fn make_ready(&mut self, mut known: Known) {
+        self.arrived += 1;
+        known.arrival = self.arrived;
+        self.inside.push(known);
     }
 
     /// Visits some of the items, or all, during other operations.
@@ -247,9 +258,7 @@ impl Pair {
             let (aside, inside) = mem::take(&mut self.inside).into_iter().partition(is_shown);
             let aside: Vec<Known> = aside;
             self.inside = inside;
-            assert!(aside
-                .iter()
-                .all(|known| known.ready && seen.insert(known.item)));
+            assert!(aside.iter().all(|known| seen.insert(known.item)));
             assert_eq!(aside.len(), shown.len());
             for _ in 0..self.below(8) {
                 match self.below(7) {
@@ -274,16 +283,11 @@ impl Pair {
     }
 
     fn check(&mut self) {
-        let (ready, waiting): (Vec<&Known>, Vec<&Known>) =
-            self.inside.iter().partition(|known| known.ready);
-        assert_eq!(self.heap.ready(), ready.len());
-        assert_eq!(self.heap.waiting(), waiting.len());
-        let due = waiting.iter().map(|known| known.due).min();
-        assert_eq!(self.heap.next_due(), due.unwrap_or(NEVER));
-        let oldest = ready.iter().map(|known| known.since).min();
-        let (items, waits) = (ready.len(), waiting.len());
+        let items = self.inside.len();
+        assert_eq!(self.heap.ready(), items);
+        let oldest = self.inside.iter().map(|known| known.since).min();
         assert_eq!(oldest_of(&mut self.heap).0, oldest);
-        assert_eq!((self.heap.ready(), self.heap.waiting()), (items, waits));
+        assert_eq!(self.heap.ready(), items);
     }
 }
 
@@ -306,7 +310,7 @@ fn plain(item: usize, meta: PriorityMeta) -> Entry<Stored<usize, PriorityMeta>> 
 }
 
 fn heap() -> PriorityHeap<usize> {
-    PriorityHeap::new(Arc::new(DueTimes::new()), None)
+    PriorityHeap::new(Arc::new(DueTimes::new(true)), None)
 }
 
 fn ticketed(priority: u16) -> PriorityMeta {
@@ -350,8 +354,8 @@ fn a_heap_behaves_like_its_model() {
             pair.check();
         }
         pair.now += 10_000;
-        while pair.heap.ready() + pair.heap.waiting() > 0 {
-            pair.advance(false);
+        pair.advance(false);
+        while pair.heap.ready() > 0 {
             pair.next();
         }
         assert!(pair.inside.is_empty());
@@ -396,17 +400,6 @@ fn items_returned_together_keep_their_order() {
 }
 
 #[test]
-fn returned_items_are_ready() {
-    let mut heap = heap();
-    let meta = scheduled(&heap.times, DEFAULT_PRIORITY, 10);
-    heap.arrive(plain(7, meta));
-    assert_eq!(heap.advance(10), 1);
-    let entry = heap.next(false).unwrap().entry;
-    heap.come_back(entry);
-    assert_eq!((heap.ready(), heap.waiting()), (1, 0));
-}
-
-#[test]
 fn times_and_items_are_scanned_in_small_parts() {
     const ITEMS: usize = 10 * SCAN_STEP;
     let mut heap = heap();
@@ -440,16 +433,20 @@ fn due_items_go_before_items_pushed_later() {
     ];
     for (times, order) in cases {
         let mut heap = heap();
-        for due in [20, 10] {
-            let meta = scheduled(&heap.times, DEFAULT_PRIORITY, due);
-            heap.arrive_timed(plain(usize::try_from(due).unwrap(), meta));
-        }
+        let due = [10, 20].map(|due| Due {
+            due,
+            entry: plain(
+                usize::try_from(due).unwrap(),
+                PriorityMeta::plain(DEFAULT_PRIORITY),
+            ),
+        });
         for (item, time) in times.into_iter().enumerate() {
             let mut entry = plain(item, PriorityMeta::plain(DEFAULT_PRIORITY));
             entry.delivery.since = if time == 0 { 0 } else { time + 1 };
             heap.arrive_timed(entry);
         }
-        assert_eq!((heap.advance(30), heap.ready()), (2, 5));
+        heap.merge(due.into());
+        assert_eq!(heap.ready(), 5);
         assert_eq!(heap.ranked.len(), 0);
         assert_eq!(all(&mut heap), order, "{times:?}");
     }
@@ -492,7 +489,7 @@ fn cancelled_items_release_their_memory() {
 #[test]
 fn an_item_that_is_ranked_again_and_again_is_ranked_once() {
     let step = AgeStep::of(Duration::from_secs(1));
-    let mut heap = PriorityHeap::new(Arc::new(DueTimes::new()), Some(step));
+    let mut heap = PriorityHeap::new(Arc::new(DueTimes::new(true)), Some(step));
     let metas: Vec<_> = (0..100).map(|_| ticketed(9999)).collect();
     for (item, &meta) in metas.iter().enumerate() {
         heap.arrive(plain(item, meta));

@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How many numbers a thread takes at once, at least; it does not use the first of them.
 const BLOCK: u64 = 1 << 10;
 
-/// Identifies an item that was pushed with a priority or a due time, for
-/// [`reprioritize`](crate::PriorityQueue::reprioritize), [`reschedule`](crate::PriorityQueue::reschedule) and
-/// [`cancel`](crate::PriorityQueue::cancel).
+/// Identifies an item that was pushed with a priority or a due time, for [`cancel`](crate::Queue::cancel),
+/// [`reschedule`](crate::Queue::reschedule) and [`reprioritize`](crate::PriorityQueue::reprioritize).
 ///
 /// Tickets are unique across all queues.
 ///
@@ -79,7 +78,7 @@ impl Ticket {
     }
 
     #[inline]
-    pub(super) fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         self.0.get()
     }
 

@@ -1,7 +1,8 @@
-//! Pushes with a priority, and at a time.
+//! Pushes at a time, and with a priority.
 
 use super::view::PushWith;
 use crate::order::priority::Prioritized;
+use crate::order::Order;
 use crate::{Handle, Queue, Transaction};
 use std::time::{Duration, Instant};
 
@@ -14,13 +15,7 @@ macro_rules! views {
         $(#[$on_after:meta])* after
     ) => {
         $(#[$on])*
-        impl<T: Send, O: Prioritized<T>> $target {
-            $(#[$on_priority])*
-            #[inline]
-            pub fn priority($this: $own, priority: u16) -> PushWith<$own> {
-                PushWith::new($this).priority(priority)
-            }
-
+        impl<T: Send, O: Order<T>> $target {
             $(#[$on_at])*
             #[doc(alias("schedule", "delay"))]
             #[inline]
@@ -29,18 +24,27 @@ macro_rules! views {
             }
 
             $(#[$on_after])*
-            #[doc(alias("schedule", "delay"))]
+            #[doc(alias("schedule", "delay", "timer"))]
             #[inline]
             pub fn after($this: $own, delay: Duration) -> PushWith<$own> {
                 PushWith::new($this).after(delay)
+            }
+        }
+
+        /// Pushes with a priority.
+        impl<T: Send, O: Prioritized<T>> $target {
+            $(#[$on_priority])*
+            #[inline]
+            pub fn priority($this: $own, priority: u16) -> PushWith<$own> {
+                PushWith::new($this).priority(priority)
             }
         }
     };
 }
 
 views! {
-    /// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and
-    /// [`after`](Self::after) returns a view, which has the others too, and all forms of a push.
+    /// Pushes with a time. Each of [`at`](Self::at) and [`after`](Self::after), and [`priority`](Self::priority) of a
+    /// [`PriorityQueue`](crate::PriorityQueue), returns a view, which has the others too, and all forms of a push.
     Queue<T, O>: self: &Self;
     /// A view whose pushes have this priority: 0 is the first, 65,535 the last.
     ///
@@ -52,14 +56,18 @@ views! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     priority
-    /// A view whose items are kept back until `at`. A past time makes them ready immediately; one beyond the clock's
-    /// range is clamped.
+    /// A view whose items are kept back until `at`. A push at a past time is a plain push; a time beyond the clock's range
+    /// is clamped.
+    ///
+    /// A scheduled item counts as [delayed](crate::Stats::delayed), and toward the capacity, and a closed queue is not
+    /// drained before its time. Then it goes to the head of a FIFO queue, to its place by priority, or behind the other
+    /// items of its key; [`PushWith`] has the details.
     ///
     /// ```
     /// use std::time::Duration;
     ///
     /// let clock = requeue::ManualClock::new();
-    /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
+    /// let queue = requeue::Queue::builder().clock(clock.clone()).build();
     /// queue.at(clock.now() + Duration::from_secs(1)).push_batch(["one", "other"])?;
     /// assert!(queue.is_empty());
     /// clock.advance(Duration::from_secs(1));
@@ -72,8 +80,8 @@ views! {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let queue = requeue::PriorityQueue::by_priority();
-    /// queue.after(Duration::from_millis(1)).priority(1).push("later")?;
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.after(Duration::from_millis(1)).push("later")?;
     /// assert_eq!(queue.pop_blocking()?, "later");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -81,7 +89,7 @@ views! {
 }
 
 views! {
-    /// Pushes with a priority or a time through a handle of a [`PriorityQueue`](crate::PriorityQueue).
+    /// Pushes with a time through a handle.
     Handle<T, O>: self: &mut Self;
     /// A view whose pushes have this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
     ///
@@ -94,23 +102,22 @@ views! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     priority
-    /// A view whose items are kept back until `at`; see [`PriorityQueue::at`](crate::PriorityQueue::at).
+    /// A view whose items are kept back until `at`; see [`Queue::at`](crate::Queue::at).
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::by_priority();
+    /// let queue = requeue::Queue::unbounded();
     /// queue.handle().at(queue.now()).push("now")?;
     /// assert_eq!(queue.pop()?, "now");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     at
-    /// A view whose items are kept back until `delay` has passed; see
-    /// [`PriorityQueue::after`](crate::PriorityQueue::after).
+    /// A view whose items are kept back until `delay` has passed; see [`Queue::after`](crate::Queue::after).
     ///
     /// ```
     /// use std::time::Duration;
     ///
-    /// let mut handle = requeue::PriorityQueue::by_priority().handle();
-    /// handle.after(Duration::from_millis(1)).priority(1).push("later")?;
+    /// let mut handle = requeue::Queue::unbounded().handle();
+    /// handle.after(Duration::from_millis(1)).push("later")?;
     /// assert_eq!(handle.pop_blocking()?, "later");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -118,8 +125,8 @@ views! {
 }
 
 views! {
-    /// Staged pushes with a priority or a time, in a transaction of a [`PriorityQueue`](crate::PriorityQueue). Their
-    /// tickets are valid once the transaction is committed; a delay is counted from the push.
+    /// Staged pushes with a time. Their tickets are valid once the transaction is committed; a delay is counted from the
+    /// push.
     Transaction<'_, T, O>: self: &Self;
     /// A view that stages pushes with this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
     ///
@@ -135,11 +142,10 @@ views! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     priority
-    /// A view that stages pushes of items that are kept back until `at`; see
-    /// [`PriorityQueue::at`](crate::PriorityQueue::at).
+    /// A view that stages pushes of items that are kept back until `at`; see [`Queue::at`](crate::Queue::at).
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::by_priority();
+    /// let queue = requeue::Queue::unbounded();
     /// let mut handle = queue.handle();
     /// let tx = handle.begin();
     /// tx.at(queue.now()).push("now")?;
@@ -149,12 +155,12 @@ views! {
     /// ```
     at
     /// A view that stages pushes of items that are kept back until `delay` has passed; see
-    /// [`PriorityQueue::after`](crate::PriorityQueue::after).
+    /// [`Queue::after`](crate::Queue::after).
     ///
     /// ```
     /// use std::time::Duration;
     ///
-    /// let mut handle = requeue::PriorityQueue::by_priority().handle();
+    /// let mut handle = requeue::Queue::unbounded().handle();
     /// let tx = handle.begin();
     /// tx.after(Duration::from_millis(1)).push_batch(["one", "other"])?;
     /// tx.commit();

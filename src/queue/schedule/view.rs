@@ -1,10 +1,11 @@
 //! Views of queues, handles and transactions whose pushes have a priority or a time.
 
 use super::future::PushWithAsync;
-use super::target::PushTo;
-use crate::core::put::Load;
+use super::target::{Destination, PushTo};
+use crate::core::later::{Items, Later};
 use crate::core::Local;
-use crate::order::priority::{PushOptions, Ticket, DEFAULT_PRIORITY};
+use crate::order::priority::{Prioritized, DEFAULT_PRIORITY};
+use crate::order::{PlaceOf, StorePlace, Ticket};
 use crate::PushError;
 use std::time::{Duration, Instant};
 
@@ -62,16 +63,10 @@ enum When {
     After(Duration),
 }
 
-impl<P: PushTo> PushWith<P> {
-    #[inline]
-    pub(super) fn new(target: P) -> Self {
-        Self {
-            target,
-            priority: DEFAULT_PRIORITY,
-            when: None,
-        }
-    }
-
+impl<P: PushTo> PushWith<P>
+where
+    P::Order: Prioritized<P::Item>,
+{
     /// Gives the items this priority: 0 is the first, 65,535 the last.
     ///
     /// ```
@@ -85,6 +80,17 @@ impl<P: PushTo> PushWith<P> {
     pub fn priority(mut self, priority: u16) -> Self {
         self.priority = priority;
         self
+    }
+}
+
+impl<P: PushTo> PushWith<P> {
+    #[inline]
+    pub(super) fn new(target: P) -> Self {
+        Self {
+            target,
+            priority: DEFAULT_PRIORITY,
+            when: None,
+        }
     }
 
     /// Keeps the items back until `at`. A past time makes them ready immediately; one beyond the clock's range is
@@ -119,41 +125,43 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
-    /// The place of this number of items, and their first ticket.
+    /// Where this number of items go, and their first ticket.
     #[inline]
     #[track_caller]
-    fn place(&mut self, count: usize) -> (Ticket, PushOptions) {
+    fn place(&mut self, count: usize) -> (Ticket, Destination<P>) {
         let due = match self.when {
-            None => None,
-            Some(When::At(at)) => Some(self.target.with_shared(|shared| shared.time.nanos(at))),
+            None | Some(When::After(Duration::ZERO)) => None,
+            Some(When::At(at)) => self.target.with_shared(|shared| shared.time.if_ahead(at)),
             Some(When::After(delay)) => {
                 Some(self.target.with_shared(|shared| shared.time.after(delay)))
             }
         };
         let first = Ticket::first_of(count.max(1));
-        let place = PushOptions {
+        let place = StorePlace {
+            number: first.number(),
             priority: self.priority,
-            due,
-            ticket: Some(first),
+            due: None,
         };
-        (first, place)
+        (first, place.place_at(due))
     }
 
     /// Pushes an item or a batch by `put`. One that does not wait has a function of its own: as a case of
     /// [`Wait`](crate::Wait) it would cost more instructions.
     #[inline]
     #[track_caller]
-    fn push_by<L: Load<P::Item, P::Order> + Send>(
+    fn push_by<L: Items<P::Item, P::Order> + Send>(
         mut self,
         load: L,
         put: impl FnOnce(
             &mut Local<P::Item, P::Order>,
-            L,
-            PushOptions,
-        ) -> Result<L::Pushed, PushError<L>>,
+            Later<P::Item, L>,
+            PlaceOf<P::Item, P::Order>,
+        ) -> Result<L::Pushed, PushError<Later<P::Item, L>>>,
     ) -> Result<Ticket, PushError<L>> {
-        let (ticket, place) = self.place(load.as_slice().len());
-        self.target.with_local(|local| put(local, load, place))?;
+        let (ticket, (place, when)) = self.place(load.as_slice().len());
+        let later = Later::new(load, when);
+        let pushed = self.target.with_local(|local| put(local, later, place));
+        pushed.map_err(|error| error.map(Later::into_load))?;
         Ok(ticket)
     }
 

@@ -1,4 +1,4 @@
-//! The targets of pushes with a priority: a queue, a handle, or a transaction.
+//! The targets of pushes with a time or a priority: a queue, a handle, or a transaction.
 
 use crate::core::put::Put;
 use crate::core::shared::Shared;
@@ -7,13 +7,13 @@ use crate::future::{
     OwnedPush, OwnedPushBatch, OwnedPushing, PushAsync, PushBatchAsync, Pushing, StageAsync,
     StageBatchAsync, User,
 };
-use crate::order::priority::{Prioritized, PushOptions};
+use crate::order::{Order, PlaceOf, When};
 use crate::{Handle, Queue, Transaction};
 
 /// The target of a [`PushWith`](super::PushWith) view: a queue, a handle or a transaction. Sealed.
 ///
 /// ```
-/// use requeue::priority::{PushTo, PushWith};
+/// use requeue::schedule::{PushTo, PushWith};
 ///
 /// fn push_twice<P: PushTo<Item = u32> + Copy>(view: PushWith<P>, item: u32) {
 ///     for _ in 0..2 {
@@ -21,8 +21,8 @@ use crate::{Handle, Queue, Transaction};
 ///     }
 /// }
 ///
-/// let queue = requeue::PriorityQueue::by_priority();
-/// push_twice(queue.priority(1), 7);
+/// let queue = requeue::Queue::unbounded();
+/// push_twice(queue.at(queue.now()), 7);
 /// assert_eq!(queue.len(), 2);
 /// ```
 #[allow(private_bounds)] // sealed
@@ -36,13 +36,19 @@ mod sealed {
         /// The type of the items.
         type Item: Send;
         /// The order of the queue.
-        type Order: crate::order::priority::Prioritized<Self::Item>;
+        type Order: crate::order::Order<Self::Item>;
         /// The future of a push that waits for room.
         type Push;
         /// The future of a batch that waits for room.
         type PushBatch;
     }
 }
+
+/// The place of an item in the queue of a target, and when it is due, if that is later.
+pub(crate) type Destination<P> = (
+    PlaceOf<<P as sealed::Types>::Item, <P as sealed::Types>::Order>,
+    Option<When>,
+);
 
 /// The operations of a view on its target.
 pub(crate) trait PushTarget: sealed::Types + Sized {
@@ -57,10 +63,10 @@ pub(crate) trait PushTarget: sealed::Types + Sized {
     fn with_local<R>(self, put: impl FnOnce(&mut Local<Self::Item, Self::Order>) -> R) -> R;
 
     #[track_caller]
-    fn push_async(self, item: Self::Item, place: PushOptions) -> Self::Push;
+    fn push_async(self, item: Self::Item, to: Destination<Self>) -> Self::Push;
 
     #[track_caller]
-    fn push_batch_async(self, items: Vec<Self::Item>, place: PushOptions) -> Self::PushBatch;
+    fn push_batch_async(self, items: Vec<Self::Item>, to: Destination<Self>) -> Self::PushBatch;
 }
 
 macro_rules! target {
@@ -68,14 +74,14 @@ macro_rules! target {
         $target:ty, $put:expr, $push:ty, $batch:ty,
         |$this:ident, $call:ident| $shared:expr, $local:expr, $attempt:ident[$($part:expr),+]
     ) => {
-        impl<'t, T: Send, O: Prioritized<T>> sealed::Types for $target {
+        impl<'t, T: Send, O: Order<T>> sealed::Types for $target {
             type Item = T;
             type Order = O;
             type Push = $push;
             type PushBatch = $batch;
         }
 
-        impl<'t, T: Send, O: Prioritized<T>> PushTarget for $target {
+        impl<'t, T: Send, O: Order<T>> PushTarget for $target {
             const PUT: Put = $put;
 
             #[inline]
@@ -90,14 +96,14 @@ macro_rules! target {
                 $local
             }
 
-            fn push_async(self, item: T, place: PushOptions) -> $push {
+            fn push_async(self, item: T, to: (PlaceOf<T, O>, Option<When>)) -> $push {
                 let $this = self;
-                <$push>::new($attempt::new($($part,)+ item, place))
+                <$push>::new($attempt::new($($part,)+ item, to))
             }
 
-            fn push_batch_async(self, items: Vec<T>, place: PushOptions) -> $batch {
+            fn push_batch_async(self, items: Vec<T>, to: (PlaceOf<T, O>, Option<When>)) -> $batch {
                 let $this = self;
-                <$batch>::new($attempt::new($($part,)+ items, place))
+                <$batch>::new($attempt::new($($part,)+ items, to))
             }
         }
     };

@@ -1,0 +1,248 @@
+//! Pushes with a time.
+//!
+//! An item whose time has not come is counted as delayed before the push reads whether the queue is closed: so a pop that
+//! finds nothing left sees the count, or the push sees that the queue is closed.
+//!
+//! In a transaction it is staged like any other, and at the commit it leaves its shard again: so room, keys, closing and aborts
+//! are those of staged items.
+//!
+//! | a commit | because |
+//! |---|---|
+//! | takes the scheduled items out of the staged ones, and counts them as delayed | they are in the queue until they are ready |
+//! | publishes the others | |
+//! | schedules these | even one whose time has come meanwhile is not ready before the others are |
+
+use super::access::{Access, Put};
+use super::admit::Load;
+use super::batch::unregister;
+use super::local::Local;
+use super::shared::Shared;
+use super::staged::{Call, Staged};
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, StoredOf, When};
+use crate::policy::delay::Scheduled;
+use crate::raw::{DeliveryMeta, Entry, Stored};
+use crate::sync::planted;
+use crate::PushError;
+use std::iter;
+use std::marker::PhantomData;
+
+/// The capacity that a handle keeps for scheduled items.
+const KEPT_CAPACITY: usize = 64;
+
+/// What is pushed at a time, or at once.
+pub(crate) struct Later<T, L> {
+    load: L,
+    when: Option<When>,
+    items: PhantomData<fn() -> T>,
+}
+
+/// An item or a batch.
+pub(crate) trait Items<T, O: Order<T>>: Load<T, O> {
+    /// The items with their metadata.
+    fn registered(self, metas: Self::Metas) -> impl Iterator<Item = (T, PushMetaOf<T, O>)>;
+
+    /// Unregisters items that are not pushed after all.
+    fn unregister(metas: Self::Metas, shared: &Shared<T, O>);
+
+    /// The result of a push of so many items.
+    fn pushed(count: usize) -> Self::Pushed;
+}
+
+impl<T, O: Order<T>> Items<T, O> for T {
+    #[inline]
+    fn registered(self, meta: PushMetaOf<T, O>) -> impl Iterator<Item = (T, PushMetaOf<T, O>)> {
+        iter::once((self, meta))
+    }
+
+    fn unregister(meta: PushMetaOf<T, O>, shared: &Shared<T, O>) {
+        shared.unregister(meta.meta);
+    }
+
+    #[inline]
+    fn pushed(_: usize) {}
+}
+
+impl<T, O: Order<T>> Items<T, O> for Vec<T> {
+    fn registered(self, mut metas: Self::Metas) -> impl Iterator<Item = (T, PushMetaOf<T, O>)> {
+        let items = self.into_iter();
+        items.map(move |item| (item, metas.pop_front().unwrap_or_default()))
+    }
+
+    fn unregister(metas: Self::Metas, shared: &Shared<T, O>) {
+        unregister(shared, metas);
+    }
+
+    fn pushed(count: usize) -> usize {
+        count
+    }
+}
+
+impl<T, L> Later<T, L> {
+    #[inline]
+    pub(crate) fn new(load: L, when: Option<When>) -> Self {
+        let items = PhantomData;
+        Self { load, when, items }
+    }
+
+    #[inline]
+    pub(crate) fn into_load(self) -> L {
+        self.load
+    }
+}
+
+impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
+    type Metas = L::Metas;
+    type Pushed = L::Pushed;
+    const GATHERS: bool = L::GATHERS;
+
+    #[inline]
+    fn as_slice(&self) -> &[T] {
+        self.load.as_slice()
+    }
+
+    #[inline]
+    fn take_permits(&self, local: &mut Local<T, O>, put: Put) -> bool {
+        self.load.take_permits(local, put)
+    }
+
+    #[inline]
+    fn return_permits(local: &mut Local<T, O>, put: Put) {
+        L::return_permits(local, put);
+    }
+
+    #[inline]
+    fn register(&self, shared: &Shared<T, O>, place: PlaceOf<T, O>) -> Option<L::Metas> {
+        self.load.register(shared, place)
+    }
+
+    #[inline]
+    fn store(
+        self,
+        local: &mut Local<T, O>,
+        metas: L::Metas,
+        put: Put,
+    ) -> Result<L::Pushed, PushError<Self>> {
+        let Self { load, when, .. } = self;
+        let stored = match when {
+            None => load.store(local, metas, put),
+            Some(when) if put == Put::Publish => local.schedule_now(load, metas, when),
+            Some(when) => local.stage_later(load, metas, when),
+        };
+        stored.map_err(|error| error.map(|load| Self::new(load, when)))
+    }
+}
+
+impl<T, O: Order<T>> Local<T, O> {
+    /// Schedules items that are admitted.
+    fn schedule_now<L: Items<T, O>>(
+        &mut self,
+        load: L,
+        metas: L::Metas,
+        When { due, ticket }: When,
+    ) -> Result<L::Pushed, PushError<L>> {
+        let count = load.as_slice().len();
+        let (shared, delayed) = (&self.shared, &self.shared.failures.delayed);
+        if !planted!("later.counts-late") {
+            delayed.count_coming(count);
+        }
+        if self.ready.fenced_word().is_closed() {
+            delayed.count_released(count);
+            L::unregister(metas, shared);
+            L::return_permits(self, Put::Publish);
+            return Err(self.refuse(load));
+        }
+        planted!("later.counts-late", delayed.count_coming(count));
+        let items = load.registered(metas).enumerate();
+        shared.schedule(
+            items.map(|(nth, (item, PushMeta { since, meta }))| Scheduled {
+                due,
+                ticket: ticket.nth(nth),
+                entry: Entry {
+                    item: Stored { item, meta },
+                    delivery: DeliveryMeta::first(since),
+                },
+            }),
+        );
+        shared.shards().count_restored(count);
+        self.permits.end(0, count);
+        Ok(L::pushed(count))
+    }
+
+    /// Stages items that are to be scheduled when the transaction commits.
+    #[inline(never)]
+    fn stage_later<L: Items<T, O>>(
+        &mut self,
+        load: L,
+        metas: L::Metas,
+        when: When,
+    ) -> Result<L::Pushed, PushError<L>> {
+        let first = self.staged();
+        let pushed = load.store(self, metas, Put::Stage)?;
+        let end = self.staged();
+        let is_first = self.deliveries.begin_scheduling();
+        let later = self.later.get_or_insert_with(Box::default);
+        if is_first {
+            later.calls.clear(); // of a transaction that was aborted
+        }
+        later.calls.push(Call { first, end, when });
+        Ok(pushed)
+    }
+
+    /// Takes the scheduled items out of the staged ones, and returns their number. The caller publishes the others, and then
+    /// [schedules](Local::schedule_later) these.
+    pub(super) fn take_later(&mut self) -> usize {
+        if !self.deliveries.are_scheduling() {
+            return 0;
+        }
+        let Self { access, later, .. } = self;
+        let Some(Staged { calls, taken }) = later.as_deref_mut() else {
+            return 0;
+        };
+        let kept = calls.first().map_or(usize::MAX, |call| call.first);
+        let mut others = Vec::new();
+        while let Some(entry) = access.endpoint.unstage(kept) {
+            let nth = access.staged();
+            match calls.last().filter(|call| nth < call.end) {
+                Some(call) => {
+                    let (when, first) = (call.when, call.first);
+                    let ticket = when.ticket.nth(nth - first);
+                    let due = when.due;
+                    taken.push(Scheduled { due, ticket, entry });
+                    if nth == first {
+                        calls.pop();
+                    }
+                }
+                None => others.push(entry),
+            }
+        }
+        taken.reverse();
+        access.stage_again(others);
+        access.shared.failures.delayed.count_coming(taken.len());
+        if access.staged() == 0 {
+            access.endpoint.end_staging();
+        }
+        taken.len()
+    }
+
+    /// Schedules the items that were [taken](Local::take_later) out of the staged ones.
+    pub(super) fn schedule_later(&mut self) {
+        if let Some(later) = &mut self.later {
+            let shared = &self.access.shared;
+            shared.shards().count_restored(later.taken.len());
+            shared.schedule(later.taken.drain(..));
+            later.taken.shrink_to(KEPT_CAPACITY);
+            later.calls.shrink_to(KEPT_CAPACITY);
+        }
+    }
+}
+
+impl<T, O: Order<T>> Access<T, O> {
+    /// Stages items that were staged before, the last one first.
+    fn stage_again(&mut self, entries: Vec<Entry<StoredOf<T, O>>>) {
+        for Entry { item, delivery } in entries.into_iter().rev() {
+            let since = delivery.since;
+            let meta = item.meta;
+            self.stage_registered(item.item, PushMeta { since, meta });
+        }
+    }
+}

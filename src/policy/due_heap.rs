@@ -1,0 +1,195 @@
+//! Items in the order of their due times, each of which can be found by its ticket.
+//!
+//! The heap has short keys, and the items stay in their places, so that its moves are short. The key of an item that was
+//! removed before its time stays behind until it is the first one, or such keys are too many.
+
+use crate::order::{Due, Ticket};
+use crate::raw::Entry;
+use crate::time::NEVER;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::mem;
+
+/// How many keys or places are always tolerated.
+const SLACK: usize = 64;
+
+/// Items by their due times; of one time, by their arrival.
+pub(super) struct DueHeap<T> {
+    /// The first one is that of the next item.
+    keys: BinaryHeap<Reverse<Key>>,
+    places: Vec<Place<T>>,
+    /// The first vacant place, past all others if there is none.
+    vacant: usize,
+    len: usize,
+    arrivals: u64,
+    /// The places of the items with tickets; built on the first lookup.
+    index: Option<HashMap<Ticket, usize>>,
+}
+
+/// A due time, the number of an arrival, and the place of the item.
+type Key = (u64, u64, usize);
+
+enum Place<T> {
+    /// The next vacant place.
+    Vacant(usize),
+    Filled(Filled<T>),
+}
+
+struct Filled<T> {
+    entry: Entry<T>,
+    ticket: Option<Ticket>,
+    arrival: u64,
+}
+
+/// An item that is scheduled.
+pub(crate) struct Scheduled<T> {
+    pub(crate) due: u64,
+    pub(crate) ticket: Ticket,
+    /// Counted for the delivery to come.
+    pub(crate) entry: Entry<T>,
+}
+
+impl<T> Default for DueHeap<T> {
+    fn default() -> Self {
+        Self {
+            keys: BinaryHeap::new(),
+            places: Vec::new(),
+            vacant: 0,
+            len: 0,
+            arrivals: 0,
+            index: None,
+        }
+    }
+}
+
+impl<T> DueHeap<T> {
+    pub(super) fn insert(&mut self, due: u64, ticket: Option<Ticket>, entry: Entry<T>) {
+        self.arrivals += 1;
+        let (arrival, place) = (self.arrivals, self.vacant);
+        let filled = Place::Filled(Filled {
+            entry,
+            ticket,
+            arrival,
+        });
+        if let Some(found) = self.places.get_mut(place) {
+            if let Place::Vacant(next) = mem::replace(found, filled) {
+                self.vacant = next;
+            }
+        } else {
+            // By a quarter: a double would be the largest part of what an item costs.
+            if place == self.places.capacity() {
+                self.places.reserve_exact(place / 4 + 1);
+            }
+            self.places.push(filled);
+            self.vacant += 1;
+        }
+        if self.keys.len() == self.keys.capacity() {
+            self.keys.reserve_exact(self.keys.len() / 4 + 1);
+        }
+        self.keys.push(Reverse((due, arrival, place)));
+        self.len += 1;
+        if let Some((index, ticket)) = self.index.as_mut().zip(ticket) {
+            index.insert(ticket, place);
+        }
+    }
+
+    /// The due time of the next item; [`NEVER`] if there is none.
+    pub(super) fn next(&self) -> u64 {
+        self.keys.peek().map_or(NEVER, |key| key.0 .0)
+    }
+
+    /// Takes out the next item, if it is due at `now`.
+    pub(super) fn pop_due(&mut self, now: u64) -> Option<Due<Entry<T>>> {
+        if self.next() > now {
+            return None;
+        }
+        let Reverse((due, _, place)) = self.keys.pop()?;
+        let entry = self.vacate(place)?;
+        self.tidy();
+        Some(Due { due, entry })
+    }
+
+    /// Removes the item with a ticket.
+    pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Entry<T>> {
+        let place = *self.index().get(&ticket)?;
+        let entry = self.vacate(place);
+        self.tidy();
+        entry
+    }
+
+    /// The item with a ticket.
+    pub(super) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut Entry<T>> {
+        let place = *self.index().get(&ticket)?;
+        match &mut self.places[place] {
+            Place::Filled(filled) => Some(&mut filled.entry),
+            Place::Vacant(_) => None,
+        }
+    }
+
+    fn index(&mut self) -> &HashMap<Ticket, usize> {
+        let places = &self.places;
+        self.index.get_or_insert_with(|| {
+            let tickets = places
+                .iter()
+                .enumerate()
+                .filter_map(|(place, at)| match at {
+                    Place::Filled(filled) => Some((filled.ticket?, place)),
+                    Place::Vacant(_) => None,
+                });
+            tickets.collect()
+        })
+    }
+
+    fn vacate(&mut self, place: usize) -> Option<Entry<T>> {
+        let vacant = Place::Vacant(self.vacant);
+        let Place::Filled(filled) = mem::replace(&mut self.places[place], vacant) else {
+            return None;
+        };
+        self.vacant = place;
+        self.len -= 1;
+        if let Some((index, ticket)) = self.index.as_mut().zip(filled.ticket) {
+            index.remove(&ticket);
+        }
+        Some(filled.entry)
+    }
+
+    fn is_live(places: &[Place<T>], (_, arrival, place): Key) -> bool {
+        matches!(&places[place], Place::Filled(filled) if filled.arrival == arrival)
+    }
+
+    /// Removes the keys before that of the next item; if there are many others without an item, or many vacant places, moves
+    /// all items to new places.
+    fn tidy(&mut self) {
+        while self
+            .keys
+            .peek()
+            .is_some_and(|key| !Self::is_live(&self.places, key.0))
+        {
+            self.keys.pop();
+        }
+        let room = self.places.capacity().max(self.keys.capacity());
+        if self.keys.len().max(room / 2) > 2 * self.len + SLACK {
+            self.move_all();
+        }
+    }
+
+    #[cold]
+    fn move_all(&mut self) {
+        let mut from = mem::take(self);
+        let mut keys = Vec::with_capacity(from.len);
+        self.places.reserve_exact(from.len);
+        for Reverse((due, arrival, place)) in from.keys {
+            if Self::is_live(&from.places, (due, arrival, place)) {
+                keys.push(Reverse((due, arrival, self.places.len())));
+                let moved = mem::replace(&mut from.places[place], Place::Vacant(0));
+                self.places.push(moved);
+            }
+        }
+        self.keys = keys.into();
+        (self.vacant, self.len) = (self.places.len(), from.len);
+        self.arrivals = from.arrivals;
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
