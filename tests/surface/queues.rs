@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use requeue::{
-    channel, Backoff, Builder, ByKey, ByPriority, FairQueue, Fifo, Leased, ManualClock, Order,
-    Pace, PopError, PriorityQueue, PushError, Queue, Reason, WeakPace,
+    channel, Backoff, Builder, ByKey, ByPriority, FairQueue, Leased, ManualClock, Order, Pace,
+    PopError, PriorityQueue, PushError, Queue, Reason, WeakPace,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ fn queues_of_all_orders_are_built() {
     let urgent: Queue<u8, ByPriority> = every_setting(Queue::builder().by_priority())
         .age_after(SECOND)
         .build();
-    let lent: Queue<u8, Leased<Fifo>> = every_setting(Queue::builder()).leased(SECOND).build();
+    let lent: Queue<u8, Leased> = every_setting(Queue::builder()).leased(SECOND).build();
     let _: Queue<u8, Leased<ByKey<u8, u8>>> = Queue::builder()
         .fair_by(|item| item % 2)
         .leased(SECOND)
