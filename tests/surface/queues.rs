@@ -111,6 +111,7 @@ fn queues_are_paused_and_paced() {
     queue.pause();
     assert!(queue.is_paused());
     queue.resume();
+    queue.pause_for(SECOND);
     queue.set_pace(Pace::every(SECOND));
     assert!(!queue.pace().is_unlimited());
     queue.pace().set_interval(SECOND);
