@@ -166,4 +166,10 @@ fn channels_lead_to_queues() {
     let (sender, receiver) = channel::unbounded::<u8>();
     drop(receiver);
     assert!(sender.push(1).unwrap_err().is_closed());
+    let (sender, receiver) = Queue::builder().by_priority().channel();
+    let _: (
+        &channel::Sender<u8, ByPriority>,
+        channel::IntoIter<u8, ByPriority>,
+    ) = (&sender, receiver.into_iter());
+    let _: PriorityQueue<u8> = sender.queue();
 }
