@@ -37,7 +37,7 @@ pub use crate::raw::{Holds, Share};
 pub use delivery::Delivery;
 pub(crate) use delivery::{pop, settle_by};
 
-use crate::{Backoff, Reason, Wait};
+use crate::{Backoff, Clock, Reason, SystemClock, Wait};
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
@@ -73,9 +73,14 @@ pub trait Backend: Clone + Send + Sync {
     /// If they could not be counted.
     fn left(&self) -> impl Future<Output = Result<u64, Self::Error>> + Send;
 
+    /// The queue's clock. The default is that of the system.
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+
     /// The time of the queue's clock.
     fn now(&self) -> Instant {
-        Instant::now()
+        self.clock().now()
     }
 
     /// The time of a [timestamp](Tx::since).

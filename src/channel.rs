@@ -57,6 +57,7 @@
 //! ```
 //!
 //! Clones of the queue, handles and futures of either side do not keep it open: only senders and receivers count.
+//! [`Builder::channel`] makes a channel of a queue in another order, or with options.
 
 mod both;
 mod iter;
@@ -64,8 +65,9 @@ mod iter;
 pub use iter::IntoIter;
 
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch, TakeBatchAsync};
+use crate::order::Order;
 use crate::queue::{Drain, Iter};
-use crate::{PopError, PushError, Queue};
+use crate::{Builder, Fifo, PopError, PushError, Queue};
 use std::sync::Arc;
 
 /// Makes an unbounded channel.
@@ -99,15 +101,32 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     split(&Queue::bounded(capacity))
 }
 
-fn split<T>(queue: &Queue<T>) -> (Sender<T>, Receiver<T>) {
+impl<T, O: Order<T>> Builder<T, O> {
+    /// Builds the queue as a [channel](mod@crate::channel), in any order and with all options: both sides refer to it, and
+    /// dropping the last one of a side closes it.
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::Queue::builder().by_priority().capacity(8).channel();
+    /// sender.push("whenever")?;
+    /// sender.queue().priority(1).push("soon")?;
+    /// drop(sender);
+    /// assert!(receiver.iter().eq(["soon", "whenever"]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn channel(self) -> (Sender<T, O>, Receiver<T, O>) {
+        split(&self.build())
+    }
+}
+
+fn split<T, O: Order<T>>(queue: &Queue<T, O>) -> (Sender<T, O>, Receiver<T, O>) {
     let side = || Arc::new(Side(queue.clone()));
     (Sender(side()), Receiver(side()))
 }
 
 /// One side of a channel: closes the queue when its last clone is dropped.
-struct Side<T>(Queue<T>);
+struct Side<T, O: Order<T>>(Queue<T, O>);
 
-impl<T> Drop for Side<T> {
+impl<T, O: Order<T>> Drop for Side<T, O> {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -127,7 +146,7 @@ impl<T> Drop for Side<T> {
 /// assert_eq!(receiver.pop_blocking(), Err(PopError::Closed));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Sender<T>(Arc<Side<T>>);
+pub struct Sender<T, O: Order<T> = Fifo>(Arc<Side<T, O>>);
 
 /// The side of a channel that pops. Dropping the last one closes the queue.
 ///
@@ -136,9 +155,9 @@ pub struct Sender<T>(Arc<Side<T>>);
 /// drop(receiver);
 /// assert!(sender.push(1).unwrap_err().is_closed());
 /// ```
-pub struct Receiver<T>(Arc<Side<T>>);
+pub struct Receiver<T, O: Order<T> = Fifo>(Arc<Side<T, O>>);
 
-impl<T> Sender<T> {
+impl<T, O: Order<T>> Sender<T, O> {
     /// Pushes an item, without waiting: see [`Queue::push`].
     ///
     /// ```
@@ -186,7 +205,7 @@ impl<T> Sender<T> {
         /// # Errors
         ///
         /// [`PushError::Full`] on timeout, [`PushError::Closed`] as for [`Sender::push`].
-        async(&self, item: T) -> OwnedPush<T> { self.0 .0.push_async(item) }
+        async(&self, item: T) -> OwnedPush<T, O> { self.0 .0.push_async(item) }
         /// A future that pushes the item when there is room, cancel safe: see [`Queue::push_async`]. It does not count as
         /// a sender.
         ///
@@ -248,7 +267,7 @@ impl<T> Sender<T> {
         /// # Errors
         ///
         /// As for [`Queue::push_batch_timeout`]: all items come back.
-        async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T> { self.0 .0.push_batch_async(items) }
+        async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T, O> { self.0 .0.push_batch_async(items) }
         /// A future that pushes all items at once when there is room for all of them, cancel safe: see
         /// [`Queue::push_batch_async`]. It does not count as a sender.
         ///
@@ -272,12 +291,12 @@ impl<T> Sender<T> {
     /// # drop(receiver);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn queue(&self) -> Queue<T> {
+    pub fn queue(&self) -> Queue<T, O> {
         self.0 .0.clone()
     }
 }
 
-impl<T> Receiver<T> {
+impl<T, O: Order<T>> Receiver<T, O> {
     /// Pops an item, without waiting: see [`Queue::pop`].
     ///
     /// ```
@@ -326,7 +345,7 @@ impl<T> Receiver<T> {
         /// # Errors
         ///
         /// [`PopError::Empty`] on timeout; [`PopError::Closed`] as for [`Receiver::pop`].
-        async(&self) -> OwnedPop<T> { self.0 .0.pop_async() }
+        async(&self) -> OwnedPop<T, O> { self.0 .0.pop_async() }
         /// A future that pops an item when there is one, cancel safe: see [`Queue::pop_async`]. It does not count as a
         /// receiver.
         ///
@@ -377,7 +396,7 @@ impl<T> Receiver<T> {
         /// assert_eq!(popped, 1); // fewer than 2
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        async_within<'i>(&self, min: usize, max: usize, items: &'i mut Vec<T>) -> TakeBatchAsync<'i, T>, |wait| {
+        async_within<'i>(&self, min: usize, max: usize, items: &'i mut Vec<T>) -> TakeBatchAsync<'i, T, O>, |wait| {
             self.0 .0.pop_batch_within(min, max, items, wait)
         }
         /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them, cancel
@@ -419,7 +438,7 @@ impl<T> Receiver<T> {
     /// assert!(receiver.iter().eq([1, 2]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn iter(&self) -> Iter<T> {
+    pub fn iter(&self) -> Iter<T, O> {
         self.0 .0.iter()
     }
 
@@ -432,7 +451,7 @@ impl<T> Receiver<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "try_iter")]
-    pub fn drain(&self) -> Drain<T> {
+    pub fn drain(&self) -> Drain<T, O> {
         self.0 .0.drain()
     }
 
@@ -446,7 +465,7 @@ impl<T> Receiver<T> {
     /// assert_eq!(job, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn queue(&self) -> Queue<T> {
+    pub fn queue(&self) -> Queue<T, O> {
         self.0 .0.clone()
     }
 }

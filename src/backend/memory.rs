@@ -7,7 +7,7 @@ use crate::policy::failed;
 use crate::policy::telemetry::RunSpan;
 use crate::raw::Lend;
 use crate::wait::WakeTarget;
-use crate::{Item, OwnedTransaction, PushError, Queue, Transaction, Wait};
+use crate::{Clock, Item, OwnedTransaction, PushError, Queue, Transaction, Wait};
 use std::future::{poll_fn, ready, Future};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ impl<T: Send, O: Order<T>> Backend for Queue<T, O> {
         ready(Ok(self.shared().left()))
     }
 
-    fn now(&self) -> Instant {
-        self.shared().time.clock_now()
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.shared().time.clock()
     }
 
     fn instant(&self, since: u64) -> Instant {

@@ -1,12 +1,13 @@
 //! What both sides of a channel have.
 
 use super::{Receiver, Sender};
+use crate::order::Order;
 use std::fmt;
 use std::sync::Arc;
 
 macro_rules! sides {
     ($($side:ident)+) => {
-        $(impl<T> $side<T> {
+        $(impl<T, O: Order<T>> $side<T, O> {
             /// The number of ready items: see [`Queue::len`](crate::Queue::len).
             ///
             /// ```
@@ -78,13 +79,13 @@ macro_rules! sides {
             }
         }
 
-        impl<T> Clone for $side<T> {
+        impl<T, O: Order<T>> Clone for $side<T, O> {
             fn clone(&self) -> Self {
                 Self(Arc::clone(&self.0))
             }
         }
 
-        impl<T> fmt::Debug for $side<T> {
+        impl<T, O: Order<T>> fmt::Debug for $side<T, O> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_tuple(stringify!($side)).field(&self.0 .0).finish()
             }

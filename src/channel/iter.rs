@@ -1,14 +1,16 @@
 //! Iterators over the items of a channel.
 
 use super::Receiver;
+use crate::order::Order;
 use crate::queue::Iter;
+use crate::Fifo;
 
 /// As [`Receiver::iter`].
-impl<T> IntoIterator for &Receiver<T> {
+impl<T, O: Order<T>> IntoIterator for &Receiver<T, O> {
     type Item = T;
-    type IntoIter = Iter<T>;
+    type IntoIter = Iter<T, O>;
 
-    fn into_iter(self) -> Iter<T> {
+    fn into_iter(self) -> Iter<T, O> {
         self.iter()
     }
 }
@@ -23,27 +25,26 @@ impl<T> IntoIterator for &Receiver<T> {
 /// assert_eq!(thread.join().unwrap(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-impl<T> IntoIterator for Receiver<T> {
+impl<T, O: Order<T>> IntoIterator for Receiver<T, O> {
     type Item = T;
-    type IntoIter = IntoIter<T>;
+    type IntoIter = IntoIter<T, O>;
 
-    fn into_iter(self) -> IntoIter<T> {
+    fn into_iter(self) -> IntoIter<T, O> {
         IntoIter {
             items: self.iter(),
-            _receiver: self,
+            receiver: self,
         }
     }
 }
 
 /// The iterator of [`Receiver::into_iter`].
 #[must_use = "an iterator does nothing unless it is used"]
-#[derive(Debug)]
-pub struct IntoIter<T> {
-    items: Iter<T>,
-    _receiver: Receiver<T>,
+pub struct IntoIter<T, O: Order<T> = Fifo> {
+    items: Iter<T, O>,
+    receiver: Receiver<T, O>,
 }
 
-impl<T> Iterator for IntoIter<T> {
+impl<T, O: Order<T>> Iterator for IntoIter<T, O> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -51,4 +52,6 @@ impl<T> Iterator for IntoIter<T> {
     }
 }
 
-impl<T> std::iter::FusedIterator for IntoIter<T> {}
+impl<T, O: Order<T>> std::iter::FusedIterator for IntoIter<T, O> {}
+
+debug_struct!([T, O: Order<T>] IntoIter<T, O>, |it| receiver: it.receiver);

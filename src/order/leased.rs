@@ -1,10 +1,24 @@
 //! The order of a queue that leases its items: another order, with a copy of each item in flight.
 
-use super::{Engine, ShardsOf};
+use super::{Engine, Fifo, ShardsOf};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// The order of a queue that [leases](crate::Builder::leased) its items. `O` decides which one is next.
+/// The order of a queue that [leases](crate::Builder::leased) its items. `O` decides which one is next, by default
+/// [`Fifo`]:
+///
+/// ```
+/// use requeue::{Leased, Queue};
+/// use std::time::Duration;
+///
+/// struct Service {
+///     jobs: Queue<String, Leased>,
+/// }
+///
+/// let jobs = Queue::builder().leased(Duration::from_secs(60)).build();
+/// let service = Service { jobs };
+/// # assert!(service.jobs.is_empty());
+/// ```
 ///
 /// It has the methods of `O`: a `Queue<T, Leased<ByPriority>>` pushes with priorities, a `Queue<T, Leased<ByKey<K, T>>>`
 /// can list its keys. But a lease can expire before the commit, so its transactions have
@@ -33,7 +47,7 @@ use std::sync::Arc;
 /// tx.commit(); // `Leased<Fifo>` is not `Unleased`
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Leased<O>(PhantomData<fn() -> O>);
+pub struct Leased<O = Fifo>(PhantomData<fn() -> O>);
 
 /// Marks types whose commits cannot fail because nothing is [leased](crate::Builder::leased): an
 /// [`Order`](trait@crate::Order) of queues without leases, their transactions, and tuples of these.

@@ -4,9 +4,10 @@ use super::Policies;
 use crate::order::Order;
 use crate::rate::Start;
 use crate::raw::HeldPosition;
-use crate::sync::swallow_panic;
+use crate::sync::{step, swallow_panic};
+use crate::time::NEVER;
 use std::mem;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the gate has counted for an item. Dropping it may run user code: the destructor of a pace.
 #[derive(Default)]
@@ -50,7 +51,11 @@ impl<T, O: Order<T>> Policies<T, O> {
         if self.gate.is_open() {
             return Some(Token::default());
         }
-        if self.gate.is_paused() || !self.gate.has_room() || is_empty() {
+        if let Some(until) = self.paused_until() {
+            self.due_timer.plan(until);
+            return None;
+        }
+        if !self.gate.has_room() || is_empty() {
             return None;
         }
         let start = self.gate.start(&self.time);
@@ -89,8 +94,29 @@ impl<T, O: Order<T>> Policies<T, O> {
         self.ready().notify(1);
     }
 
-    pub(crate) fn resume(&self) {
-        self.gate.resume();
+    /// Until when the queue is paused, if it is; [`NEVER`]: until it is resumed. Resumes it if the time has passed.
+    pub(crate) fn paused_until(&self) -> Option<u64> {
+        let until = self.gate.paused_until()?;
+        let now = if until == NEVER { 0 } else { self.time.now() };
+        if now < until {
+            return Some(until);
+        }
+        self.resume(now);
+        None
+    }
+
+    /// Pauses the queue for a time. One waiter takes up the plan to end it.
+    pub(crate) fn pause_for(&self, duration: Duration) {
+        let until = self.time.after(duration);
+        self.gate.pause_until(until);
+        self.due_timer.plan(until);
+        self.due_timer.call_backup();
+        step!("gate.pauses-unsaid", self.ready().notify(1));
+    }
+
+    /// Ends a pause whose time has passed at `now`, at [`NEVER`] any.
+    pub(crate) fn resume(&self, now: u64) {
+        self.gate.resume(now);
         self.ready().wake_all_waiting();
     }
 

@@ -2,6 +2,8 @@
 
 use super::Queue;
 use crate::order::Order;
+use crate::time::NEVER;
+use std::time::Duration;
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// Pauses delivery until the queue is [resumed](Queue::resume): pops return [`Empty`](crate::PopError::Empty), or
@@ -22,6 +24,30 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.pause();
     }
 
+    /// Pauses delivery as [`Queue::pause`] does, for a time of the queue's [clock](crate::Builder::clock): then the queue is
+    /// resumed, and all calls that wait for an item are woken.
+    ///
+    /// [`Queue::resume`] ends it earlier. The last call decides: a later [`pause`](Queue::pause) has no end, and a later
+    /// `pause_for` another one. Meanwhile [`Queue::next_due`] may say when it ends.
+    ///
+    /// ```
+    /// use requeue::{ManualClock, Queue};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let queue = Queue::builder().clock(clock.clone()).build();
+    /// queue.push("order")?;
+    /// queue.pause_for(Duration::from_secs(30)); // the shop asks for a break
+    /// assert!(queue.pop().unwrap_err().is_empty());
+    /// clock.advance(Duration::from_secs(30));
+    /// assert_eq!(queue.pop()?, "order");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("circuit breaker", "back off"))]
+    pub fn pause_for(&self, duration: Duration) {
+        self.shared.pause_for(duration);
+    }
+
     /// Ends a [pause](Queue::pause), and wakes all calls that wait for an item.
     ///
     /// ```
@@ -35,7 +61,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// });
     /// ```
     pub fn resume(&self) {
-        self.shared.resume();
+        self.shared.resume(NEVER);
     }
 
     /// Returns `true` if the queue is [paused](Queue::pause).
@@ -47,7 +73,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert!(queue.is_paused());
     /// ```
     pub fn is_paused(&self) -> bool {
-        self.shared.gate.is_paused()
+        self.shared.paused_until().is_some()
     }
 }
 

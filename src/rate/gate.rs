@@ -8,7 +8,7 @@ use super::last::Last;
 use super::shared_limiter::LimiterRef;
 use super::{Pace, RateSlot};
 use crate::sync::{lock, planted, swallow_panic, AtomicUsize, Mutex, Ordering};
-use crate::time::{later, Time};
+use crate::time::{later, Time, NEVER};
 use std::mem;
 use std::time::Instant;
 
@@ -20,6 +20,9 @@ const LIMITED: usize = 1 << 2;
 pub(crate) struct Gate {
     /// The conditions to check; 0 if there are none.
     flags: AtomicUsize,
+    /// Until when the queue is paused, if it is; [`NEVER`]: until it is resumed. The pause is changed under this lock, so that
+    /// one whose time has passed ends no later one.
+    paused_until: Mutex<u64>,
     paced: Mutex<Paced>,
     /// The concurrency limit: `usize::MAX` if there is none.
     most: usize,
@@ -48,6 +51,7 @@ impl Gate {
         let limited = if max_held.is_some() { LIMITED } else { 0 };
         Self {
             flags: AtomicUsize::new(paced | limited),
+            paused_until: Mutex::new(NEVER),
             paced: Mutex::new(Paced {
                 pace,
                 last: Last::NO_START,
@@ -71,23 +75,35 @@ impl Gate {
         self.flags() == 0
     }
 
-    pub(crate) fn is_paused(&self) -> bool {
-        self.flags() & PAUSED != 0
+    /// Until when the queue is paused, if it is. The time may have passed.
+    pub(crate) fn paused_until(&self) -> Option<u64> {
+        (self.flags() & PAUSED != 0).then(|| *lock(&self.paused_until))
     }
 
+    /// Whether a waiter has to ask again as time passes, since there is a pace, or a pause that may end.
     pub(crate) fn is_paced(&self) -> bool {
-        self.flags() & PACED != 0
+        self.flags() & (PACED | PAUSED) != 0
     }
 
     pub(crate) fn pause(&self) {
+        self.pause_until(NEVER);
+    }
+
+    /// The caller must then plan the end of the pause.
+    pub(crate) fn pause_until(&self, until: u64) {
+        let mut paused_until = lock(&self.paused_until);
+        *paused_until = until;
         // ORDERING: Relaxed; as in `flags`.
         self.flags.fetch_or(PAUSED, Ordering::Relaxed);
     }
 
-    /// The caller must then wake the waiters.
-    pub(crate) fn resume(&self) {
-        // ORDERING: Relaxed; as in `flags`.
-        self.flags.fetch_and(!PAUSED, Ordering::Relaxed);
+    /// Ends a pause whose time has passed at `now`, at [`NEVER`] any. The caller must then wake the waiters.
+    pub(crate) fn resume(&self, now: u64) {
+        let paused_until = lock(&self.paused_until);
+        if *paused_until <= now || planted!("gate.resumes-any") {
+            // ORDERING: Relaxed; as in `flags`.
+            self.flags.fetch_and(!PAUSED, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn pace(&self) -> Pace {

@@ -85,6 +85,11 @@ impl Time {
         self.stamped(stamp).unwrap_or(self.origin)
     }
 
+    #[cfg(feature = "workers")]
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock))
+    }
+
     /// The current time of the clock.
     pub(crate) fn clock_now(&self) -> Instant {
         self.clock

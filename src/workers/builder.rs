@@ -38,6 +38,7 @@ pub struct PoolBuilder<B> {
     name: String,
     linger: Duration,
     backoff: Backoff,
+    pub(super) run_timeout: Option<Duration>,
     hooks: Hooks,
 }
 
@@ -49,6 +50,7 @@ impl<B: Backend> PoolBuilder<B> {
             name: "worker".to_owned(),
             linger: Duration::ZERO,
             backoff: BACKOFF,
+            run_timeout: None,
             hooks: Hooks::default(),
         }
     }
@@ -204,6 +206,40 @@ impl<B: Backend> PoolBuilder<B> {
         self
     }
 
+    /// Sets how long a run of a task may take, by the queue's clock. The default is unlimited.
+    ///
+    /// A future of `run_async`, `run_batches_async` or [`run_on`](Self::run_on) that takes longer is dropped. Its run has
+    /// failed: the items are given back, and [`Failure::error`] says why. A run that blocks its thread ends when it
+    /// waits again. The time before the run, in which the worker [lingers](Self::linger), and that of the commit do not count.
+    ///
+    /// Threads cannot be cancelled, and have no such limit: [`WorkerState::Busy`](crate::WorkerState::Busy) says since when one
+    /// runs, and [`Report::stuck`](crate::Report::stuck) which have not ended. Neither have [jobs](crate::Job), which
+    /// cannot be run again.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use requeue::{Queue, Workers};
+    /// use std::time::Duration;
+    ///
+    /// let queue = Queue::builder().max_attempts(1).build();
+    /// queue.push("https://example.org/")?;
+    /// queue.close();
+    /// let builder = Workers::builder(&queue).threads(1).run_timeout(Duration::from_millis(20));
+    /// let spawn = |worker| drop(std::thread::spawn(|| block_on(worker)));
+    /// let workers = builder.run_on(spawn, |_page, _tx| {
+    ///     std::future::pending::<Result<(), ()>>() // there is no answer
+    /// });
+    /// assert_eq!(workers.join().failed, 1);
+    /// let letter = queue.dead_letters().next().unwrap();
+    /// assert_eq!(letter.error(), Some("the run took longer than 20ms"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("cancel", "deadline"))]
+    pub fn run_timeout(mut self, limit: Duration) -> Self {
+        self.run_timeout = Some(limit);
+        self
+    }
+
     /// A new pool, and its workers, which are still to be started.
     pub(super) fn workers<'q>(&self) -> (Workers<AnyQueue<'q>>, Vec<QueueWorker<B>>)
     where
@@ -217,6 +253,7 @@ impl<B: Backend> PoolBuilder<B> {
             pool: Arc::clone(&pool),
             worker: Arc::clone(pool.worker(index)),
             backoff: self.backoff,
+            run_timeout: self.run_timeout.map(|limit| (limit, self.queue.clock())),
         };
         let workers = (0..count).map(worker).collect();
         (Workers::new(pool, AnyQueue::of(&self.queue)), workers)

@@ -16,6 +16,13 @@ impl<F> Caught<F> {
     }
 }
 
+/// A future that is dropped early panics no more than one that ends.
+impl<F> Drop for Caught<F> {
+    fn drop(&mut self) {
+        swallow_panic(|| drop(self.0.take()));
+    }
+}
+
 impl<F: Future + Unpin> Future for Caught<F> {
     type Output = thread::Result<F::Output>;
 

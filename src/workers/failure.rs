@@ -41,7 +41,8 @@ pub struct Failure {
     pub items: usize,
     /// The highest delivery count of these items, this delivery included; 0 if there were none.
     pub attempts: u32,
-    /// The `Debug` output of the error that the run returned, or the panic message, if it is a string.
+    /// The `Debug` output of the error that the run returned, or the panic message, if it is a string; or that the run took
+    /// [too long](crate::WorkersBuilder::run_timeout).
     pub error: Arc<str>,
     /// Whether the run panicked.
     pub panicked: bool,

@@ -1,4 +1,4 @@
-//! Waits by the system's clock, which need no runtime.
+//! Waits by a clock, which need no runtime.
 
 use crate::{Backoff, Clock, SystemClock};
 use std::future::{pending, poll_fn, Future};
@@ -12,15 +12,27 @@ pub(super) const BACKOFF: Backoff =
     Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1));
 
 /// Waits for the future, for at most the given time of the system's clock.
-pub(super) async fn for_at_most<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+pub(super) fn for_at_most<F: Future>(
+    limit: Duration,
+    future: F,
+) -> impl Future<Output = Option<F::Output>> {
+    for_at_most_by(&SystemClock, limit, future)
+}
+
+/// Waits for the future, for at most the given time of a clock.
+pub(super) async fn for_at_most_by<F: Future>(
+    clock: &dyn Clock,
+    limit: Duration,
+    future: F,
+) -> Option<F::Output> {
     let mut future = pin!(future);
-    let until = SystemClock.now().checked_add(limit);
+    let until = clock.now().checked_add(limit);
     poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending if until.is_some_and(|until| SystemClock.now() >= until) => Poll::Ready(None),
+        Poll::Pending if until.is_some_and(|until| clock.now() >= until) => Poll::Ready(None),
         Poll::Pending => {
             if let Some(until) = until {
-                SystemClock.wake_at(until, context.waker());
+                clock.wake_at(until, context.waker());
             }
             Poll::Pending
         }

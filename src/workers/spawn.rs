@@ -221,7 +221,8 @@ where
     ///
     /// Outside of a tokio runtime.
     #[track_caller]
-    pub fn run_jobs_async(self) -> Tasks {
+    pub fn run_jobs_async(mut self) -> Tasks {
+        self.run_timeout = None;
         self.spawn(
             SINGLE,
             each(|mut job: ItemOf<B>, _| async move { Ok::<bool, ()>(job.run_async().await) }),
@@ -264,10 +265,7 @@ where
     let span = tx.tx().run_span(worker.worker.name(), items[0].attempts());
     // The call of the function is a part of the future: it may panic too.
     let running = Box::pin(async { run(items, tx).await });
-    let ran = match Caught::new(within(&span, running)).await {
-        Ok(ran) => ran.map(Into::into).map_err(Stop::failed),
-        Err(panic) => Err(Stop::panicked(panic)),
-    };
+    let ran = worker.drive(Caught::new(within(&span, running))).await;
     let (stepped, tx) = match (ran, keeper.into_value()) {
         (Ok(ran), Some(mut tx)) => {
             let stepped = within(&span, pin!(worker.commit(&mut tx, ran))).await;

@@ -54,7 +54,8 @@ pub struct WorkerStatus {
     /// Runs that were committed, but [retried](crate::Transaction::retry) or [failed](crate::Transaction::fail) at least
     /// one item themselves.
     pub given_up: u64,
-    /// Runs that returned an error, or whose lease had expired. Their items were given back.
+    /// Runs that returned an error, took [too long](crate::WorkersBuilder::run_timeout), or whose lease had expired. Their
+    /// items were given back.
     pub failed: u64,
     /// Runs that panicked. Their items were given back, except a [`Job`](crate::Job), which has run.
     pub panicked: u64,
@@ -87,7 +88,8 @@ pub struct Report {
     /// Runs that were committed, but [retried](crate::Transaction::retry) or [failed](crate::Transaction::fail) at least
     /// one item themselves.
     pub given_up: u64,
-    /// Runs that returned an error, or whose lease had expired. Their items were given back.
+    /// Runs that returned an error, took [too long](crate::WorkersBuilder::run_timeout), or whose lease had expired. Their
+    /// items were given back.
     pub failed: u64,
     /// Runs that panicked. Their items were given back, except a [`Job`](crate::Job), which has run.
     pub panicked: u64,

@@ -2,18 +2,19 @@
 
 use super::caught::Caught;
 use super::failure::{Payload, RunError};
-use super::pause::{sleep, BACKOFF};
+use super::pause::{for_at_most_by, sleep, BACKOFF};
 use super::pool::WorkerPool;
 use super::worker::{Ran, Worker};
 use crate::backend::{AbortCause, Backend, Committed, Tx};
 use crate::policy::telemetry::RunSpan;
-use crate::{Backoff, Wait};
+use crate::{Backoff, Clock, Wait};
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
 use std::mem;
 use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::thread;
 use std::time::Duration;
 
 /// The size of the batches of a pool, and how long a worker that holds an item waits for the others.
@@ -56,6 +57,8 @@ pub(super) struct QueueWorker<B> {
     pub(super) pool: Arc<WorkerPool>,
     pub(super) worker: Arc<Worker>,
     pub(super) backoff: Backoff,
+    /// How long a run of a task may take, by this clock.
+    pub(super) run_timeout: Option<(Duration, Arc<dyn Clock>)>,
 }
 
 impl<B> Drop for QueueWorker<B> {
@@ -138,6 +141,28 @@ impl<B: Backend> QueueWorker<B> {
     pub(super) async fn commit(&self, tx: &mut B::Tx, ran: Ran) -> Stepped<B> {
         let Committed { given_up } = tx.commit().await.map_err(Stop::Error)?;
         Ok(ran.but(given_up))
+    }
+
+    /// Drives a run of a task, for as long as one may take.
+    pub(super) async fn drive<Y: Into<Ran>, E: Debug>(
+        &self,
+        running: impl Future<Output = thread::Result<Result<Y, E>>>,
+    ) -> Stepped<B> {
+        let ended = match &self.run_timeout {
+            None => Ok(running.await),
+            Some((limit, clock)) => {
+                let ended = for_at_most_by(&**clock, *limit, running).await;
+                ended.ok_or(limit)
+            }
+        };
+        match ended {
+            Ok(Ok(ran)) => ran.map(Into::into).map_err(Stop::failed),
+            Ok(Err(panic)) => Err(Stop::panicked(panic)),
+            Err(limit) => {
+                let text = format!("the run took longer than {limit:?}");
+                Err(Stop::Failed(RunError::with(text.into())))
+            }
+        }
     }
 
     /// Records how a step ended; aborts and reports a run that failed, in its span, unless `tx` is gone. Returns whether the

@@ -7,7 +7,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::failing::{clocked, fail, failures, SECOND};
+use crate::common::failing::{clocked, clocked_with, fail, failures, put_off, SECOND};
 use crate::common::futures::Task;
 use crate::common::waits::{async_pops, blocking_pops, poppers};
 use crate::common::{assert_at_rest, drain, ends, filled};
@@ -141,7 +141,7 @@ fn items_due_during_a_pause_are_delivered_after_it() {
     let (clock, builder) = clocked();
     let queue = builder.build();
     queue.push(1).unwrap();
-    crate::common::failing::put_off(&queue, SECOND);
+    put_off(&queue, SECOND);
     queue.pause();
     let mut handle = queue.handle();
     let mut task = Task::waiting(handle.pop_async());
@@ -150,6 +150,158 @@ fn items_due_during_a_pause_are_delivered_after_it() {
     assert_eq!(queue.len(), 1);
     queue.resume();
     assert_eq!(task.output(), Ok(1));
+}
+
+/// A queue of these items, paused for a second.
+fn paused_for_a_second(items: std::ops::Range<u32>) -> (ManualClock, Queue<u32>) {
+    let (clock, queue) = clocked_with(items);
+    queue.pause_for(SECOND);
+    (clock, queue)
+}
+
+#[test]
+fn a_pause_for_a_time_ends_by_itself() {
+    let (clock, queue) = paused_for_a_second(0..1);
+    clock.advance(SECOND / 2);
+    assert_eq!((queue.pop(), queue.is_paused()), (NOT_NOW, true));
+    clock.advance(SECOND / 2);
+    assert!(!queue.is_paused());
+    assert_eq!((queue.pop(), queue.next_due()), (Ok(0), None));
+    queue.pause_for(Duration::ZERO);
+    assert!(!queue.is_paused());
+    queue.pause_for(Duration::MAX);
+    clock.advance(SECOND);
+    assert!(queue.is_paused());
+}
+
+#[test]
+fn the_end_of_a_pause_wakes_all_waiters() {
+    for pop in async_pops() {
+        let (clock, queue) = paused_for_a_second(0..3);
+        let mut handles = [queue.handle(), queue.handle(), queue.handle()];
+        let mut tasks = handles.each_mut().map(|handle| Task::waiting(pop(handle)));
+        clock.advance(SECOND);
+        let leader = tasks.iter().position(Task::was_woken).unwrap();
+        assert!(tasks[leader].output().is_ok());
+        let mut others = tasks.iter_mut().enumerate();
+        assert!(others.all(|(index, task)| index == leader || task.output().is_ok()));
+    }
+}
+
+#[test]
+fn blocked_pops_are_woken_by_the_end_of_a_pause() {
+    ends(|| {
+        for (form, pop) in blocking_pops() {
+            let (clock, queue) = clocked_with([7]);
+            queue.pause();
+            let popped = thread::scope(|scope| {
+                let waiter = scope.spawn(|| pop(&mut queue.handle()));
+                queue.pause_for(SECOND);
+                clock.advance(SECOND);
+                waiter.join().unwrap()
+            });
+            assert_eq!(popped, Ok(7), "{form}");
+        }
+    });
+}
+
+#[test]
+fn a_waiter_learns_of_the_end_of_a_pause() {
+    let (clock, queue) = clocked_with([7]);
+    queue.pause();
+    let mut handle = queue.handle();
+    let mut task = Task::waiting(handle.pop_async());
+    queue.pause_for(SECOND);
+    task.assert_waits();
+    clock.advance(SECOND);
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Ok(7));
+}
+
+/// The first waiter is the one that sleeps until the end, and is not polled.
+#[test]
+fn the_end_of_a_pause_depends_on_no_waiter() {
+    let (clock, queue) = paused_for_a_second(0..1);
+    let mut handles = [queue.handle(), queue.handle()];
+    let mut tasks = poppers(&mut handles);
+    tasks.iter_mut().for_each(Task::assert_waits);
+    clock.advance(SECOND);
+    assert!(!tasks[1].was_woken());
+    clock.advance(SECOND);
+    assert_eq!(tasks[1].output(), Ok(0));
+}
+
+/// What becomes due earlier plans the end of the pause again; a call that only inspects leaves it to a waiter.
+#[test]
+fn others_who_release_due_items_leave_the_end_of_a_pause_to_a_waiter() {
+    let (clock, queue) = clocked_with([1, 2]);
+    put_off(&queue, SECOND);
+    queue.pause_for(2 * SECOND);
+    let mut handle = queue.handle();
+    let mut task = Task::waiting(handle.pop_async());
+    clock.advance(SECOND);
+    assert_eq!(queue.len(), 2);
+    task.assert_waits();
+    clock.advance(SECOND);
+    assert_eq!(queue.len(), 2);
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Ok(1));
+}
+
+#[test]
+fn the_last_call_says_until_when_a_queue_is_paused() {
+    let (clock, queue) = paused_for_a_second(0..1);
+    queue.resume();
+    assert!(!queue.is_paused());
+    queue.pause_for(SECOND);
+    queue.pause();
+    clock.advance(SECOND);
+    assert_eq!((queue.pop(), queue.is_paused()), (NOT_NOW, true));
+    queue.pause_for(2 * SECOND);
+    queue.pause_for(SECOND);
+    clock.advance(SECOND);
+    assert!(!queue.is_paused());
+    queue.pause_for(SECOND);
+    queue.pause_for(2 * SECOND);
+    clock.advance(SECOND);
+    assert_eq!((queue.pop(), queue.is_paused()), (NOT_NOW, true));
+    clock.advance(SECOND);
+    assert_eq!(queue.pop(), Ok(0));
+}
+
+#[test]
+fn a_closed_queue_ends_after_its_pause() {
+    let (clock, queue) = paused_for_a_second(0..1);
+    queue.close();
+    let (mut popper, mut other) = (queue.handle(), queue.handle());
+    let mut tasks = [&mut popper, &mut other].map(|handle| Task::waiting(handle.pop_async()));
+    let mut idle = Task::waiting(queue.wait_idle_async());
+    assert_eq!(queue.drain().count(), 0);
+    clock.advance(SECOND);
+    let outputs = tasks.each_mut().map(Task::output);
+    assert_eq!(outputs, [Ok(0), Err(PopError::Closed)]);
+    idle.output();
+}
+
+#[test]
+fn orders_and_leases_can_be_paused_for_a_time() {
+    fn ends_its_pause<O: Order<u32>>(queue: &Queue<u32, O>, clock: &ManualClock) {
+        queue.push(1).unwrap();
+        queue.pause_for(SECOND);
+        let mut handle = queue.handle();
+        let mut task = Task::waiting(handle.pop_async());
+        clock.advance(SECOND);
+        assert_eq!(task.output(), Ok(1));
+    }
+    let (clock, builder) = clocked();
+    ends_its_pause(&builder.clone().lifo().build(), &clock);
+    ends_its_pause(&builder.clone().by_priority().build(), &clock);
+    ends_its_pause(&builder.clone().fair_by(|item| *item).build(), &clock);
+    ends_its_pause(&builder.clone().leased(SECOND).build(), &clock);
+    ends_its_pause(
+        &builder.max_held(1).pace(Pace::every(SECOND)).build(),
+        &clock,
+    );
 }
 
 #[test]

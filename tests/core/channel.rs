@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::common::futures::{block_on, Task};
 use crate::common::{ends, Ledger};
-use requeue::channel::{bounded, unbounded};
-use requeue::{PopError, PushError};
+use requeue::channel::{bounded, unbounded, Receiver, Sender};
+use requeue::{ByKey, ByPriority, Leased, Lifo, ManualClock, Order, PopError, PushError, Queue};
 
 #[test]
 fn the_last_sender_closes() {
@@ -119,4 +119,48 @@ fn all_forms_of_both_sides() {
     assert_eq!(items, [0, 1, 2, 3, 4]);
     assert!(format!("{sender:?}").starts_with("Sender"));
     assert!(format!("{receiver:?}").starts_with("Receiver"));
+}
+
+/// The items that a channel of three delivers after it is closed by its last sender.
+fn delivered<O: Order<u32>>((sender, receiver): (Sender<u32, O>, Receiver<u32, O>)) -> Vec<u32> {
+    assert!(sender.queue().same_queue(&receiver.queue()));
+    sender.push_batch([2, 0, 1]).unwrap();
+    assert!(sender.is_full() && receiver.is_full());
+    assert_eq!(sender.clone().push(3), Err(PushError::Full(3)));
+    drop(sender);
+    assert!(receiver.is_closed());
+    let mut items: Vec<_> = (&receiver).into_iter().take(1).collect();
+    items.extend(receiver);
+    items
+}
+
+#[test]
+fn queues_of_all_orders_have_two_ends() {
+    let builder = || Queue::builder().capacity(3);
+    assert_eq!(delivered(builder().channel()), [2, 0, 1]);
+    assert_eq!(delivered::<Lifo>(builder().lifo().channel()), [1, 0, 2]);
+    let fair = builder().fair_by(|item| *item).channel();
+    assert_eq!(delivered::<ByKey<u32, u32>>(fair), [2, 0, 1]);
+    let leased = builder().leased(Duration::MAX).channel();
+    assert_eq!(delivered::<Leased>(leased), [2, 0, 1]);
+    let urgent: (Sender<_, ByPriority>, Receiver<_, ByPriority>) =
+        builder().by_priority().channel();
+    urgent.0.queue().priority(9).push(7).unwrap();
+    assert_eq!(urgent.1.pop(), Ok(7));
+    assert_eq!(delivered(urgent), [2, 0, 1]);
+}
+
+#[test]
+fn a_channel_has_the_options_of_its_queue() {
+    let clock = ManualClock::new();
+    let builder = Queue::builder().clock(clock.clone()).name("orders");
+    let (sender, receiver) = builder.max_attempts(1).paused().channel();
+    sender.push(1).unwrap();
+    assert_eq!(receiver.pop(), Err(PopError::Empty));
+    receiver.queue().resume();
+    receiver.queue().begin_owned().pop().unwrap();
+    assert_eq!(receiver.queue().dead_letters().len(), 1);
+    assert_eq!(receiver.queue().now(), clock.now());
+    assert!(format!("{sender:?}").contains("orders"));
+    assert!(format!("{:?}", receiver.into_iter()).contains("orders"));
 }

@@ -12,8 +12,9 @@ use requeue::channel::{Receiver, Sender};
 use requeue::future::{OwnedPop, OwnedPush, OwnedPushBatch};
 use requeue::iter::{Drain, Items, Iter};
 use requeue::{
-    commit_all, Backoff, Builder, DeadLetters, DeliveryId, Handle, Held, Item, ManualClock,
-    OwnedTaken, OwnedTransaction, Peek, PopError, PushError, Queue, Stats, Taken, Transaction,
+    commit_all, Backoff, Builder, ByPriority, DeadLetters, DeliveryId, Handle, Held, Item,
+    ManualClock, OwnedTaken, OwnedTransaction, Peek, PopError, PushError, Queue, Stats, Taken,
+    Transaction,
 };
 
 /// Compiles only if the type has all the traits.
@@ -45,6 +46,8 @@ has!(Queue<Cell<u8>>: Send + Sync + Clone + Default + 'static);
 has!(Handle<Cell<u8>>: Send + Sync + Clone + 'static);
 has!(Sender<Cell<u8>>: Send + Sync + Clone + 'static);
 has!(Receiver<Cell<u8>>: Send + Sync + Clone + 'static);
+has!(Sender<Cell<u8>, ByPriority>: Send + Sync + Clone + 'static);
+has!(Receiver<Cell<u8>, ByPriority>: Send + Sync + Clone + 'static);
 has!(OwnedPop<Cell<u8>>: Send + Unpin + 'static);
 has!(OwnedPush<Cell<u8>>: Send + Unpin + 'static);
 has!(OwnedPushBatch<Cell<u8>>: Send + Unpin + 'static);

@@ -173,6 +173,8 @@ fn inspection<O: Order<Probe>>(tour: &Tour<O>, worker: &mut Worker<O>) {
 fn new_pace<O: Order<Probe>>(tour: &Tour<O>, worker: &mut Worker<O>) {
     let tx = worker.begin();
     drop(tx.pop());
+    tour.queue.pause_for(Duration::from_nanos(1));
+    drop(tx.pop());
     tour.queue.pause();
     tour.queue.set_pace(limiter(&tour.plan));
     tour.queue.resume();

@@ -1,4 +1,4 @@
-//! Changes of a rate limit, with a manual clock.
+//! Changes of a rate limit, and pauses for a time, with a manual clock.
 
 use super::{large_model, model, warm};
 use loom::thread;
@@ -40,5 +40,34 @@ fn a_sleeper_against_another_interval() {
         let sleeper = thread::spawn(move || queue.handle().pop_blocking());
         pace.set_interval(SECOND);
         assert_eq!(sleeper.join().unwrap(), Ok(2));
+    });
+}
+
+#[test]
+fn a_sleeper_against_a_pause_with_an_end() {
+    large_model(|| {
+        let (clock, queue) = paced(&Pace::unlimited());
+        queue.pause();
+        let sleeper = thread::spawn({
+            let queue = queue.clone();
+            move || queue.handle().pop_blocking()
+        });
+        queue.pause_for(SECOND);
+        clock.advance(SECOND);
+        assert_eq!(sleeper.join().unwrap(), Ok(1));
+    });
+}
+
+#[test]
+fn the_end_of_a_pause_against_another_pause() {
+    model(|| {
+        let (clock, queue) = paced(&Pace::unlimited());
+        queue.pause_for(SECOND);
+        clock.advance(SECOND);
+        let other = queue.clone();
+        let pop = thread::spawn(move || other.pop().is_ok());
+        queue.pause();
+        pop.join().unwrap();
+        assert!(queue.is_paused());
     });
 }

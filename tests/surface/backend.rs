@@ -18,6 +18,7 @@ async fn push_and_end<X: Tx<Item = u8>>(mut tx: X, commits: bool) {
 #[test]
 fn owned_transactions_are_those_of_a_backend() {
     let queue = Queue::unbounded();
+    assert!(Backend::now(&queue) <= Backend::clock(&queue).now());
     futures::executor::block_on(async {
         for commits in [false, true] {
             push_and_end(Backend::begin(&queue, None), commits).await;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use requeue::{
-    channel, Backoff, Builder, ByKey, ByPriority, FairQueue, Fifo, Leased, ManualClock, Order,
-    Pace, PopError, PriorityQueue, PushError, Queue, Reason, WeakPace,
+    channel, Backoff, Builder, ByKey, ByPriority, FairQueue, Leased, ManualClock, Order, Pace,
+    PopError, PriorityQueue, PushError, Queue, Reason, WeakPace,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ fn queues_of_all_orders_are_built() {
     let urgent: Queue<u8, ByPriority> = every_setting(Queue::builder().by_priority())
         .age_after(SECOND)
         .build();
-    let lent: Queue<u8, Leased<Fifo>> = every_setting(Queue::builder()).leased(SECOND).build();
+    let lent: Queue<u8, Leased> = every_setting(Queue::builder()).leased(SECOND).build();
     let _: Queue<u8, Leased<ByKey<u8, u8>>> = Queue::builder()
         .fair_by(|item| item % 2)
         .leased(SECOND)
@@ -111,6 +111,7 @@ fn queues_are_paused_and_paced() {
     queue.pause();
     assert!(queue.is_paused());
     queue.resume();
+    queue.pause_for(SECOND);
     queue.set_pace(Pace::every(SECOND));
     assert!(!queue.pace().is_unlimited());
     queue.pace().set_interval(SECOND);
@@ -165,4 +166,10 @@ fn channels_lead_to_queues() {
     let (sender, receiver) = channel::unbounded::<u8>();
     drop(receiver);
     assert!(sender.push(1).unwrap_err().is_closed());
+    let (sender, receiver) = Queue::builder().by_priority().channel();
+    let _: (
+        &channel::Sender<u8, ByPriority>,
+        channel::IntoIter<u8, ByPriority>,
+    ) = (&sender, receiver.into_iter());
+    let _: PriorityQueue<u8> = sender.queue();
 }

@@ -11,6 +11,7 @@ fn pool<O: Order<u8>>(queue: &Queue<u8, O>) -> WorkersBuilder<u8, O> {
     Workers::builder(queue)
         .threads(1)
         .name("worker")
+        .run_timeout(Duration::MAX)
         .on_panic(|_, _| ())
         .on_error(|failure| drop(failure.error.clone()))
 }

@@ -9,12 +9,16 @@ use std::time::Duration;
 
 use crate::common::failing::{clocked, put_off, CountingClock, SECOND};
 use crate::common::{assert_at_rest, drain, ends, filled, panics};
-use requeue::{PopError, PushError, Queue, TaskItem, TaskTransaction, Tasks, WorkerState, Workers};
+use requeue::{
+    Backoff, PopError, PushError, Queue, TaskItem, TaskTransaction, Tasks, WorkerState, Workers,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 const _: () = {
     const fn is_send<T: Send>() {}
@@ -455,6 +459,77 @@ fn the_error_of_a_run_is_kept_and_tasks_back_off() {
             ("is given up", Some("is given up"))
         );
         assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// The future of the first run panics when it is dropped.
+#[test]
+fn a_run_that_takes_too_long_is_cancelled() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    on_tokio(|| async {
+        let (clock, builder) = clocked();
+        let queue = builder.build();
+        queue.push_batch(["stuck", "quick"]).unwrap();
+        queue.close();
+        let (send, mut begun) = unbounded_channel();
+        let (tell, mut told) = unbounded_channel();
+        let tasks = Workers::builder(&queue)
+            .tasks(1)
+            .run_timeout(HOUR)
+            .backoff(Backoff::fixed(Duration::ZERO))
+            .on_error(move |failure| tell.send(failure.clone()).unwrap())
+            .run_async(move |job, tx| {
+                let send = send.clone();
+                async move {
+                    if *job == "stuck" && job.attempts() == 1 {
+                        let _bomb = Bomb;
+                        tx.push("undone").unwrap();
+                        send.send(()).unwrap();
+                        pending::<()>().await;
+                    }
+                    Ok::<(), ()>(())
+                }
+            });
+        begun.recv().await.unwrap();
+        clock.advance(HOUR / 2);
+        yield_now().await;
+        assert_eq!(tasks.status()[0].failed, 0);
+        clock.advance(HOUR / 2);
+        let report = tasks.join().await;
+        assert_eq!((report.done, report.failed, report.panicked), (2, 1, 0));
+        let failure = told.recv().await.unwrap();
+        assert_eq!((failure.items, failure.panicked), (1, false));
+        assert_eq!(&*failure.error, "the run took longer than 3600s");
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+#[test]
+fn jobs_may_take_as_long_as_they_like() {
+    on_tokio(|| async {
+        let (clock, builder) = clocked();
+        let queue = builder.build();
+        let pool = Workers::builder(&queue).tasks(1).run_timeout(HOUR);
+        let _tasks = pool.run_jobs_async();
+        let (tell, begun) = tokio::sync::oneshot::channel();
+        let (go, told) = tokio::sync::oneshot::channel();
+        let job = async {
+            tell.send(()).unwrap();
+            told.await.unwrap()
+        };
+        let outcome = queue.submit_async(job).unwrap();
+        begun.await.unwrap();
+        clock.advance(HOUR);
+        for _ in 0..10 {
+            yield_now().await;
+        }
+        go.send(7).unwrap();
+        assert_eq!(outcome.await.unwrap(), 7);
     });
 }
 

@@ -175,6 +175,7 @@ macro_rules! suite {
                 failed_items_are_delayed_by_the_pool
                 batches_are_runs
                 a_failed_batch_comes_back_as_a_whole
+                a_run_that_takes_too_long_is_cancelled
                 a_worker_lingers_until_its_batch_is_full
                 a_stopped_worker_does_not_linger
                 a_paused_worker_takes_nothing

@@ -50,8 +50,8 @@ impl<T: Send + 'static, O: Order<T>> Backend for DurableQueue<T, O> {
         Ok(stats.ready + stats.delayed + stats.held)
     }
 
-    fn now(&self) -> Instant {
-        self.ram.now()
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.shared.clock)
     }
 
     fn instant(&self, since: u64) -> Instant {

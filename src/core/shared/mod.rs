@@ -9,7 +9,7 @@ mod schedule;
 mod stats;
 
 use crate::bound::Room;
-use crate::core::mode::{mode, Ready};
+use crate::core::mode::{mode, Ready, SLOW_POPS};
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
 use crate::policy::dead::Overflow;
 use crate::policy::settings::Settings;
@@ -21,6 +21,7 @@ use crate::wait::{WaitQueue, WaitWord};
 use crate::{PopError, PushError};
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A queue: its shards, wait queues and room, and its failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
@@ -147,6 +148,12 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.emit(|| Event::Closed);
         }
         closed
+    }
+
+    /// Pauses the queue for a time.
+    pub(crate) fn pause_for(&self, duration: Duration) {
+        self.ready.set(SLOW_POPS);
+        self.policies.pause_for(duration);
     }
 
     /// The error for a queue that was found empty just now.

@@ -297,6 +297,31 @@ pub async fn a_failed_batch_comes_back_as_a_whole<S: Subject>(subject: &S) {
     tasks.finish(LONG).await;
 }
 
+pub async fn a_run_that_takes_too_long_is_cancelled<S: Subject>(subject: &S) {
+    let queue = filled_with(subject, attempts(9), [1]).await;
+    let (send, mut begun) = unbounded_channel();
+    let (tell, mut errors) = unbounded_channel();
+    let tasks = pool(&queue)
+        .run_timeout(S::SHORT)
+        .on_error(move |failure| tell.send(failure.error.clone()).unwrap())
+        .run_async(move |item, _tx| {
+            let send = send.clone();
+            async move {
+                if item.attempts() == 1 {
+                    send.send(()).unwrap();
+                    pending::<()>().await;
+                }
+                Ok::<(), ()>(())
+            }
+        });
+    begun.recv().await.unwrap();
+    subject.pass(S::SHORT).await;
+    let error = errors.recv().await.unwrap();
+    assert_eq!(*error, *format!("the run took longer than {:?}", S::SHORT));
+    let report = tasks.finish(LONG).await;
+    assert_eq!((report.done, report.failed, report.left), (1, 1, 0));
+}
+
 pub async fn a_worker_lingers_until_its_batch_is_full<S: Subject>(subject: &S) {
     let queue = filled(subject, [1]).await;
     let (send, mut ran) = unbounded_channel();
