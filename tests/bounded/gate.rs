@@ -231,6 +231,18 @@ fn the_end_of_a_pause_depends_on_no_waiter() {
     assert_eq!(tasks[1].output(), Ok(0));
 }
 
+/// A call that looks for due items ends it for all, though the waiter that was woken is not polled.
+#[test]
+fn a_look_at_the_end_of_a_pause_ends_it() {
+    let (clock, queue) = paused_for_a_second(0..2);
+    let mut handles = [queue.handle(), queue.handle()];
+    let mut tasks = poppers(&mut handles);
+    tasks.iter_mut().for_each(Task::assert_waits);
+    clock.advance(SECOND);
+    assert_eq!(queue.len(), 2);
+    assert!(tasks.iter().all(Task::was_woken));
+}
+
 /// What becomes due earlier plans the end of the pause again; a call that only inspects leaves it to a waiter.
 #[test]
 fn others_who_release_due_items_leave_the_end_of_a_pause_to_a_waiter() {

@@ -111,6 +111,9 @@ impl<T, O: Order<T>> Shared<T, O> {
             let ready = watches.iter().map(|watch| self.take_away(watch, now, 0));
             released += ready.sum::<usize>();
         }
+        if let Some(until) = self.paused_until() {
+            self.due_timer.plan(until);
+        }
         // At least one waiter has to take up the new plan, or check the rate limit again.
         self.due_timer.call_backup();
         let planned = self.due_timer.next() != NEVER;
