@@ -91,7 +91,8 @@
 //! | the same for several items and follow-ups at once | [`OwnedTransaction`], from [`Queue::begin_owned`] |
 //! | threads or tasks that process a queue | [`Workers`], with feature `tokio` `Tasks`; [`Job`] for closures |
 //! | one busy tenant cannot starve the others | [`FairQueue`]: round-robin by key |
-//! | urgent items first, scheduled items at their time | [`PriorityQueue`] |
+//! | items that are not ready before their time, in any queue | [`Queue::after`](Queue#method.after), [`Queue::at`](Queue#method.at) |
+//! | urgent items first | [`PriorityQueue`] |
 //! | newest items first, for jobs that push their parts | [`Builder::lifo`] |
 //! | retry with backoff, dead letters, visibility timeout | [`Builder::backoff`], [`Builder::max_attempts`], [`Builder::leased`] |
 //! | at most N items started per second, at most N in flight | [`Pace`], [`Builder::max_held`], [`Queue::pause`] |

@@ -87,22 +87,22 @@ fn queues_weigh_no_more() {
     let fair = || FairQueue::by(|item: &u64| item % 10);
     let priority = PriorityQueue::by_priority;
 
-    assert_weight("empty", 1_104, Queue::<u64>::unbounded);
-    assert_weight("used once", 3_752, || use_once(Queue::unbounded()));
-    assert_weight("by handles", 3_128, || with_handles(&Queue::unbounded()));
-    assert_weight("bounded", 1_872, bounded);
-    assert_weight("bounded, used", 4_912, || use_once(bounded()));
+    assert_weight("empty", 1_120, Queue::<u64>::unbounded);
+    assert_weight("used once", 3_768, || use_once(Queue::unbounded()));
+    assert_weight("by handles", 3_144, || with_handles(&Queue::unbounded()));
+    assert_weight("bounded", 1_888, bounded);
+    assert_weight("bounded, used", 4_928, || use_once(bounded()));
     assert_weight("lifo", 2_072, lifo);
     assert_weight("lifo, used", 4_848, || use_once(lifo()));
-    assert_weight("leased", 1_104, leased);
-    assert_weight("leased, used", 4_056, || use_once(leased()));
+    assert_weight("leased", 1_120, leased);
+    assert_weight("leased, used", 4_072, || use_once(leased()));
     assert_weight("fair", 2_344, fair);
     // The table of a key, and so the place of its state, is random.
     assert_weight("fair, used", 5_788, || use_once(fair()));
     assert_weight("priority", 2_416, priority);
     assert_weight("priority, used", 5_902, || use_once(priority()));
-    assert_weight("channel", 1_168, channel::unbounded::<u64>);
-    assert_weight("channel, used", 3_816, || {
+    assert_weight("channel", 1_184, channel::unbounded::<u64>);
+    assert_weight("channel, used", 3_832, || {
         let (sender, receiver) = channel::unbounded();
         sender.push(1_u64).unwrap();
         assert_eq!(receiver.pop(), Ok(1));
