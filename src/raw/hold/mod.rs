@@ -1,8 +1,8 @@
 //! The hold: the items that a transaction has taken, at addresses that do not move.
 
 pub(in crate::raw) mod adopt;
-mod deliveries;
 pub(in crate::raw) mod item_ref;
+mod metadata;
 pub(in crate::raw) mod position;
 pub(in crate::raw) mod removal;
 
@@ -44,7 +44,7 @@ pub(in crate::raw) struct Hold<T> {
     home: Home,
     /// Held items that were not taken out.
     len: usize,
-    deliveries: Deliveries,
+    metadata: Metadata,
     /// The block in which an item was found by its address last.
     found: usize,
     /// After the commit, the slots of the block from which items are taken out, from the oldest one on.
@@ -55,7 +55,7 @@ pub(in crate::raw) struct Hold<T> {
 
 /// What the slots of a hold say about the deliveries of their items.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Deliveries {
+enum Metadata {
     /// All that is known.
     Written,
     /// Perhaps nothing, but that of the last item: all are delivered for the first time, and their times are not known.
@@ -85,7 +85,7 @@ impl<T> Hold<T> {
             end: ptr::null(),
             home: ptr::null(),
             len: 0,
-            deliveries: Deliveries::Written,
+            metadata: Metadata::Written,
             found: 0,
             oldest: ptr::null()..ptr::null(),
             phase: 0,
@@ -195,7 +195,7 @@ impl<T> Hold<T> {
         }
         self.len = 0;
         self.next = self.first;
-        self.deliveries = Deliveries::Written;
+        self.metadata = Metadata::Written;
         self.oldest = ptr::null()..ptr::null();
         self.phase = 0;
     }
@@ -245,7 +245,7 @@ impl<T> Hold<T> {
     #[inline(always)] // the abort
     pub(in crate::raw) fn give_back(&mut self) {
         match self.parts[..] {
-            [block] if self.deliveries == Deliveries::Written && self.len > 0 => {
+            [block] if self.metadata == Metadata::Written && self.len > 0 => {
                 // SAFETY: the hold owns the block.
                 let run = unsafe { Run::of(block) };
                 let home = self.home;
@@ -296,7 +296,7 @@ impl<T> Hold<T> {
         }
         self.forget_parts(parts);
         self.len = 0;
-        self.deliveries = Deliveries::Written;
+        self.metadata = Metadata::Written;
     }
 
     /// Fills the run of the last block.

@@ -3,7 +3,7 @@
 //! The other items are not moved, since they are borrowed; an abort closes the gaps.
 
 use crate::raw::hold::position::HeldPosition;
-use crate::raw::hold::{Deliveries, Hold};
+use crate::raw::hold::{Hold, Metadata};
 use crate::raw::memory::Entry;
 
 impl<T> Hold<T> {
@@ -25,7 +25,7 @@ impl<T> Hold<T> {
         // SAFETY: held, and by contract not used.
         let entry = unsafe { slot.remove() };
         self.len -= 1;
-        self.deliveries = Deliveries::WithGaps;
+        self.metadata = Metadata::WithGaps;
         if self.len == 0 {
             self.clear();
         }

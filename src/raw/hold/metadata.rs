@@ -3,28 +3,28 @@
 //! A transaction mostly takes a batch of items that nobody has taken before, and commits it: nobody asks how often they were
 //! delivered. Their slots are filled without that.
 
-use crate::raw::hold::{Deliveries, Hold};
+use crate::raw::hold::{Hold, Metadata};
 use crate::raw::memory::{DeliveryMeta, Row};
 use crate::raw::shard::HeldSlot;
 
 impl<T> Hold<T> {
     #[inline]
     pub(in crate::raw) fn has_gaps(&self) -> bool {
-        self.deliveries == Deliveries::WithGaps
+        self.metadata == Metadata::WithGaps
     }
 
     /// Whether the delivery metadata of the items may be unwritten. While one of them is not delivered to the user, this changes in one
     /// direction only: nobody reads what another thread writes.
     #[inline]
     pub(in crate::raw) fn is_unwritten(&self) -> bool {
-        self.deliveries == Deliveries::Unwritten
+        self.metadata == Metadata::Unwritten
     }
 
     /// Whether the metadata of items that are delivered for the first time, without times, is left unwritten.
     #[inline]
     pub(super) fn leaves_unwritten(&mut self) -> bool {
         if self.len == 0 {
-            self.deliveries = Deliveries::Unwritten;
+            self.metadata = Metadata::Unwritten;
         }
         self.is_unwritten()
     }
@@ -53,7 +53,7 @@ impl<T> Hold<T> {
 
     #[cold]
     fn write_first(&mut self) {
-        self.deliveries = Deliveries::Written;
+        self.metadata = Metadata::Written;
         for part in 0..self.parts.len() {
             for index in 0..self.filled(part) {
                 // SAFETY: the hold owns the block, and has filled so many of its slots. Nobody else reads their metadata: references
