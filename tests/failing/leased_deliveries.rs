@@ -167,6 +167,7 @@ fn a_copy_whose_clone_or_destructor_panics_loses_no_item() {
 fn deliveries_end_once_while_others_reclaim_them() {
     const ITEMS: u32 = if cfg!(miri) { 50 } else { 2_000 };
     let (clock, queue) = leased(1..=ITEMS);
+    queue.close(); // the workers end when nothing can come back any more
     let acked = AtomicU32::new(0);
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -175,9 +176,8 @@ fn deliveries_end_once_while_others_reclaim_them() {
                     if *job % 7 == 0 {
                         clock.advance(SECOND);
                     }
-                    if job.try_ack().is_ok() && acked.fetch_add(1, Ordering::SeqCst) + 1 == ITEMS {
-                        queue.close();
-                    }
+                    let is_mine = job.try_ack().is_ok();
+                    acked.fetch_add(is_mine.into(), Ordering::SeqCst);
                 }
             });
         }
