@@ -369,6 +369,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(never)]
     fn take_slowly(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
         let local = self.settled();
+        local.attempted();
         local.yield_to_served();
         let taken = local.wait_for_item(wait, Local::take_unless_empty);
         taken.unwrap_or(Err(PopError::Empty))

@@ -7,7 +7,6 @@ use super::shared::Shared;
 use super::take::{IntoHold, IntoPeek, Target};
 use crate::order::{Order, StoredOf};
 use crate::raw::{Borrow, Endpoint, ItemRef, Peeked};
-use crate::sync::step;
 use crate::time::Wait;
 use crate::wait::{WaitWord, WakeTarget};
 use crate::PopError;
@@ -174,10 +173,16 @@ impl<T, O: Order<T>> CellOf<T, O> {
         if let Some(item) = self.hold_by(Local::allows_hold, Endpoint::hold_returned) {
             return Ok(item);
         }
-        let mut local = self.borrow();
-        // Those that wait for the queue to be idle or drained may have observed the attempts.
-        step!("pop.attempts-unsaid", local.shared.popped());
-        local.pop()
+        self.borrow_after_attempt().pop()
+    }
+
+    /// Borrows the transaction after an attempt to [hold](Self::hold_at_once) an item has found none.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn borrow_after_attempt(&self) -> Borrow<'_, Local<T, O>> {
+        let local = self.borrow();
+        local.attempted();
+        local
     }
 }
 

@@ -8,7 +8,7 @@ use super::shared::Shared;
 use crate::order::{EntryOf, Order};
 use crate::policy::limit::Token;
 use crate::raw::{Counters, Fresh, Purpose, Stored};
-use crate::sync::defer_with;
+use crate::sync::{defer_with, step};
 use std::mem;
 
 /// The destination of dequeued items.
@@ -226,6 +226,12 @@ impl<T, O: Order<T>> Access<T, O> {
             self.shared.popped();
         }
         count
+    }
+
+    /// Follows an attempt in vain: those that wait for the queue to be idle or drained may have observed it.
+    #[inline]
+    pub(super) fn attempted(&self) {
+        step!("take.attempts-unsaid", self.shared.popped());
     }
 
     /// Whether the transaction holds or has staged any item.

@@ -42,9 +42,12 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     }
 
     verb! {
-        pop(&self) -> Result<Item<'_, T>, PopError>, |wait| match self.open.cell().hold_at_once() {
-            Some(item) => Ok(Item::new(item)),
-            None => self.local().pop_waiting(wait).map(Item::new),
+        pop(&self) -> Result<Item<'_, T>, PopError>, |wait| {
+            let cell = self.open.cell();
+            match cell.hold_at_once() {
+                Some(item) => Ok(Item::new(item)),
+                None => cell.borrow_after_attempt().pop_waiting(wait).map(Item::new),
+            }
         };
         blocking:
         /// Pops an item and holds it, and waits for one if there is none.

@@ -88,6 +88,41 @@ fn the_wait_against_a_pop_in_vain() {
     });
 }
 
+/// A pop that has found nothing sleeps: no end of its own follows.
+#[test]
+fn the_wait_against_a_waiting_pop_in_vain() {
+    large_model(|| {
+        let queue = awaited();
+        let mut handle = warm(&queue);
+        handle.push(1).unwrap();
+        let tx = handle.begin();
+        assert!(tx.pop().is_ok()); // the hold has room from now on
+        drop(tx.commit());
+        let other = thread::spawn(move || {
+            queue.wait_idle();
+            queue.close();
+        });
+        assert!(handle.begin().pop_blocking().is_err());
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn the_wait_against_a_waiting_take_in_vain() {
+    large_model(|| {
+        let queue = awaited();
+        let taking = queue.clone();
+        queue.push(1).unwrap();
+        assert_eq!(taking.take().unwrap().ack(), 1);
+        let other = thread::spawn(move || {
+            queue.wait_idle();
+            queue.close();
+        });
+        assert!(taking.take_blocking().is_err());
+        other.join().unwrap();
+    });
+}
+
 /// Whether it was called.
 #[derive(Default)]
 struct Flag(AtomicBool);

@@ -1,7 +1,9 @@
 //! Waiting until a queue is idle.
 
 use super::common::futures::{block_on, Task};
-use requeue::{commit_all, pop_any, Backoff, FairQueue, ManualClock, Order, PriorityQueue, Queue};
+use requeue::{
+    commit_all, pop_any, Backoff, FairQueue, Handle, ManualClock, Order, PriorityQueue, Queue,
+};
 use std::mem;
 use std::thread;
 use std::time::Duration;
@@ -373,33 +375,84 @@ fn a_deadline_by_the_clock_of_the_queue() {
     });
 }
 
-/// Each job pushes two, down to a depth; the wait misses none of them.
+/// Takes a job, and commits it together with two that are less deep, down to a depth; returns whether there was a job.
+type Work = fn(&Queue<u32>, &mut Handle<u32>) -> bool;
+
+/// The jobs that follow from one of this depth.
+fn follow_ups(depth: u32) -> Vec<u32> {
+    vec![depth.saturating_sub(1); depth.min(1) as usize * 2]
+}
+
+fn works_by_pop(_: &Queue<u32>, handle: &mut Handle<u32>) -> bool {
+    let tx = handle.begin();
+    let Ok(depth) = tx.pop_blocking().map(|depth| *depth) else {
+        return false;
+    };
+    tx.push_batch(follow_ups(depth)).unwrap();
+    tx.commit();
+    true
+}
+
+fn works_by_batch(_: &Queue<u32>, handle: &mut Handle<u32>) -> bool {
+    let tx = handle.begin();
+    let depths: Vec<u32> = tx.pop_batch_blocking(1, 3).map(|depth| *depth).collect();
+    for depth in &depths {
+        tx.push_batch(follow_ups(*depth)).unwrap();
+    }
+    tx.commit();
+    !depths.is_empty()
+}
+
+fn works_by_task(_: &Queue<u32>, handle: &mut Handle<u32>) -> bool {
+    let tx = handle.begin();
+    let Ok(depth) = block_on(tx.pop_async()).map(|depth| *depth) else {
+        return false;
+    };
+    tx.push_batch(follow_ups(depth)).unwrap();
+    tx.commit();
+    true
+}
+
+fn works_by_delivery(queue: &Queue<u32>, _: &mut Handle<u32>) -> bool {
+    let Ok(job) = queue.take_blocking() else {
+        return false;
+    };
+    let depth = *job;
+    let tx = job.into_transaction();
+    tx.push_batch(follow_ups(depth)).unwrap();
+    tx.commit();
+    true
+}
+
+/// Each job pushes two, down to a depth; the wait misses none of them, and is woken after the last one.
 #[test]
 fn threads_wait_for_all_that_follows() {
-    let queue: Queue<u32> = Queue::unbounded();
-    thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                let mut handle = queue.handle();
-                loop {
-                    let tx = handle.begin();
-                    let Ok(depth) = tx.pop_blocking().map(|depth| *depth) else {
-                        return;
-                    };
-                    for _ in 0..depth.min(1) * 2 {
-                        tx.push(depth - 1).unwrap();
-                    }
-                    tx.commit();
-                }
+    let works: [Work; 4] = [
+        works_by_pop,
+        works_by_batch,
+        works_by_task,
+        works_by_delivery,
+    ];
+    for work in works {
+        let queue: Queue<u32> = Queue::unbounded();
+        let committed: Vec<u64> = thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut handle = queue.handle();
+                    while work(&queue, &mut handle) {}
+                });
+            }
+            let rounds = (0..200).map(|_| {
+                queue.push(3).unwrap();
+                queue.wait_idle();
+                queue.stats().committed
             });
-        }
-        for round in 1..=200 {
-            queue.push(3).unwrap();
-            queue.wait_idle();
-            assert_eq!(queue.stats().committed, round * 15);
-        }
-        queue.close();
-    });
+            let committed = rounds.collect();
+            queue.close();
+            committed
+        });
+        assert!(committed.into_iter().eq((1..=200).map(|round| round * 15)));
+    }
 }
 
 /// Pops without a transaction, by handles that are created and dropped: the last one always wakes the wait.
