@@ -4,6 +4,9 @@ mod census;
 mod top;
 
 #[allow(dead_code)]
+#[path = "../../examples/broker/main.rs"]
+mod broker;
+#[allow(dead_code)]
 #[path = "../../examples/crawl/main.rs"]
 mod crawl;
 #[allow(dead_code)]
