@@ -15,6 +15,9 @@ mod service;
 #[allow(dead_code)]
 #[path = "../../examples/soak/main.rs"]
 mod soak;
+#[allow(dead_code)]
+#[path = "../../examples/timers/main.rs"]
+mod timers;
 
 use std::env;
 use std::process::{Command, Output};
