@@ -49,7 +49,7 @@ fn measure<P, S>(
 fn of_queue() -> f64 {
     let pool = Pool::new(THREADS, AtDrop::Complete, SystemClock);
     measure(pool, Pool::execute_after, |pool, scheduled| {
-        pool.cancel(&scheduled)
+        pool.cancel(&scheduled);
     })
 }
 
@@ -78,7 +78,7 @@ fn show() {
 }
 
 fn main() {
-    //show();
+    show();
     let rounds = (0..ROUNDS).map(|_| (of_queue(), of_heap()));
     let (queue, heap): (Vec<_>, Vec<_>) = rounds.unzip();
     let (queue, heap) = (median(queue), median(heap));

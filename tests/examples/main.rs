@@ -19,6 +19,10 @@ mod soak;
 #[path = "../../examples/timers/main.rs"]
 mod timers;
 
+#[allow(dead_code)]
+#[path = "../../examples/walk/main.rs"]
+mod walk;
+
 use std::env;
 use std::process::{Command, Output};
 
