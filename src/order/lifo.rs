@@ -2,7 +2,8 @@
 //!
 //! A new item is put on a stack. Returned items have a stack of their own, which is emptied first, and those that went to the
 //! tail have one that is emptied last. An item that is being
-//! shown leaves a gap in its stack, which pops remove; if the gap is gone, the item is put on top.
+//! shown leaves a gap in its stack, which pops remove; if the gap is gone, the item is put on top. The gap of one that is removed
+//! then stays until it is on top, or gaps are many.
 
 use super::{Dequeued, Engine, Sequence, ShardsOf, Shown, Sorted, Unleased, Unsorted, PART};
 use crate::raw::{Entry, Stored};
@@ -51,6 +52,8 @@ pub(crate) struct Stacks<T> {
     ready: usize,
     /// The name of the item that was shown last.
     names: u64,
+    /// The number of visits in progress. Meanwhile slots stay where they are.
+    visits: usize,
 }
 
 const RETURNED: usize = 0;
@@ -78,6 +81,7 @@ impl<T> Stacks<T> {
             slots: [(); STACKS].map(|()| Vec::new()),
             ready: 0,
             names: 0,
+            visits: 0,
         }
     }
 
@@ -134,6 +138,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     }
 
     fn begin_visit(&mut self) -> [usize; STACKS] {
+        self.visits += 1;
         [RETURNED, PUSHED, AT_TAIL].map(|stack| self.slots[stack].len())
     }
 
@@ -173,6 +178,18 @@ impl<T> Sequence<T, ()> for Stacks<T> {
                 // It was seen, but pops may have removed slots that this visit has yet to see.
                 visit[stack] = visit[stack].min(slots.len());
                 slots.push(Slot::Item(shown.entry));
+            }
+        }
+    }
+
+    /// Removes the gaps of removed items, if they are many.
+    fn end_visit(&mut self) {
+        self.visits -= 1;
+        let slots: usize = self.slots.iter().map(Vec::len).sum();
+        if self.visits == 0 && slots > 2 * self.ready + KEPT_CAPACITY {
+            for stack in &mut self.slots {
+                stack.retain(|slot| matches!(slot, Slot::Item(_)));
+                tidy(stack);
             }
         }
     }

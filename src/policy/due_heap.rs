@@ -24,15 +24,24 @@ pub(super) struct DueHeap<T> {
     arrivals: u64,
     /// The places of the items with tickets; built on the first lookup.
     index: Option<HashMap<Ticket, usize>>,
+    /// The number of visits in progress. Meanwhile items stay in their places.
+    visits: usize,
 }
 
 /// A due time, the number of an arrival, and the place of the item.
-type Key = (u64, u64, usize);
+pub(super) type Key = (u64, u64, usize);
 
 enum Place<T> {
     /// The next vacant place.
     Vacant(usize),
     Filled(Filled<T>),
+    /// Of an item that is being shown.
+    Shown {
+        arrival: u64,
+        ticket: Option<Ticket>,
+        /// Whether the key is still there.
+        has_key: bool,
+    },
 }
 
 struct Filled<T> {
@@ -58,6 +67,7 @@ impl<T> Default for DueHeap<T> {
             len: 0,
             arrivals: 0,
             index: None,
+            visits: 0,
         }
     }
 }
@@ -122,7 +132,7 @@ impl<T> DueHeap<T> {
         let place = *self.index().get(&ticket)?;
         match &mut self.places[place] {
             Place::Filled(filled) => Some(&mut filled.entry),
-            Place::Vacant(_) => None,
+            _ => None,
         }
     }
 
@@ -133,7 +143,9 @@ impl<T> DueHeap<T> {
                 .iter()
                 .enumerate()
                 .filter_map(|(place, at)| match at {
-                    Place::Filled(filled) => Some((filled.ticket?, place)),
+                    Place::Filled(Filled { ticket, .. }) | Place::Shown { ticket, .. } => {
+                        Some(((*ticket)?, place))
+                    }
                     Place::Vacant(_) => None,
                 });
             tickets.collect()
@@ -141,31 +153,51 @@ impl<T> DueHeap<T> {
     }
 
     fn vacate(&mut self, place: usize) -> Option<Entry<T>> {
-        let vacant = Place::Vacant(self.vacant);
-        let Place::Filled(filled) = mem::replace(&mut self.places[place], vacant) else {
+        if !matches!(self.places[place], Place::Filled(_)) {
             return None;
-        };
+        }
+        match self.make_vacant(place) {
+            Place::Filled(filled) => Some(filled.entry),
+            _ => None,
+        }
+    }
+
+    /// Makes the place of an item vacant, and returns what was there.
+    fn make_vacant(&mut self, place: usize) -> Place<T> {
+        let was = mem::replace(&mut self.places[place], Place::Vacant(self.vacant));
         self.vacant = place;
         self.len -= 1;
-        if let Some((index, ticket)) = self.index.as_mut().zip(filled.ticket) {
+        let ticket = match &was {
+            Place::Filled(Filled { ticket, .. }) | Place::Shown { ticket, .. } => *ticket,
+            Place::Vacant(_) => None,
+        };
+        if let Some((index, ticket)) = self.index.as_mut().zip(ticket) {
             index.remove(&ticket);
         }
-        Some(filled.entry)
+        was
     }
 
     fn is_live(places: &[Place<T>], (_, arrival, place): Key) -> bool {
         matches!(&places[place], Place::Filled(filled) if filled.arrival == arrival)
     }
 
-    /// Removes the keys before that of the next item; if there are many others without an item, or many vacant places, moves
-    /// all items to new places.
-    fn tidy(&mut self) {
-        while self
-            .keys
-            .peek()
-            .is_some_and(|key| !Self::is_live(&self.places, key.0))
-        {
+    /// Removes the keys before that of the next item; if there are many others without an item, or many vacant places, and no
+    /// visit is in progress, moves all items to new places.
+    pub(super) fn tidy(&mut self) {
+        while let Some(&Reverse(key)) = self.keys.peek() {
+            if Self::is_live(&self.places, key) {
+                break;
+            }
             self.keys.pop();
+            match &mut self.places[key.2] {
+                Place::Shown {
+                    arrival, has_key, ..
+                } if *arrival == key.1 => *has_key = false,
+                _ => {}
+            }
+        }
+        if self.visits > 0 {
+            return;
         }
         let room = self.places.capacity().max(self.keys.capacity());
         if self.keys.len().max(room / 2) > 2 * self.len + SLACK {
@@ -188,6 +220,64 @@ impl<T> DueHeap<T> {
         self.keys = keys.into();
         (self.vacant, self.len) = (self.places.len(), from.len);
         self.arrivals = from.arrivals;
+    }
+}
+
+/// Visits, which take out a few items at a time.
+impl<T> DueHeap<T> {
+    /// Begins a visit to all items, and returns their keys.
+    pub(super) fn begin_visit(&mut self) -> impl Iterator<Item = Key> + '_ {
+        self.visits += 1;
+        self.keys.iter().map(|key| key.0)
+    }
+
+    /// Takes out the item with a key to be shown, if it is there. Until it is put back it is neither due nor found by its
+    /// ticket. The caller [tidies](Self::tidy) the keys afterwards.
+    pub(super) fn show(&mut self, key: Key) -> Option<Entry<T>> {
+        let at = self.places.get_mut(key.2)?;
+        let (arrival, ticket) = match at {
+            Place::Filled(filled) if filled.arrival == key.1 => (filled.arrival, filled.ticket),
+            _ => return None,
+        };
+        let shown = Place::Shown {
+            arrival,
+            ticket,
+            has_key: true,
+        };
+        match mem::replace(at, shown) {
+            Place::Filled(filled) => Some(filled.entry),
+            _ => None,
+        }
+    }
+
+    /// Puts an item back that was shown.
+    pub(super) fn put_back(&mut self, key: Key, entry: Entry<T>) {
+        let at = &mut self.places[key.2];
+        if let Place::Shown {
+            arrival,
+            ticket,
+            has_key,
+        } = *at
+        {
+            *at = Place::Filled(Filled {
+                entry,
+                ticket,
+                arrival,
+            });
+            if !has_key {
+                self.keys.push(Reverse(key));
+            }
+        }
+    }
+
+    /// Forgets an item that was shown.
+    pub(super) fn forget(&mut self, key: Key) {
+        self.make_vacant(key.2);
+    }
+
+    pub(super) fn end_visit(&mut self) {
+        self.visits -= 1;
+        self.tidy();
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Rounds<T> {
     batch: u32,
     /// The number of blocked keys in the ring.
     blocked: usize,
+    /// The number of visits in progress. Meanwhile items stay in their places.
+    visits: usize,
     /// The numbers of items: increasing for pushed ones, decreasing for those at the front.
     last: i64,
     first: i64,
@@ -163,6 +165,7 @@ impl<T> Rounds<T> {
             serial,
             batch,
             blocked: 0,
+            visits: 0,
             last: 0,
             first: 0,
         }
@@ -207,7 +210,8 @@ impl<T> Rounds<T> {
         }
     }
 
-    fn visit(&self, keys: Range<u32>, all: bool) -> Visit {
+    fn visit(&mut self, keys: Range<u32>, all: bool) -> Visit {
+        self.visits += 1;
         let numbers = self.first..=self.last;
         Visit {
             keys,
@@ -218,7 +222,7 @@ impl<T> Rounds<T> {
     }
 
     /// Begins a visit to the items of one key, ready or not.
-    pub(crate) fn begin_visit_of(&self, number: u32) -> Visit {
+    pub(crate) fn begin_visit_of(&mut self, number: u32) -> Visit {
         self.visit(number..number + 1, true)
     }
 
@@ -245,10 +249,10 @@ impl<T> Rounds<T> {
         self.keys.take(number).gone
     }
 
-    /// Releases the memory of places that are not needed, unless there are gaps.
+    /// Releases the memory of places that are not needed, unless a visit needs them.
     #[cold]
     fn sweep(&mut self) {
-        if self.items.has_gaps() {
+        if self.visits > 0 {
             return;
         }
         let lists = self.keys.places_mut().map(|key| &mut key.items);
@@ -287,6 +291,59 @@ impl<T> Rounds<T> {
         if self.front == number {
             self.front = after;
         }
+    }
+
+    /// Dequeues the next item. If there are `GAPS`, it removes those that it finds.
+    #[inline(always)] // the pop of an order
+    fn dequeue<const GAPS: bool>(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
+        if GAPS {
+            self.skip_shown();
+        }
+        if self.ring == 0 {
+            return None;
+        }
+        let number = self.front;
+        let key = &mut self.keys[number];
+        let entry = self.items.pop_front(&mut key.items)?;
+        if GAPS {
+            self.items.trim_gone(&mut key.items);
+        }
+        let meta = KeyMeta::new(number, key.weight);
+        key.len -= 1;
+        key.use_turn();
+        self.round = key.round;
+        let mut gone = 0;
+        if self.serial {
+            key.held = true;
+            self.leave_ring(number);
+        } else {
+            key.gone += u32::from(for_good);
+            if key.gone >= self.batch {
+                gone = key.take_gone();
+            }
+            if key.items.is_empty() {
+                let is_gone = key.len == 0;
+                self.leave_ring(number);
+                if is_gone {
+                    gone += self.forget(number);
+                }
+            } else if key.turns == 0 {
+                // Move to the back, into the next round.
+                key.round = self.round.wrapping_add(1);
+                self.front = key.after;
+            }
+        }
+        if self.items.is_wasteful() {
+            self.sweep();
+        }
+        let entry = with_meta(entry, meta);
+        Some(Dequeued { entry, gone })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn dequeue_among_gaps(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
+        self.dequeue::<true>(for_good)
     }
 }
 
@@ -331,44 +388,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     #[inline]
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
         if self.items.has_gaps() {
-            self.skip_shown();
-        }
-        if self.ring == 0 {
-            return None;
-        }
-        let number = self.front;
-        let key = &mut self.keys[number];
-        let entry = self.items.pop_front(&mut key.items)?;
-        let meta = KeyMeta::new(number, key.weight);
-        key.len -= 1;
-        key.use_turn();
-        self.round = key.round;
-        let mut gone = 0;
-        if self.serial {
-            key.held = true;
-            self.leave_ring(number);
+            self.dequeue_among_gaps(for_good)
         } else {
-            key.gone += u32::from(for_good);
-            if key.gone >= self.batch {
-                gone = key.take_gone();
-            }
-            if key.items.is_empty() {
-                let is_gone = key.len == 0;
-                self.leave_ring(number);
-                if is_gone {
-                    gone += self.forget(number);
-                }
-            } else if key.turns == 0 {
-                // Move to the back, into the next round.
-                key.round = self.round.wrapping_add(1);
-                self.front = key.after;
-            }
+            self.dequeue::<false>(for_good)
         }
-        if self.items.is_wasteful() {
-            self.sweep();
-        }
-        let entry = with_meta(entry, meta);
-        Some(Dequeued { entry, gone })
     }
 
     fn tracks_removal(&self) -> bool {
@@ -414,6 +437,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.visit(0..self.keys.end(), false)
     }
 
+    fn begin_full_visit(&mut self) -> Visit {
+        self.visit(0..self.keys.end(), true)
+    }
+
     fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, KeyPosition>>) -> bool {
         for _ in 0..PART {
             let Some(number) = self.next_place(visit) else {
@@ -446,6 +473,36 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.blocked -= usize::from(self.serial && is_first);
         } else if !self.serial || is_first && !key.held {
             self.join_ring(number, RingEnd::Front);
+        }
+    }
+
+    fn remove(&mut self, _: KeyMeta, KeyPosition { key: number, at }: KeyPosition) -> u32 {
+        let key = &mut self.keys[number];
+        let was_first = self.items.is_first(&key.items, at);
+        self.items.forget(&mut key.items, at);
+        key.len -= 1;
+        let is_freed = self.serial && was_first && !self.items.begins_with_gap(&key.items);
+        let (is_empty, is_out) = (key.items.is_empty(), key.is_out());
+        let is_gone = key.len == 0 && !key.held;
+        if !is_out {
+            self.blocked -= usize::from(is_freed);
+            if is_empty {
+                self.leave_ring(number);
+            }
+        } else if is_freed && !is_empty && !self.keys[number].held {
+            self.join_ring(number, RingEnd::Front);
+        }
+        if is_gone {
+            1 + self.forget(number)
+        } else {
+            1
+        }
+    }
+
+    fn end_visit(&mut self) {
+        self.visits -= 1;
+        if self.items.has_many_gaps() || self.items.is_wasteful() {
+            self.sweep();
         }
     }
 }

@@ -45,7 +45,7 @@ fn a_pop_finds_the_item_that_is_not_looked_at() {
             move || pop(&shards)
         });
         assert_eq!(visit.next_part(), Some(1));
-        let seen: Vec<_> = visit.items().copied().collect();
+        let seen: Vec<_> = visit.items().map(|(item, _)| *item).collect();
         visit.end();
         drop(visit);
         let popped = popper.join().unwrap();
