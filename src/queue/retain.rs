@@ -56,8 +56,9 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// them: it runs without a lock, and may use the queue. Pops pass over these items and find the others. Scheduled ones
     /// are not found by their [tickets](crate::Ticket) meanwhile, and one whose time comes is ready when it is back.
     ///
-    /// Of items that other calls hold, such as another `retain`, or that are pushed meanwhile, some may be missed. For a
-    /// queue to which others push, all that was there when it began was examined.
+    /// An item that stays in the queue is examined. Items that other calls hold meanwhile, or that are pushed, may be missed:
+    /// of two `retain` or [`peek_each`](Queue::peek_each) at the same time each may miss what the other one has held, so
+    /// `keep` should not call them.
     ///
     /// # Panics
     ///
