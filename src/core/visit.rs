@@ -7,6 +7,7 @@ use super::shared::Shared;
 use crate::order::{Order, Source, PART};
 use crate::raw::{Choice, DeliveryMeta};
 use crate::sync::{defer, defer_with};
+use std::sync::Arc;
 
 /// What is known of an item that is examined: its deliveries so far, and when it is due, unless it is ready.
 pub(crate) type Examined = (DeliveryMeta, Option<u64>);
@@ -21,6 +22,25 @@ pub(super) fn examine<'i, T: 'i>(
         gone.add(index, !keep(item, examined));
     }
     gone
+}
+
+/// Removes the delayed items that are not to be kept, or `all` but held ones, and returns their number.
+pub(crate) fn remove_unless<T, O: Order<T>>(
+    shared: &Arc<Shared<T, O>>,
+    all: bool,
+    mut keep: impl FnMut(&T, Examined) -> bool,
+) -> usize {
+    let mut removed = 0;
+    let mut keep = |item: &T, examined: Examined| {
+        let kept = keep(item, examined);
+        removed += usize::from(!kept);
+        kept
+    };
+    shared.visit_delayed(&mut keep);
+    if all {
+        Local::in_cell(Arc::clone(shared), None).visit(true, keep);
+    }
+    removed
 }
 
 impl<T, O: Order<T>> CellOf<T, O> {

@@ -81,7 +81,7 @@ pub(crate) trait Sequence<T, M> {
 
     /// Forgets an item that was shown, instead of putting it back; those shown together that stay were put back before.
     /// Returns how many items with its metadata must be unregistered now.
-    fn remove(&mut self, _meta: M, _position: Self::Position) -> u32 {
+    fn remove_shown(&mut self, _meta: M, _position: Self::Position) -> u32 {
         1
     }
 

@@ -188,7 +188,7 @@ where
         let removed: Vec<_> = removed
             .into_iter()
             .map(|Shown { entry, position }| {
-                let count = partition.sequence.remove(entry.item.meta, position);
+                let count = partition.sequence.remove_shown(entry.item.meta, position);
                 (entry, count)
             })
             .collect();

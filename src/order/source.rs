@@ -77,7 +77,7 @@ pub(crate) trait Source<T, M> {
     }
 
     /// Same as [`Sequence::put_back`](super::Sequence::put_back), for all items that were shown together, except for those
-    /// that are `gone`: these are [removed](super::Sequence::remove), unregistered and returned.
+    /// that are `gone`: these are [removed](super::Sequence::remove_shown), unregistered and returned.
     fn put_back(
         &self,
         _: &mut Self::Visit,

@@ -38,14 +38,14 @@ enum Place<T> {
     /// Of an item that is being shown.
     Shown {
         arrival: u64,
-        ticket: Option<Ticket>,
         /// Whether the key is still there.
         has_key: bool,
     },
 }
 
-struct Filled<T> {
-    entry: Entry<T>,
+/// An item and what is kept of it.
+pub(super) struct Filled<T> {
+    pub(super) entry: Entry<T>,
     ticket: Option<Ticket>,
     arrival: u64,
 }
@@ -143,38 +143,39 @@ impl<T> DueHeap<T> {
                 .iter()
                 .enumerate()
                 .filter_map(|(place, at)| match at {
-                    Place::Filled(Filled { ticket, .. }) | Place::Shown { ticket, .. } => {
-                        Some(((*ticket)?, place))
-                    }
-                    Place::Vacant(_) => None,
+                    Place::Filled(filled) => Some((filled.ticket?, place)),
+                    _ => None,
                 });
             tickets.collect()
         })
     }
 
     fn vacate(&mut self, place: usize) -> Option<Entry<T>> {
-        if !matches!(self.places[place], Place::Filled(_)) {
+        let filled = self.replace(place, Place::Vacant(self.vacant))?;
+        self.leave(place, filled.ticket);
+        Some(filled.entry)
+    }
+
+    /// Replaces what is in a place by something else, if that is an item.
+    fn replace(&mut self, place: usize, by: Place<T>) -> Option<Filled<T>> {
+        let at = &mut self.places[place];
+        if !matches!(at, Place::Filled(_)) {
             return None;
         }
-        match self.make_vacant(place) {
-            Place::Filled(filled) => Some(filled.entry),
+        match mem::replace(at, by) {
+            Place::Filled(filled) => Some(filled),
             _ => None,
         }
     }
 
-    /// Makes the place of an item vacant, and returns what was there.
-    fn make_vacant(&mut self, place: usize) -> Place<T> {
-        let was = mem::replace(&mut self.places[place], Place::Vacant(self.vacant));
+    /// Makes the place of an item with this ticket vacant.
+    fn leave(&mut self, place: usize, ticket: Option<Ticket>) {
+        self.places[place] = Place::Vacant(self.vacant);
         self.vacant = place;
         self.len -= 1;
-        let ticket = match &was {
-            Place::Filled(Filled { ticket, .. }) | Place::Shown { ticket, .. } => *ticket,
-            Place::Vacant(_) => None,
-        };
         if let Some((index, ticket)) = self.index.as_mut().zip(ticket) {
             index.remove(&ticket);
         }
-        was
     }
 
     fn is_live(places: &[Place<T>], (_, arrival, place): Key) -> bool {
@@ -189,11 +190,8 @@ impl<T> DueHeap<T> {
                 break;
             }
             self.keys.pop();
-            match &mut self.places[key.2] {
-                Place::Shown {
-                    arrival, has_key, ..
-                } if *arrival == key.1 => *has_key = false,
-                _ => {}
+            if let Place::Shown { arrival, has_key } = &mut self.places[key.2] {
+                *has_key &= *arrival != key.1;
             }
         }
         if self.visits > 0 {
@@ -233,46 +231,31 @@ impl<T> DueHeap<T> {
 
     /// Takes out the item with a key to be shown, if it is there. Until it is put back it is neither due nor found by its
     /// ticket. The caller [tidies](Self::tidy) the keys afterwards.
-    pub(super) fn show(&mut self, key: Key) -> Option<Entry<T>> {
-        let at = self.places.get_mut(key.2)?;
-        let (arrival, ticket) = match at {
-            Place::Filled(filled) if filled.arrival == key.1 => (filled.arrival, filled.ticket),
-            _ => return None,
-        };
-        let shown = Place::Shown {
-            arrival,
-            ticket,
-            has_key: true,
-        };
-        match mem::replace(at, shown) {
-            Place::Filled(filled) => Some(filled.entry),
-            _ => None,
+    pub(super) fn show(&mut self, key: Key) -> Option<Filled<T>> {
+        if !Self::is_live(&self.places, key) {
+            return None;
         }
+        let (_, arrival, place) = key;
+        let has_key = true;
+        self.replace(place, Place::Shown { arrival, has_key })
     }
 
     /// Puts an item back that was shown.
-    pub(super) fn put_back(&mut self, key: Key, entry: Entry<T>) {
-        let at = &mut self.places[key.2];
-        if let Place::Shown {
-            arrival,
-            ticket,
-            has_key,
-        } = *at
-        {
-            *at = Place::Filled(Filled {
-                entry,
-                ticket,
-                arrival,
-            });
-            if !has_key {
-                self.keys.push(Reverse(key));
-            }
+    pub(super) fn put_back(&mut self, key: Key, filled: Filled<T>) {
+        let place = key.2;
+        if let Some((index, ticket)) = self.index.as_mut().zip(filled.ticket) {
+            index.insert(ticket, place);
+        }
+        let shown = mem::replace(&mut self.places[place], Place::Filled(filled));
+        if let Place::Shown { has_key: false, .. } = shown {
+            self.keys.push(Reverse(key));
         }
     }
 
     /// Forgets an item that was shown.
-    pub(super) fn forget(&mut self, key: Key) {
-        self.make_vacant(key.2);
+    pub(super) fn forget(&mut self, key: Key, filled: Filled<T>) -> Entry<T> {
+        self.leave(key.2, filled.ticket);
+        filled.entry
     }
 
     pub(super) fn end_visit(&mut self) {

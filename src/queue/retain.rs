@@ -1,11 +1,9 @@
 //! Removes items of any kind that nobody holds.
 
 use super::Queue;
-use crate::core::visit::Examined;
-use crate::core::Local;
+use crate::core::visit::remove_unless;
 use crate::order::Order;
 use crate::Queued;
-use std::sync::Arc;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Queue<T, O> {
@@ -68,7 +66,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         let shared = &self.shared;
         shared.bring_up_to_date();
         let now = shared.stamp();
-        self.remove_unless(true, |item, (delivery, due)| {
+        remove_unless(shared, true, |item, (delivery, due)| {
             let waited = || Duration::from_nanos(now.saturating_sub(delivery.since));
             let queued = Queued {
                 attempts: delivery.attempts,
@@ -98,7 +96,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     #[doc(alias = "purge")]
     pub fn clear_all(&self) -> usize {
         self.shared.bring_up_to_date();
-        self.remove_unless(true, |_, _| false)
+        remove_unless(&self.shared, true, |_, _| false)
     }
 
     /// [Closes](Queue::close) the queue, and removes the items that are delayed or scheduled, so that pops need not wait for
@@ -127,21 +125,6 @@ impl<T, O: Order<T>> Queue<T, O> {
     pub fn close_now(&self) -> usize {
         self.close();
         self.shared.release_due();
-        self.remove_unless(false, |_, _| false)
-    }
-
-    /// Removes the delayed items that are not to be kept, or `all`, and returns their number.
-    fn remove_unless(&self, all: bool, mut keep: impl FnMut(&T, Examined) -> bool) -> usize {
-        let mut removed = 0;
-        let mut keep = |item: &T, examined| {
-            let kept = keep(item, examined);
-            removed += usize::from(!kept);
-            kept
-        };
-        self.shared.visit_delayed(&mut keep);
-        if all {
-            Local::in_cell(Arc::clone(&self.shared), None).visit(true, keep);
-        }
-        removed
+        remove_unless(&self.shared, false, |_, _| false)
     }
 }

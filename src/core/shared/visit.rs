@@ -36,7 +36,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             more = delayed.show(&mut visit, shown);
             *gone = examine(
                 shown.iter().map(|shown| {
-                    let Entry { item, delivery } = &shown.entry;
+                    let Entry { item, delivery } = shown.entry();
                     let so_far = if shown.is_failed {
                         *delivery
                     } else {
@@ -57,14 +57,14 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.notify_scheduled(is_planned);
         self.shards.count_popped(removed.len());
         delayed.count_released(removed.len());
-        let removed = removed.into_iter().map(|shown| {
-            let meta = shown.entry.item.meta;
-            if shown.is_failed {
+        let removed = removed.into_iter().map(|(entry, was_held)| {
+            let meta = entry.item.meta;
+            if was_held {
                 self.retire(meta);
             } else {
                 self.unregister(meta);
             }
-            shown.entry
+            entry
         });
         self.drop_removed(removed.collect());
     }

@@ -15,11 +15,14 @@
 
 use super::meta::KeyMeta;
 use super::pages::Pages;
-use crate::order::lists::{List, Lists, Position};
-use crate::order::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
+use crate::order::lists::{List, Lists};
+use crate::order::{Dequeued, Sequence, Shown, PART};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
-use std::ops::{Range, RangeInclusive};
+
+mod visit;
+
+pub(crate) use visit::{KeyPosition, Visit};
 
 /// No key.
 const NO_KEY: u32 = u32::MAX;
@@ -119,23 +122,6 @@ fn with_meta<T, M, N>(
     Entry { item, delivery }
 }
 
-/// The progress of a visit: the numbers of the keys that are left, what was visited last of the first of them, and the numbers
-/// of the items that were there when it began. It shows `all` of these, or only the ready ones.
-#[derive(Clone, Debug)]
-pub(crate) struct Visit {
-    keys: Range<u32>,
-    at: Position,
-    numbers: RangeInclusive<i64>,
-    all: bool,
-}
-
-/// The key of an item that is being shown, and its position in the list of the key.
-#[derive(Debug)]
-pub(crate) struct KeyPosition {
-    key: u32,
-    at: Position,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RingEnd {
     Front,
@@ -208,39 +194,6 @@ impl<T> Rounds<T> {
             self.blocked -= usize::from(self.serial);
             self.leave_ring(self.front);
         }
-    }
-
-    fn visit(&mut self, keys: Range<u32>, all: bool) -> Visit {
-        self.visits += 1;
-        let numbers = self.first..=self.last;
-        Visit {
-            keys,
-            at: Position::before(self.first),
-            numbers,
-            all,
-        }
-    }
-
-    /// Begins a visit to the items of one key, ready or not.
-    pub(crate) fn begin_visit_of(&mut self, number: u32) -> Visit {
-        self.visit(number..number + 1, true)
-    }
-
-    /// Advances a visit to the next place, and returns its key. `None` if there is none, or none within [`SCAN_STEP`].
-    fn next_place(&self, visit: &mut Visit) -> Option<u32> {
-        let before = Position::before(*visit.numbers.start());
-        let first_only = self.serial && !visit.all;
-        for number in visit.keys.clone().take(SCAN_STEP) {
-            let is_over = |key: &&KeyState| first_only && (key.is_out() || visit.at != before);
-            let key = self.keys.get(number).filter(|key| !is_over(key));
-            let next = key.and_then(|key| self.items.position_after(&key.items, visit.at));
-            if let Some(next) = next.filter(|next| visit.numbers.contains(&next.number)) {
-                visit.at = next;
-                return Some(number);
-            }
-            (visit.keys.start, visit.at) = (number + 1, before);
-        }
-        None
     }
 
     /// Removes a key without items, and returns how many of its items are still to be unregistered.
@@ -476,27 +429,8 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         }
     }
 
-    fn remove(&mut self, _: KeyMeta, KeyPosition { key: number, at }: KeyPosition) -> u32 {
-        let key = &mut self.keys[number];
-        let was_first = self.items.is_first(&key.items, at);
-        self.items.forget(&mut key.items, at);
-        key.len -= 1;
-        let is_freed = self.serial && was_first && !self.items.begins_with_gap(&key.items);
-        let (is_empty, is_out) = (key.items.is_empty(), key.is_out());
-        let is_gone = key.len == 0 && !key.held;
-        if !is_out {
-            self.blocked -= usize::from(is_freed);
-            if is_empty {
-                self.leave_ring(number);
-            }
-        } else if is_freed && !is_empty && !self.keys[number].held {
-            self.join_ring(number, RingEnd::Front);
-        }
-        if is_gone {
-            1 + self.forget(number)
-        } else {
-            1
-        }
+    fn remove_shown(&mut self, _: KeyMeta, position: KeyPosition) -> u32 {
+        self.forget_shown(position)
     }
 
     fn end_visit(&mut self) {

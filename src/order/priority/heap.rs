@@ -367,7 +367,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         }
     }
 
-    fn remove(&mut self, meta: PriorityMeta, _: Place) -> u32 {
+    fn remove_shown(&mut self, meta: PriorityMeta, _: Place) -> u32 {
         self.trim(meta);
         if let Some(places) = &mut self.places {
             remove_place(places, meta);

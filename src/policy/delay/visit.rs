@@ -6,7 +6,7 @@
 //! again then.
 
 use super::{Delayed, Heaps};
-use crate::policy::due_heap::{DueHeap, Key};
+use crate::policy::due_heap::{DueHeap, Filled, Key};
 use crate::raw::{Choice, Entry};
 use crate::sync::lock;
 use crate::time::NEVER;
@@ -16,13 +16,17 @@ pub(crate) struct Visit(Vec<(Key, bool)>);
 
 /// An item that is being shown.
 pub(crate) struct Shown<T> {
-    pub(crate) entry: Entry<T>,
+    filled: Filled<T>,
     /// Whether its delivery has failed; otherwise it is scheduled, and counted for the delivery to come.
     pub(crate) is_failed: bool,
     key: Key,
 }
 
 impl<T> Shown<T> {
+    pub(crate) fn entry(&self) -> &Entry<T> {
+        &self.filled.entry
+    }
+
     /// When it is due.
     pub(crate) fn due(&self) -> u64 {
         self.key.0
@@ -68,9 +72,9 @@ impl<T> Delayed<T> {
         let part = keys.drain(keys.len().saturating_sub(Choice::MOST)..).rev();
         self.with_all(|heaps| {
             into.extend(part.filter_map(|(key, is_failed)| {
-                let entry = heaps.heap(is_failed).show(key)?;
+                let filled = heaps.heap(is_failed).show(key)?;
                 Some(Shown {
-                    entry,
+                    filled,
                     is_failed,
                     key,
                 })
@@ -80,24 +84,24 @@ impl<T> Delayed<T> {
         !keys.is_empty()
     }
 
-    /// Puts items back that were shown together, except for those that are `gone`, which it returns: they stay counted. `plan`
-    /// is called with the first time of those put back, before anybody takes them out.
+    /// Puts items back that were shown together, except for those that are `gone`, which it returns, with whether they had
+    /// failed: they stay counted. `plan` is called with the first time of those put back, before anybody takes them out.
     pub(crate) fn put_back(
         &self,
         shown: &mut Vec<Shown<T>>,
         gone: Choice,
         plan: impl FnOnce(u64),
-    ) -> Vec<Shown<T>> {
+    ) -> Vec<(Entry<T>, bool)> {
         let (mut removed, mut first) = (Vec::new(), NEVER);
         self.with_all(|heaps| {
             for (index, shown) in shown.drain(..).enumerate() {
                 let heap = heaps.heap(shown.is_failed);
                 if gone.has(index) {
-                    heap.forget(shown.key);
-                    removed.push(shown);
+                    let entry = heap.forget(shown.key, shown.filled);
+                    removed.push((entry, shown.is_failed));
                 } else {
                     first = first.min(shown.due());
-                    heap.put_back(shown.key, shown.entry);
+                    heap.put_back(shown.key, shown.filled);
                 }
             }
             heaps.tidy();

@@ -256,7 +256,7 @@ impl Pair {
             more = self.heap.show(&mut visit, &mut shown);
             let is_shown = |known: &Known| shown.iter().any(|at| at.entry.item.item == known.item);
             let (aside, inside) = mem::take(&mut self.inside).into_iter().partition(is_shown);
-            let aside: Vec<Known> = aside;
+            let mut aside: Vec<Known> = aside;
             self.inside = inside;
             assert!(aside.iter().all(|known| seen.insert(known.item)));
             assert_eq!(aside.len(), shown.len());
@@ -271,8 +271,17 @@ impl Pair {
             }
             let ticket = aside.first().and_then(|known| known.meta.ticket());
             assert!(ticket.map_or(true, |ticket| self.heap.cancel(ticket).is_none()));
+            let mut removed = Vec::new();
             while let Some(shown) = shown.pop() {
-                self.heap.put_back(&mut visit, shown);
+                if self.below(4) == 0 {
+                    removed.push(shown);
+                } else {
+                    self.heap.put_back(&mut visit, shown);
+                }
+            }
+            for Shown { entry, position } in removed {
+                aside.retain(|known| known.item != entry.item.item);
+                self.heap.remove_shown(entry.item.meta, position);
             }
             self.inside.extend(aside);
             if self.below(8) == 0 {
