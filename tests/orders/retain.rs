@@ -53,10 +53,12 @@ macro_rules! check_all {
     };
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // a function of keys
 fn key(item: &u32) -> u32 {
     item % KEYS
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // as above
 fn weight(key: &u32) -> u32 {
     1 + key % 3
 }
@@ -123,9 +125,9 @@ impl<O: Order<u32>> Subject<O> {
 }
 
 fn kept(mut lists: BTreeMap<u32, Vec<u32>>, keep: impl Fn(u32) -> bool) -> BTreeMap<u32, Vec<u32>> {
-    lists
-        .values_mut()
-        .for_each(|items| items.retain(|item| keep(*item)));
+    for items in lists.values_mut() {
+        items.retain(|item| keep(*item));
+    }
     lists.retain(|_, items| !items.is_empty());
     lists
 }
