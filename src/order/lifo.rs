@@ -198,6 +198,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::order::tests::remove_some;
     use crate::raw::DeliveryMeta;
 
     fn entry(item: usize) -> StackEntry<usize> {
@@ -222,6 +223,24 @@ mod tests {
                 assert!(slots.capacity() <= KEPT_CAPACITY.max(4 * slots.len() + 4));
             }
         }
+    }
+
+    #[test]
+    fn removals_release_their_memory() {
+        const ITEMS: usize = 1000;
+        let mut stacks = Stacks::new();
+        stacks.arrive(entry(0));
+        for _ in 0..10 {
+            (1..=ITEMS).for_each(|item| stacks.arrive(entry(item)));
+            let visit = stacks.begin_full_visit();
+            // Not the last one, so that no gap is on top.
+            let keep = |item: &usize| *item == 0 || *item == ITEMS;
+            let removed = remove_some(&mut stacks, visit, keep);
+            assert_eq!(removed.len(), ITEMS - 1);
+            let slots: usize = stacks.slots.iter().map(Vec::len).sum();
+            assert!(slots <= 2 * stacks.ready() + KEPT_CAPACITY);
+        }
+        assert_eq!(stacks.ready(), 11);
     }
 
     #[test]

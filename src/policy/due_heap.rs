@@ -152,7 +152,7 @@ impl<T> DueHeap<T> {
 
     fn vacate(&mut self, place: usize) -> Option<Entry<T>> {
         let filled = self.replace(place, Place::Vacant(self.vacant))?;
-        self.leave(place, filled.ticket);
+        self.vacated(place, filled.ticket);
         Some(filled.entry)
     }
 
@@ -168,9 +168,8 @@ impl<T> DueHeap<T> {
         }
     }
 
-    /// Makes the place of an item with this ticket vacant.
-    fn leave(&mut self, place: usize, ticket: Option<Ticket>) {
-        self.places[place] = Place::Vacant(self.vacant);
+    /// Records that the place of an item with this ticket is the first vacant one now.
+    fn vacated(&mut self, place: usize, ticket: Option<Ticket>) {
         self.vacant = place;
         self.len -= 1;
         if let Some((index, ticket)) = self.index.as_mut().zip(ticket) {
@@ -254,7 +253,8 @@ impl<T> DueHeap<T> {
 
     /// Forgets an item that was shown.
     pub(super) fn forget(&mut self, key: Key, filled: Filled<T>) -> Entry<T> {
-        self.leave(key.2, filled.ticket);
+        self.places[key.2] = Place::Vacant(self.vacant);
+        self.vacated(key.2, filled.ticket);
         filled.entry
     }
 

@@ -407,6 +407,27 @@ fn a_serial_key_continues_when_its_first_item_is_put_back() {
     assert!(show_of(&mut rounds, "c").is_empty());
 }
 
+#[test]
+fn removals_release_their_memory() {
+    for serial in [false, true] {
+        let mut rounds = Rounds::new(serial, BATCH);
+        arrive(&mut rounds, "a");
+        for _ in 0..10 {
+            for item in 0..1000 {
+                rounds.arrive(entry(&format!("a{item}")));
+            }
+            let visit = rounds.begin_full_visit();
+            let removed = remove_some(&mut rounds, visit, |name| name == "a" || name == "a999");
+            assert_eq!(removed.len(), 999);
+            assert!(rounds.items.places() < 2000);
+        }
+        let visit = rounds.begin_full_visit();
+        assert_eq!(remove_some(&mut rounds, visit, |_| false).len(), 11);
+        assert_eq!((rounds.ready(), rounds.waiting(), rounds.ring), (0, 0, 0));
+        assert_eq!(rounds.keys.iter().count(), 0);
+    }
+}
+
 /// Serial keys keep the order of their items while some of them are shown.
 #[test]
 #[cfg_attr(miri, ignore = "too many steps for Miri")]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::order::chunks::SLACK;
 use crate::order::priority::DEFAULT_PRIORITY;
-use crate::order::tests::{oldest as oldest_of, show_all};
+use crate::order::tests::{oldest as oldest_of, remove_some, show_all};
 use crate::order::Registry;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::time::NEVER;
@@ -390,6 +390,22 @@ fn only_items_out_of_order_have_ranks() {
     }
     assert!(heap.cancel(metas[4].ticket().unwrap()).is_some());
     assert_eq!(all(&mut heap), [0, 3, 6, 1, 7, 2, 5, 8]);
+}
+
+#[test]
+fn removals_release_their_memory() {
+    let mut heap = heap();
+    heap.arrive(plain(0, ticketed(1)));
+    for _ in 0..10 {
+        for item in 1..=1000 {
+            heap.arrive(plain(item, ticketed(1)));
+        }
+        let visit = heap.begin_full_visit();
+        let removed = remove_some(&mut heap, visit, |item| *item == 0 || *item == 1000);
+        assert_eq!((removed.len(), heap.ranked.len()), (999, 0));
+        assert!(heap.levels.items.places() < 2000);
+    }
+    assert_eq!(heap.ready(), 11);
 }
 
 #[test]
