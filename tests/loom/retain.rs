@@ -37,13 +37,16 @@ fn a_removal_against_a_pop_of_a_closed_stack() {
 }
 
 /// The removal of the last item is told those that wait for the queue to be idle.
-#[test]
-fn a_removal_against_a_wait_for_an_idle_queue() {
-    large_model(|| {
-        let queue = Queue::unbounded();
+fn against_a_wait(is_scheduled: bool) {
+    large_model(move || {
+        let queue = Queue::builder().clock(ManualClock::new()).build();
         queue.wait_idle();
         let mut pusher = warm(&queue);
-        pusher.push(1).unwrap();
+        if is_scheduled {
+            pusher.after(NANO).push(1).unwrap();
+        } else {
+            pusher.push(1).unwrap();
+        }
         let other = thread::spawn({
             let queue = queue.clone();
             move || queue.clear_all()
@@ -53,6 +56,16 @@ fn a_removal_against_a_wait_for_an_idle_queue() {
         assert_eq!(other.join().unwrap(), 1);
         drop(pusher);
     });
+}
+
+#[test]
+fn a_removal_against_a_wait_for_an_idle_queue() {
+    against_a_wait(false);
+}
+
+#[test]
+fn a_removal_of_a_scheduled_item_against_a_wait() {
+    against_a_wait(true);
 }
 
 /// The room of a removed item is found by a push that waits for it.

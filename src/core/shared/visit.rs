@@ -5,17 +5,15 @@ use crate::core::visit::{examine, Examined};
 use crate::order::{EntryOf, Order, StoredOf, PART};
 use crate::policy::delay::Shown;
 use crate::raw::{Choice, Entry};
-use crate::sync::{defer, defer_with};
+use crate::sync::{defer, defer_with, step};
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Releases items for good that are counted as committed, and neither ready nor delayed any more; then drops them.
+    /// Releases the room of items that are counted as committed, and neither ready nor delayed any more; then drops them.
+    /// Those that wait for the queue to be idle or drained are told by the caller.
     pub(crate) fn drop_removed(&self, removed: Vec<EntryOf<T, O>>) {
-        if removed.is_empty() {
-            return;
+        if !removed.is_empty() {
+            self.give_back(removed.len());
         }
-        self.give_back(removed.len());
-        // After the close, waiters may wait for these items to be gone.
-        self.notify_end(0);
         drop(removed); // user code
     }
 
@@ -53,7 +51,9 @@ impl<T, O: Order<T>> Shared<T, O> {
     fn put_back_delayed(&self, shown: &mut Vec<Shown<StoredOf<T, O>>>, gone: Choice) {
         let delayed = &self.failures.delayed;
         let mut is_planned = false;
-        let removed = delayed.put_back(shown, gone, |due| is_planned = self.due_timer.plan(due));
+        let removed = delayed.put_back(shown, gone, |due| {
+            step!("visit.plans-nothing", is_planned = self.due_timer.plan(due));
+        });
         self.notify_scheduled(is_planned);
         self.shards.count_popped(removed.len());
         delayed.count_released(removed.len());
@@ -66,6 +66,8 @@ impl<T, O: Order<T>> Shared<T, O> {
             }
             entry
         });
-        self.drop_removed(removed.collect());
+        let removed: Vec<_> = removed.collect();
+        step!("visit.removes-unsaid", self.notify_end(0));
+        self.drop_removed(removed);
     }
 }
