@@ -32,15 +32,26 @@ pub(super) struct DueHeap<T> {
 pub(super) type Key = (u64, u64, usize);
 
 enum Place<T> {
+    Filled(Filled<T>),
+    /// One variant for all others, since some items, such as boxes, have room for the tag of one only.
+    Empty(Empty),
+}
+
+enum Empty {
     /// The next vacant place.
     Vacant(usize),
-    Filled(Filled<T>),
     /// Of an item that is being shown.
     Shown {
         arrival: u64,
         /// Whether the key is still there.
         has_key: bool,
     },
+}
+
+impl<T> Place<T> {
+    fn vacant(next: usize) -> Self {
+        Self::Empty(Empty::Vacant(next))
+    }
 }
 
 /// An item and what is kept of it.
@@ -82,7 +93,7 @@ impl<T> DueHeap<T> {
             arrival,
         });
         if let Some(found) = self.places.get_mut(place) {
-            if let Place::Vacant(next) = mem::replace(found, filled) {
+            if let Place::Empty(Empty::Vacant(next)) = mem::replace(found, filled) {
                 self.vacant = next;
             }
         } else {
@@ -151,7 +162,7 @@ impl<T> DueHeap<T> {
     }
 
     fn vacate(&mut self, place: usize) -> Option<Entry<T>> {
-        let filled = self.replace(place, Place::Vacant(self.vacant))?;
+        let filled = self.replace(place, Place::vacant(self.vacant))?;
         self.vacated(place, filled.ticket);
         Some(filled.entry)
     }
@@ -189,7 +200,7 @@ impl<T> DueHeap<T> {
                 break;
             }
             self.keys.pop();
-            if let Place::Shown { arrival, has_key } = &mut self.places[key.2] {
+            if let Place::Empty(Empty::Shown { arrival, has_key }) = &mut self.places[key.2] {
                 *has_key &= *arrival != key.1;
             }
         }
@@ -210,7 +221,7 @@ impl<T> DueHeap<T> {
         for Reverse((due, arrival, place)) in from.keys {
             if Self::is_live(&from.places, (due, arrival, place)) {
                 keys.push(Reverse((due, arrival, self.places.len())));
-                let moved = mem::replace(&mut from.places[place], Place::Vacant(0));
+                let moved = mem::replace(&mut from.places[place], Place::vacant(0));
                 self.places.push(moved);
             }
         }
@@ -236,7 +247,7 @@ impl<T> DueHeap<T> {
         }
         let (_, arrival, place) = key;
         let has_key = true;
-        self.replace(place, Place::Shown { arrival, has_key })
+        self.replace(place, Place::Empty(Empty::Shown { arrival, has_key }))
     }
 
     /// Puts an item back that was shown.
@@ -246,14 +257,14 @@ impl<T> DueHeap<T> {
             index.insert(ticket, place);
         }
         let shown = mem::replace(&mut self.places[place], Place::Filled(filled));
-        if let Place::Shown { has_key: false, .. } = shown {
+        if let Place::Empty(Empty::Shown { has_key: false, .. }) = shown {
             self.keys.push(Reverse(key));
         }
     }
 
     /// Forgets an item that was shown.
     pub(super) fn forget(&mut self, key: Key, filled: Filled<T>) -> Entry<T> {
-        self.places[key.2] = Place::Vacant(self.vacant);
+        self.places[key.2] = Place::vacant(self.vacant);
         self.vacated(key.2, filled.ticket);
         filled.entry
     }

@@ -44,15 +44,17 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Order
     ///
-    /// The items that stay keep their places, and no delivery is counted. First the delayed and scheduled items are examined,
+    /// The items that stay keep their places, and no delivery is counted. Only two visits at the same time may leave some items
+    /// behind others, as [`peek_each`](Queue::peek_each#order) says. First the delayed and scheduled items are examined,
     /// in the order of their times, then the others, as by [`peek_each`](Queue::peek_each); so one that becomes due
     /// meanwhile is examined twice rather than never.
     ///
     /// # Progress
     ///
-    /// No other call is blocked, but at most 32 items at a time are held, as by a transaction, while `keep` is called with
-    /// them: it runs without a lock, and may use the queue. Pops pass over these items and find the others. Scheduled ones
-    /// are not found by their [tickets](crate::Ticket) meanwhile, and one whose time comes is ready when it is back.
+    /// At most 32 items at a time are held, as by a transaction, while `keep` is called with them: it runs without a lock, so
+    /// nobody waits for it, and it may use the queue. Pops pass over these items and find the others. They are not found by
+    /// their [tickets](crate::Ticket) meanwhile, and one whose time comes is ready when it is back. Before it examines delayed
+    /// and scheduled items it copies their times, some 30 bytes for each, under a lock.
     ///
     /// An item that stays in the queue is examined. Items that other calls hold meanwhile, or that are pushed, may be missed:
     /// of two `retain` or [`peek_each`](Queue::peek_each) at the same time each may miss what the other one has held, so
