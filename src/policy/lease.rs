@@ -7,6 +7,7 @@
 //! A lost item stays in the hold until its transaction ends, even if its worker retries it: the table knows it by its
 //! position, which must not be reused meanwhile.
 
+use super::ascending::Ascending;
 use super::telemetry::Event;
 use super::watch::Watch;
 use super::Policies;
@@ -15,14 +16,13 @@ use crate::raw::{DeliveryMeta, Entry, HeldPosition, Stored};
 use crate::sync::{lock, step, Mutex};
 use crate::time::{later, NEVER};
 use crate::Expired;
-use std::collections::BTreeMap;
 
 /// A watch of a queue that may lease its items.
 pub(crate) type WatchOf<T, O> = Watch<Mutex<LeaseTable<StoredOf<T, O>>>>;
 
 /// The leases of one transaction. Dropping their copies runs user code.
 pub(crate) struct LeaseTable<T> {
-    leases: BTreeMap<HeldPosition, Lease<T>>,
+    leases: Ascending<HeldPosition, Lease<T>>,
     /// The number of reclaimed items.
     lost: usize,
     /// Whether a commit is in progress.
@@ -40,7 +40,7 @@ pub(crate) struct Lease<T> {
 impl<T> Default for LeaseTable<T> {
     fn default() -> Self {
         Self {
-            leases: BTreeMap::new(),
+            leases: Ascending::default(),
             lost: 0,
             closed: false,
         }
@@ -50,7 +50,7 @@ impl<T> Default for LeaseTable<T> {
 impl<T> LeaseTable<T> {
     fn add(&mut self, item: HeldPosition, copy: Entry<T>, taken: u64, until: u64) {
         let copy = Some(copy);
-        self.leases.insert(item, Lease { copy, taken, until });
+        self.leases.add(item, Lease { copy, taken, until });
     }
 
     /// Extends all leases.
@@ -64,7 +64,7 @@ impl<T> LeaseTable<T> {
 
     /// Makes the lease of one item end not before `until`.
     pub(crate) fn extend(&mut self, item: HeldPosition, until: u64) -> Result<(), Expired> {
-        let lease = self.leases.get_mut(&item);
+        let lease = self.leases.get_mut(item);
         let lease = lease.filter(|lease| lease.copy.is_some()).ok_or(Expired)?;
         lease.until = lease.until.max(until);
         Ok(())
@@ -83,15 +83,15 @@ impl<T> LeaseTable<T> {
 
     /// Ends the lease of an item that leaves the transaction, and returns the copy, if there is one.
     pub(super) fn remove(&mut self, item: HeldPosition) -> Result<Option<Entry<T>>, Expired> {
-        match self.leases.get(&item) {
+        match self.leases.get_mut(item) {
             Some(Lease { copy: None, .. }) => Err(Expired),
-            _ => Ok(self.leases.remove(&item).and_then(|lease| lease.copy)),
+            _ => Ok(self.leases.remove(item).and_then(|lease| lease.copy)),
         }
     }
 
     /// Ends the lease of a delivery, which leaves nothing here.
     pub(crate) fn end(&mut self, item: HeldPosition) -> Result<Option<Lease<T>>, Expired> {
-        match self.leases.remove(&item) {
+        match self.leases.remove(item) {
             Some(Lease { copy: None, .. }) => Err(Expired),
             lease => Ok(lease),
         }
@@ -100,7 +100,7 @@ impl<T> LeaseTable<T> {
     /// The positions of the reclaimed items.
     pub(super) fn lost(&self) -> impl Iterator<Item = HeldPosition> + '_ {
         let lost = self.leases.iter().filter(|(_, lease)| lease.copy.is_none());
-        lost.map(|(item, _)| *item)
+        lost.map(|(item, _)| item)
     }
 
     /// Reclaims the items that were taken before `taken` or whose leases have expired at `now`.
@@ -117,9 +117,9 @@ impl<T> LeaseTable<T> {
 
     /// When the next lease expires.
     fn next(&self) -> Option<u64> {
-        let open = self.leases.values().filter(|_| !self.closed);
-        let held = open.filter(|lease| lease.copy.is_some());
-        held.map(|lease| lease.until).min()
+        let open = self.leases.iter().filter(|_| !self.closed);
+        let held = open.filter(|(_, lease)| lease.copy.is_some());
+        held.map(|(_, lease)| lease.until).min()
     }
 }
 
@@ -158,7 +158,7 @@ impl<T, O: Order<T>> Policies<T, O> {
         position: HeldPosition,
     ) -> bool {
         let until = lease.until;
-        lock(&watch.reclaimable).leases.insert(position, lease);
+        lock(&watch.reclaimable).leases.add(position, lease);
         self.plan_expiry(until)
     }
 

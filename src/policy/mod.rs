@@ -7,6 +7,7 @@
 //! transaction that is visible to others, and the items that can be taken away from it: [`mod@watch`] and [`lease`].
 //! When an item may be started: [`limit`]. What is kept of each held item is found by its position. Events: [`telemetry`].
 
+mod ascending;
 pub(crate) mod dead;
 pub(crate) mod delay;
 mod deliveries;

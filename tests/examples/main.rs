@@ -4,6 +4,9 @@ mod census;
 mod top;
 
 #[allow(dead_code)]
+#[path = "../../examples/broker/main.rs"]
+mod broker;
+#[allow(dead_code)]
 #[path = "../../examples/crawl/main.rs"]
 mod crawl;
 #[allow(dead_code)]
@@ -12,6 +15,9 @@ mod service;
 #[allow(dead_code)]
 #[path = "../../examples/soak/main.rs"]
 mod soak;
+#[allow(dead_code)]
+#[path = "../../examples/timers/main.rs"]
+mod timers;
 
 use std::env;
 use std::process::{Command, Output};

@@ -170,8 +170,8 @@ pub use requeue::workers::{Others, WorkerState};
 
 pub use requeue::{
     Backoff, ByKey, ByPriority, Clock, DeliveryId, Failure, Fifo, Held, Imbalance, JobError,
-    Leased, Limiter, ManualClock, Outcome, Pace, RateSlot, Reason, Report, Stats, SystemClock,
-    Wait, WeakPace, WorkerStatus, Workers,
+    Leased, Limiter, ManualClock, Outcome, Pace, RateSlot, Reason, Report, ReturnTo, Stats,
+    SystemClock, Wait, WeakPace, WorkerStatus, Workers,
 };
 
 #[cfg(doctest)]

@@ -27,7 +27,7 @@ use shared::Shared;
 use std::cell::RefCell;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use thread_local::ThreadLocal;
 
 /// A queue whose committed items are on the disk. Clones are the same queue.
@@ -137,6 +137,8 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         held() -> Vec<Held>;
         /// Stops deliveries, in this process; see [`requeue::Queue::pause`].
         pause();
+        /// Stops deliveries for a while, in this process; see [`requeue::Queue::pause_for`].
+        pause_for(duration: Duration);
         /// Resumes deliveries.
         resume();
         /// Whether deliveries are stopped.

@@ -2,7 +2,7 @@
 
 use super::{directory, open};
 use requeue::ManualClock;
-use requeue_durable::{commit_all, Store, StoreError};
+use requeue_durable::{commit_all, ReturnTo, Store, StoreError};
 use std::time::Duration;
 
 #[test]
@@ -49,4 +49,33 @@ fn leases_expire_after_a_commit_that_failed_in_another_queue() {
     assert_eq!(one.len(), 1);
     clock.advance(term);
     assert_eq!(one.len(), 2);
+}
+
+#[test]
+fn failed_deliveries_go_to_the_tail_until_the_queue_is_opened_again() {
+    let directory = directory();
+    let open_queue = |store: &Store| {
+        let builder = store.builder("jobs").on_failure(ReturnTo::Tail);
+        builder.max_attempts(3).build().unwrap()
+    };
+    let store = open(&directory);
+    let jobs = open_queue(&store);
+    jobs.push_batch(0..3).unwrap();
+    let mut first = jobs.begin_owned();
+    let poison = first.pop().unwrap();
+    assert_eq!(*poison, 0);
+    drop(poison);
+    first.abort();
+    first = jobs.begin_owned();
+    assert_eq!(*first.pop().unwrap(), 1);
+    first.commit().unwrap();
+    drop((jobs, store));
+
+    let jobs = open_queue(&open(&directory));
+    let again = jobs.begin_owned();
+    let item = again.pop().unwrap();
+    assert_eq!((*item, item.attempts()), (0, 2));
+    drop(item);
+    drop(again);
+    assert_eq!(jobs.pop_batch(9).unwrap(), [2, 0]);
 }

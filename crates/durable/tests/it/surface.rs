@@ -1,6 +1,7 @@
 //! What is more than the verbs: letters that overflow, peeks, selecting.
 
 use super::{directory, open};
+use requeue::ManualClock;
 use requeue_durable::{
     hold_any, pop_any, pop_any_async, DurableQueue, PopError, PushError, StoreError,
 };
@@ -207,4 +208,17 @@ fn no_other_crate_is_needed_to_name_a_type() {
     let stats: Stats = jobs.stats();
     let checked: Result<(), Imbalance> = stats.check();
     checked.unwrap();
+}
+
+#[test]
+fn a_pause_ends_by_the_clock_of_the_queue() {
+    let directory = directory();
+    let clock = ManualClock::new();
+    let queue = open(&directory).builder("numbers").clock(clock.clone());
+    let queue = queue.build().unwrap();
+    queue.push(1).unwrap();
+    queue.pause_for(Duration::from_secs(1));
+    assert!(queue.is_paused() && matches!(queue.pop(), Err(PopError::Empty)));
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(queue.pop().unwrap(), 1);
 }

@@ -7,7 +7,7 @@ use super::letters::{DeadLetter, Limit};
 use crate::codec::{Codec, OnUndecodable, Postcard};
 use crate::order::{KeyOf, Order, RamBuilder};
 use crate::store::Store;
-use requeue::{Backoff, Clock, Fifo, Pace};
+use requeue::{Backoff, Clock, Fifo, Pace, ReturnTo};
 use std::sync::Arc;
 
 /// The settings of a [`DurableQueue`](crate::DurableQueue), from [`Store::builder`].
@@ -161,6 +161,9 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         max_attempts(attempts: u32);
         /// See [`requeue::Builder::backoff`]. The delays are written without a wait, and go on in the next process.
         backoff(backoff: Backoff);
+        /// See [`requeue::Builder::on_failure`]. The disk keeps the order of the pushes: what an ended process had returned to the tail is
+        /// in its old place in the next one.
+        on_failure(to: ReturnTo);
         /// See [`requeue::Builder::clock`].
         clock(clock: impl Clock);
         /// See [`requeue::Builder::timestamps`].
