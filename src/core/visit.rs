@@ -108,7 +108,8 @@ impl<T, O: Order<T>> Local<T, O> {
                     let removed = shared.source.put_back(visit, shown, *gone);
                     counters.count_committed(removed.len());
                     counters.uncount_taken(count - removed.len());
-                    shared.notify_end(count - removed.len());
+                    // For the removed ones too: in their place others of their key may be ready.
+                    shared.notify_end(count);
                     shared.drop_removed(removed);
                 }
             });

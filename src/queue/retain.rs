@@ -13,7 +13,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// Removed items are dropped, and count as [committed](crate::Stats::committed), as those of a [`clear`](Queue::clear)
     /// do: their room and their keys are free again. Other than a pop it also finds items of a [paused](Queue::pause) or
     /// [paced](crate::Builder::pace) queue, and those of a [serial](crate::Builder::serial) one that wait for others of
-    /// their key. It takes time in proportion to the number of items.
+    /// their key. It takes time in proportion to the number of items, and for each delayed or scheduled one that it removes
+    /// that of a place in a heap.
     ///
     /// ```
     /// use std::time::Duration;

@@ -336,6 +336,21 @@ fn a_shown_item_that_is_removed_frees_its_key() {
     assert!(queue.keys().iter().next().is_none());
 }
 
+/// A pop that has passed over the key is told of its next item.
+#[test]
+fn a_removal_that_makes_another_item_ready_wakes_a_pop() {
+    let queue = Queue::builder().fair_by(key).serial().build();
+    queue.push(0).unwrap();
+    let mut task = Task::new(queue.pop_async());
+    queue.retain(|_, _| {
+        queue.push(KEYS).unwrap();
+        task.assert_waits();
+        false
+    });
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Ok(KEYS));
+}
+
 #[test]
 fn room_of_removed_items_is_used() {
     let queue = Queue::builder()
