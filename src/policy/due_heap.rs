@@ -143,7 +143,7 @@ impl<T> DueHeap<T> {
         let place = *self.index().get(&ticket)?;
         match &mut self.places[place] {
             Place::Filled(filled) => Some(&mut filled.entry),
-            _ => None,
+            Place::Empty(_) => None,
         }
     }
 
@@ -155,7 +155,7 @@ impl<T> DueHeap<T> {
                 .enumerate()
                 .filter_map(|(place, at)| match at {
                     Place::Filled(filled) => Some((filled.ticket?, place)),
-                    _ => None,
+                    Place::Empty(_) => None,
                 });
             tickets.collect()
         })
@@ -175,7 +175,7 @@ impl<T> DueHeap<T> {
         }
         match mem::replace(at, by) {
             Place::Filled(filled) => Some(filled),
-            _ => None,
+            Place::Empty(_) => None,
         }
     }
 
