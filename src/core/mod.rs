@@ -22,7 +22,7 @@ mod session;
 pub(crate) mod shared;
 mod staged;
 mod take;
-mod visit;
+pub(crate) mod visit;
 pub(crate) mod wait;
 
 pub(crate) use local::{CellOf, Local};

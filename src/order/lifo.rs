@@ -2,7 +2,8 @@
 //!
 //! A new item is put on a stack. Returned items have a stack of their own, which is emptied first, and those that went to the
 //! tail have one that is emptied last. An item that is being
-//! shown leaves a gap in its stack, which pops remove; if the gap is gone, the item is put on top.
+//! shown leaves a gap in its stack, which pops remove; if the gap is gone, the item is put on top. The gap of one that is removed
+//! then stays until it is on top, or gaps are many.
 
 use super::{Dequeued, Engine, Sequence, ShardsOf, Shown, Sorted, Unleased, Unsorted, PART};
 use crate::raw::{Entry, Stored};
@@ -51,6 +52,8 @@ pub(crate) struct Stacks<T> {
     ready: usize,
     /// The name of the item that was shown last.
     names: u64,
+    /// The number of visits in progress. Meanwhile slots stay where they are.
+    visits: usize,
 }
 
 const RETURNED: usize = 0;
@@ -78,6 +81,7 @@ impl<T> Stacks<T> {
             slots: [(); STACKS].map(|()| Vec::new()),
             ready: 0,
             names: 0,
+            visits: 0,
         }
     }
 
@@ -134,6 +138,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     }
 
     fn begin_visit(&mut self) -> [usize; STACKS] {
+        self.visits += 1;
         [RETURNED, PUSHED, AT_TAIL].map(|stack| self.slots[stack].len())
     }
 
@@ -176,11 +181,24 @@ impl<T> Sequence<T, ()> for Stacks<T> {
             }
         }
     }
+
+    /// Removes the gaps of removed items, if they are many.
+    fn end_visit(&mut self) {
+        self.visits -= 1;
+        let slots: usize = self.slots.iter().map(Vec::len).sum();
+        if self.visits == 0 && slots > 2 * self.ready + KEPT_CAPACITY {
+            for stack in &mut self.slots {
+                stack.retain(|slot| matches!(slot, Slot::Item(_)));
+                tidy(stack);
+            }
+        }
+    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::order::tests::remove_some;
     use crate::raw::DeliveryMeta;
 
     fn entry(item: usize) -> StackEntry<usize> {
@@ -205,6 +223,24 @@ mod tests {
                 assert!(slots.capacity() <= KEPT_CAPACITY.max(4 * slots.len() + 4));
             }
         }
+    }
+
+    #[test]
+    fn removals_release_their_memory() {
+        const ITEMS: usize = 1000;
+        let mut stacks = Stacks::new();
+        stacks.arrive(entry(0));
+        for _ in 0..10 {
+            (1..=ITEMS).for_each(|item| stacks.arrive(entry(item)));
+            let visit = stacks.begin_full_visit();
+            // Not the last one, so that no gap is on top.
+            let keep = |item: &usize| *item == 0 || *item == ITEMS;
+            let removed = remove_some(&mut stacks, visit, keep);
+            assert_eq!(removed.len(), ITEMS - 1);
+            let slots: usize = stacks.slots.iter().map(Vec::len).sum();
+            assert!(slots <= 2 * stacks.ready() + KEPT_CAPACITY);
+        }
+        assert_eq!(stacks.ready(), 11);
     }
 
     #[test]

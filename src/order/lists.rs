@@ -2,8 +2,8 @@
 //! dequeued far apart.
 //!
 //! A list is a chain of [`Chunks`]. Its items have numbers, which increase from the first to the last, and of which none is
-//! ever given twice. An item that is taken out of the middle leaves a gap with its number. When most places are vacant or
-//! gaps, all lists move to new chunks.
+//! ever given twice. An item that is taken out of the middle leaves a gap with its number, until it is put back, or the gap is
+//! removed. When most places are vacant or gaps, all lists move to new chunks.
 
 use super::chunks::{Chunks, NO_PLACE, SLACK};
 use crate::raw::{DeliveryMeta, Entry, Stored};
@@ -39,7 +39,11 @@ enum Slot<T, M> {
         number: i64,
     },
     /// The item with this number was taken out.
-    Gap(i64),
+    Gap {
+        number: i64,
+        /// Whether it is gone for good.
+        gone: bool,
+    },
     #[default]
     Vacant,
 }
@@ -47,7 +51,7 @@ enum Slot<T, M> {
 impl<T, M> Slot<T, M> {
     fn number(&self) -> Option<i64> {
         match self {
-            Self::Item { number, .. } | Self::Gap(number) => Some(*number),
+            Self::Item { number, .. } | Self::Gap { number, .. } => Some(*number),
             Self::Vacant => None,
         }
     }
@@ -232,8 +236,15 @@ impl<T, M: Copy> Lists<T, M> {
         }
     }
 
+    /// Removes the gaps at the front of a list whose items are gone.
+    pub(super) fn trim_gone(&mut self, list: &mut List) {
+        while let Some(Slot::Gap { gone: true, .. }) = self.chunks.get(list.first) {
+            self.pop_front(list);
+        }
+    }
+
     pub(super) fn begins_with_gap(&self, list: &List) -> bool {
-        matches!(self.chunks.get(list.first), Some(Slot::Gap(_)))
+        matches!(self.chunks.get(list.first), Some(Slot::Gap { .. }))
     }
 
     /// Prepares the use of the first item of a list.
@@ -294,9 +305,24 @@ impl<T, M: Copy> Lists<T, M> {
     /// Takes out the item at a position, which leaves a gap.
     pub(super) fn take(&mut self, at: Position) -> Option<Entry<Stored<T, M>>> {
         let _item = self.item_at(at.place).filter(|item| item.0 == at)?;
-        let slot = mem::replace(self.chunks.at(at.place), Slot::Gap(at.number));
+        let gap = Slot::Gap {
+            number: at.number,
+            gone: false,
+        };
+        let slot = mem::replace(self.chunks.at(at.place), gap);
         self.gaps += 1;
         self.entry_of(slot)
+    }
+
+    /// Records that an item that was taken out is gone for good.
+    pub(super) fn forget(&mut self, list: &mut List, at: Position) {
+        if self.position_at(at.place) == Some(at) {
+            *self.chunks.at(at.place) = Slot::Gap {
+                number: at.number,
+                gone: true,
+            };
+        }
+        self.trim_gone(list);
     }
 
     /// Puts an item back into its gap, unless that was removed.

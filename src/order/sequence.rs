@@ -1,7 +1,7 @@
 //! The data structure of an order, which determines the next item.
 
 use crate::order::Ticket;
-use crate::raw::{Entry, Stored};
+use crate::raw::{Choice, Entry, Stored};
 
 /// A data structure that determines the next item. One thread at a time uses it, under a lock, so it must not run
 /// user code.
@@ -62,6 +62,11 @@ pub(crate) trait Sequence<T, M> {
     /// Begins a visit to all ready items.
     fn begin_visit(&mut self) -> Self::Visit;
 
+    /// Begins a visit to all items, also those that are [not ready](Sequence::waiting).
+    fn begin_full_visit(&mut self) -> Self::Visit {
+        self.begin_visit()
+    }
+
     /// Continues a visit: takes out up to [`PART`] items to be shown, and returns whether there may be more. Like held
     /// items they are not available until they are put back.
     fn show(
@@ -73,6 +78,12 @@ pub(crate) trait Sequence<T, M> {
     /// Puts back an item that was shown by a visit, at its former position. Items that were shown together are
     /// passed last one first.
     fn put_back(&mut self, visit: &mut Self::Visit, shown: Shown<T, M, Self::Position>);
+
+    /// Forgets an item that was shown, instead of putting it back; those shown together that stay were put back before.
+    /// Returns how many items with its metadata must be unregistered now.
+    fn remove_shown(&mut self, _meta: M, _position: Self::Position) -> u32 {
+        1
+    }
 
     /// Continues a visit without showing anything: lowers `least` to the least known timestamp of some items, and
     /// returns whether there may be more.
@@ -93,7 +104,7 @@ pub(crate) trait Sequence<T, M> {
 
 /// The most items shown at once: pops wait meanwhile. A visit continues from what does not move between two parts, such as the
 /// numbers of keys and the positions in their lists.
-pub(crate) const PART: usize = 32;
+pub(crate) const PART: usize = Choice::MOST;
 /// The most places scanned at once.
 pub(crate) const SCAN_STEP: usize = 1024;
 

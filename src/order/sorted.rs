@@ -14,7 +14,7 @@
 
 use super::partition::Partition;
 use super::{Dequeued, Due, Registry, Sequence, Shown, Source, Ticket};
-use crate::raw::{Entry, Intake, Shards, Stored};
+use crate::raw::{Choice, Entry, Intake, Shards, Stored};
 use crate::sync::{lock, planted, Mutex, MutexGuard};
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
@@ -153,6 +153,10 @@ where
         self.lock().sequence.begin_visit()
     }
 
+    fn begin_full_visit(&self) -> S::Visit {
+        self.lock().sequence.begin_full_visit()
+    }
+
     fn show(
         &self,
         visit: &mut S::Visit,
@@ -165,12 +169,35 @@ where
         more
     }
 
-    fn put_back(&self, visit: &mut S::Visit, shown: &mut Vec<Shown<T, M, S::Position>>) {
+    fn put_back(
+        &self,
+        visit: &mut S::Visit,
+        shown: &mut Vec<Shown<T, M, S::Position>>,
+        gone: Choice,
+    ) -> Vec<Entry<Stored<T, M>>> {
+        let mut removed = Vec::new();
         let mut partition = self.lock();
         partition.shown -= shown.len();
-        while let Some(shown) = shown.pop() {
-            partition.sequence.put_back(visit, shown);
+        while let Some(last) = shown.pop() {
+            if gone.has(shown.len()) {
+                removed.push(last);
+            } else {
+                partition.sequence.put_back(visit, last);
+            }
         }
+        let removed: Vec<_> = removed
+            .into_iter()
+            .map(|Shown { entry, position }| {
+                let count = partition.sequence.remove_shown(entry.item.meta, position);
+                (entry, count)
+            })
+            .collect();
+        drop(partition);
+        let removed = removed.into_iter().rev().map(|(entry, count)| {
+            self.registry.unregister(entry.item.meta, count);
+            entry
+        });
+        removed.collect()
     }
 
     fn end_visit(&self) {

@@ -1,7 +1,7 @@
 //! The source from which the items of a queue are taken.
 
 use super::{Due, Registry, Shown, Ticket};
-use crate::raw::{Entry, Stored};
+use crate::raw::{Choice, Entry, Stored};
 
 /// The source from which the items of a queue are taken: its shards, which is what the defaults implement, or a
 /// structure that [sorts](Source::SORTS) their items.
@@ -63,6 +63,9 @@ pub(crate) trait Source<T, M> {
     /// Same as [`Sequence::begin_visit`](super::Sequence::begin_visit).
     fn begin_visit(&self) -> Self::Visit;
 
+    /// Same as [`Sequence::begin_full_visit`](super::Sequence::begin_full_visit).
+    fn begin_full_visit(&self) -> Self::Visit;
+
     /// Same as [`Sequence::show`](super::Sequence::show), if `applies`, which is called under the lock.
     fn show(
         &self,
@@ -73,8 +76,16 @@ pub(crate) trait Source<T, M> {
         false
     }
 
-    /// Same as [`Sequence::put_back`](super::Sequence::put_back), for all items that were shown together.
-    fn put_back(&self, _: &mut Self::Visit, _shown: &mut Vec<Shown<T, M, Self::Position>>) {}
+    /// Same as [`Sequence::put_back`](super::Sequence::put_back), for all items that were shown together, except for those
+    /// that are `gone`: these are [removed](super::Sequence::remove_shown), unregistered and returned.
+    fn put_back(
+        &self,
+        _: &mut Self::Visit,
+        _shown: &mut Vec<Shown<T, M, Self::Position>>,
+        _gone: Choice,
+    ) -> Vec<Entry<Stored<T, M>>> {
+        Vec::new()
+    }
 
     /// Same as [`Sequence::end_visit`](super::Sequence::end_visit).
     fn end_visit(&self) {}
@@ -105,6 +116,8 @@ impl<T> Source<T, ()> for Unsorted {
     }
 
     fn begin_visit(&self) {}
+
+    fn begin_full_visit(&self) {}
 }
 
 impl<T> Registry<T, ()> for Unsorted {

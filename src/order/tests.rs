@@ -29,6 +29,30 @@ pub(crate) fn show_all<T: Clone, M>(order: &mut impl Sequence<T, M>) -> (Vec<T>,
     (items, parts)
 }
 
+/// Shows all items of a visit, and removes those that are not to be kept; returns these, and how many must be unregistered.
+pub(crate) fn remove_some<T, M: Copy, S: Sequence<T, M>>(
+    order: &mut S,
+    mut visit: S::Visit,
+    mut keep: impl FnMut(&T) -> bool,
+) -> Vec<(Entry<Stored<T, M>>, u32)> {
+    let (mut more, mut removed) = (true, Vec::new());
+    while more {
+        let mut shown = Vec::new();
+        more = order.show(&mut visit, &mut shown);
+        let keep = |shown: &Shown<_, _, _>| keep(&shown.entry.item.item);
+        let (back, gone): (Vec<_>, Vec<_>) = shown.into_iter().partition(keep);
+        for shown in back.into_iter().rev() {
+            order.put_back(&mut visit, shown);
+        }
+        removed.extend(gone.into_iter().map(|Shown { entry, position }| {
+            let count = order.remove_shown(entry.item.meta, position);
+            (entry, count)
+        }));
+    }
+    order.end_visit();
+    removed
+}
+
 /// The least timestamp of an order, and the number of parts in which it was searched.
 pub(crate) fn oldest<T, M>(order: &mut impl Sequence<T, M>) -> (Option<u64>, usize) {
     let (mut visit, mut least, mut parts) = (order.begin_visit(), None, 1);

@@ -19,6 +19,10 @@ use crate::sync::{lock, step, try_lock, weak, AtomicUsize, Mutex, Ordering};
 use crate::time::NEVER;
 use std::{iter, mem};
 
+mod visit;
+
+pub(crate) use visit::Shown;
+
 /// How many arrivals are many.
 const MANY: usize = 64;
 
@@ -147,11 +151,7 @@ impl<T> Delayed<T> {
         // Before the inbox is emptied: an item that is put in later lowers the due time again. Only one thread clears it at a
         // time, so none erases the plan of another one.
         begin();
-        let failed = self.inbox.take_all();
-        let heaps = self.take_in(&mut heaps);
-        for Failed { entry, due, .. } in failed {
-            heaps.failed.insert(due, None, entry);
-        }
+        let heaps = self.take_in_all(&mut heaps);
         let due = |heap: &mut DueHeap<T>| iter::from_fn(|| heap.pop_due(now)).collect();
         // Under the lock: whoever looks for one of them by its ticket finds it here, or where it is ready.
         put(DueItems {
@@ -160,6 +160,16 @@ impl<T> Delayed<T> {
         });
         end(heaps.failed.next().min(heaps.scheduled.next()));
         true
+    }
+
+    /// Moves the arrivals, and what is in the inbox, into their heaps.
+    fn take_in_all<'h>(&self, heaps: &'h mut Option<Box<Heaps<T>>>) -> &'h mut Heaps<T> {
+        let failed = self.inbox.take_all();
+        let heaps = self.take_in(heaps);
+        for Failed { entry, due, .. } in failed {
+            heaps.failed.insert(due, None, entry);
+        }
+        heaps
     }
 
     /// Moves the arrivals into their heap.

@@ -24,19 +24,39 @@ pub(super) struct DueHeap<T> {
     arrivals: u64,
     /// The places of the items with tickets; built on the first lookup.
     index: Option<HashMap<Ticket, usize>>,
+    /// The number of visits in progress. Meanwhile items stay in their places.
+    visits: usize,
 }
 
 /// A due time, the number of an arrival, and the place of the item.
-type Key = (u64, u64, usize);
+pub(super) type Key = (u64, u64, usize);
 
 enum Place<T> {
-    /// The next vacant place.
-    Vacant(usize),
     Filled(Filled<T>),
+    /// One variant for all others, since some items, such as boxes, have room for the tag of one only.
+    Empty(Empty),
 }
 
-struct Filled<T> {
-    entry: Entry<T>,
+enum Empty {
+    /// The next vacant place.
+    Vacant(usize),
+    /// Of an item that is being shown.
+    Shown {
+        arrival: u64,
+        /// Whether the key is still there.
+        has_key: bool,
+    },
+}
+
+impl<T> Place<T> {
+    fn vacant(next: usize) -> Self {
+        Self::Empty(Empty::Vacant(next))
+    }
+}
+
+/// An item and what is kept of it.
+pub(super) struct Filled<T> {
+    pub(super) entry: Entry<T>,
     ticket: Option<Ticket>,
     arrival: u64,
 }
@@ -58,6 +78,7 @@ impl<T> Default for DueHeap<T> {
             len: 0,
             arrivals: 0,
             index: None,
+            visits: 0,
         }
     }
 }
@@ -72,7 +93,7 @@ impl<T> DueHeap<T> {
             arrival,
         });
         if let Some(found) = self.places.get_mut(place) {
-            if let Place::Vacant(next) = mem::replace(found, filled) {
+            if let Place::Empty(Empty::Vacant(next)) = mem::replace(found, filled) {
                 self.vacant = next;
             }
         } else {
@@ -122,7 +143,7 @@ impl<T> DueHeap<T> {
         let place = *self.index().get(&ticket)?;
         match &mut self.places[place] {
             Place::Filled(filled) => Some(&mut filled.entry),
-            Place::Vacant(_) => None,
+            Place::Empty(_) => None,
         }
     }
 
@@ -134,38 +155,57 @@ impl<T> DueHeap<T> {
                 .enumerate()
                 .filter_map(|(place, at)| match at {
                     Place::Filled(filled) => Some((filled.ticket?, place)),
-                    Place::Vacant(_) => None,
+                    Place::Empty(_) => None,
                 });
             tickets.collect()
         })
     }
 
     fn vacate(&mut self, place: usize) -> Option<Entry<T>> {
-        let vacant = Place::Vacant(self.vacant);
-        let Place::Filled(filled) = mem::replace(&mut self.places[place], vacant) else {
+        let filled = self.replace(place, Place::vacant(self.vacant))?;
+        self.vacated(place, filled.ticket);
+        Some(filled.entry)
+    }
+
+    /// Replaces what is in a place by something else, if that is an item.
+    fn replace(&mut self, place: usize, by: Place<T>) -> Option<Filled<T>> {
+        let at = &mut self.places[place];
+        if !matches!(at, Place::Filled(_)) {
             return None;
-        };
+        }
+        match mem::replace(at, by) {
+            Place::Filled(filled) => Some(filled),
+            Place::Empty(_) => None,
+        }
+    }
+
+    /// Records that the place of an item with this ticket is the first vacant one now.
+    fn vacated(&mut self, place: usize, ticket: Option<Ticket>) {
         self.vacant = place;
         self.len -= 1;
-        if let Some((index, ticket)) = self.index.as_mut().zip(filled.ticket) {
+        if let Some((index, ticket)) = self.index.as_mut().zip(ticket) {
             index.remove(&ticket);
         }
-        Some(filled.entry)
     }
 
     fn is_live(places: &[Place<T>], (_, arrival, place): Key) -> bool {
         matches!(&places[place], Place::Filled(filled) if filled.arrival == arrival)
     }
 
-    /// Removes the keys before that of the next item; if there are many others without an item, or many vacant places, moves
-    /// all items to new places.
-    fn tidy(&mut self) {
-        while self
-            .keys
-            .peek()
-            .is_some_and(|key| !Self::is_live(&self.places, key.0))
-        {
+    /// Removes the keys before that of the next item; if there are many others without an item, or many vacant places, and no
+    /// visit is in progress, moves all items to new places.
+    pub(super) fn tidy(&mut self) {
+        while let Some(&Reverse(key)) = self.keys.peek() {
+            if Self::is_live(&self.places, key) {
+                break;
+            }
             self.keys.pop();
+            if let Place::Empty(Empty::Shown { arrival, has_key }) = &mut self.places[key.2] {
+                *has_key &= *arrival != key.1;
+            }
+        }
+        if self.visits > 0 {
+            return;
         }
         let room = self.places.capacity().max(self.keys.capacity());
         if self.keys.len().max(room / 2) > 2 * self.len + SLACK {
@@ -181,13 +221,57 @@ impl<T> DueHeap<T> {
         for Reverse((due, arrival, place)) in from.keys {
             if Self::is_live(&from.places, (due, arrival, place)) {
                 keys.push(Reverse((due, arrival, self.places.len())));
-                let moved = mem::replace(&mut from.places[place], Place::Vacant(0));
+                let moved = mem::replace(&mut from.places[place], Place::vacant(0));
                 self.places.push(moved);
             }
         }
         self.keys = keys.into();
         (self.vacant, self.len) = (self.places.len(), from.len);
         self.arrivals = from.arrivals;
+    }
+}
+
+/// Visits, which take out a few items at a time.
+impl<T> DueHeap<T> {
+    /// Begins a visit to all items, and returns their keys.
+    pub(super) fn begin_visit(&mut self) -> impl Iterator<Item = Key> + '_ {
+        self.visits += 1;
+        self.keys.iter().map(|key| key.0)
+    }
+
+    /// Takes out the item with a key to be shown, if it is there. Until it is put back it is neither due nor found by its
+    /// ticket. The caller [tidies](Self::tidy) the keys afterwards.
+    pub(super) fn show(&mut self, key: Key) -> Option<Filled<T>> {
+        if !Self::is_live(&self.places, key) {
+            return None;
+        }
+        let (_, arrival, place) = key;
+        let has_key = true;
+        self.replace(place, Place::Empty(Empty::Shown { arrival, has_key }))
+    }
+
+    /// Puts an item back that was shown.
+    pub(super) fn put_back(&mut self, key: Key, filled: Filled<T>) {
+        let place = key.2;
+        if let Some((index, ticket)) = self.index.as_mut().zip(filled.ticket) {
+            index.insert(ticket, place);
+        }
+        let shown = mem::replace(&mut self.places[place], Place::Filled(filled));
+        if let Place::Empty(Empty::Shown { has_key: false, .. }) = shown {
+            self.keys.push(Reverse(key));
+        }
+    }
+
+    /// Forgets an item that was shown.
+    pub(super) fn forget(&mut self, key: Key, filled: Filled<T>) -> Entry<T> {
+        self.places[key.2] = Place::vacant(self.vacant);
+        self.vacated(key.2, filled.ticket);
+        filled.entry
+    }
+
+    pub(super) fn end_visit(&mut self) {
+        self.visits -= 1;
+        self.tidy();
     }
 }
 

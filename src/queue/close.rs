@@ -17,6 +17,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// A push that races with the close either returns `Ok`, and the item can be popped, or `Closed`, and it cannot.
     ///
+    /// Pops also wait for items that are delayed or scheduled; [`Queue::close_now`] drops these.
+    ///
     /// ```
     /// use requeue::PopError;
     ///

@@ -132,9 +132,15 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert_eq!((seen, queue.len()), (vec![1, 2, 3], 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn peek_each(&self, visit: impl FnMut(&T)) -> usize {
+    pub fn peek_each(&self, mut visit: impl FnMut(&T)) -> usize {
         self.shared.bring_up_to_date();
-        Local::in_cell(Arc::clone(&self.shared), None).visit(visit)
+        let mut count = 0;
+        Local::in_cell(Arc::clone(&self.shared), None).visit(false, |item, _| {
+            visit(item);
+            count += 1;
+            true
+        });
+        count
     }
 
     /// The dead letters: items that failed `max_attempts` times, or were [failed](crate::Transaction::fail) by their

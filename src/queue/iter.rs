@@ -79,8 +79,8 @@ impl<T, O: Order<T>> Queue<T, O> {
         Iter { handle }
     }
 
-    /// The items that are ready, popped one by one, without waiting: ends when a pop finds nothing. Items that
-    /// become ready meanwhile are popped too.
+    /// The items that are ready, popped one by one in the [order](#order) of the queue, without waiting: ends when a pop
+    /// finds nothing. Items that become ready meanwhile are popped too.
     ///
     /// For all items until the queue is closed, see [`Queue::iter`].
     ///
@@ -98,8 +98,10 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// Pops and drops the items that are ready now, and returns their number. It does not wait.
     ///
     /// It pops at most the items that [were ready](Queue::len) at its beginning, so it ends even if others push.
-    /// Held, staged, delayed and scheduled items stay. Like any pop it takes nothing from a [paused](Queue::pause)
-    /// queue, and no more than a [pace](crate::Builder::pace) allows.
+    /// Held, staged, delayed and scheduled items stay, and in a [serial](crate::Builder::serial) queue those that wait for
+    /// another item of their key. Like any pop it takes nothing from a [paused](Queue::pause) queue, and no more than a
+    /// [pace](crate::Builder::pace) allows. [`Queue::clear_all`] leaves only what is held or staged; [`Queue::retain`]
+    /// removes some of the items.
     ///
     /// ```
     /// let queue: requeue::Queue<i32> = (1..=3).collect();

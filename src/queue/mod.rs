@@ -22,6 +22,7 @@ pub(crate) mod fair;
 mod leased;
 pub(crate) mod priority;
 mod restore;
+mod retain;
 pub(crate) mod schedule;
 
 pub use builder::Builder;

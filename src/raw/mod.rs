@@ -26,6 +26,7 @@ mod models;
 mod testing;
 
 pub(crate) use handle::away::{Away, Outstanding};
+pub(crate) use handle::bookmark::Choice;
 pub(crate) use handle::cell::{Borrow, Fresh, LocalCell, Session};
 pub(crate) use handle::endpoint::{Endpoint, Purpose, Stager};
 pub(crate) use handle::gathering::Gathering;

@@ -52,7 +52,7 @@ impl<T: Copy> Endpoint<T> {
             return seen;
         };
         while visit.next_part().is_some() {
-            seen.extend(visit.items());
+            seen.extend(visit.items().map(|(item, _)| item));
         }
         visit.end();
         seen

@@ -23,6 +23,7 @@ mod panics;
 mod peek;
 mod reclaim;
 mod removal;
+mod retain;
 mod service_fabric;
 mod snapshot;
 mod stats;

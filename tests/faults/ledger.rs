@@ -68,6 +68,17 @@ impl Ledger {
         drop(items);
     }
 
+    /// The items were removed by the queue, if that was `certain`; otherwise they may still be delivered.
+    pub(crate) fn remove(&self, ids: impl IntoIterator<Item = usize>, certain: bool) {
+        let mut entries = self.entries();
+        for id in ids {
+            entries[id].deliveries += u32::from(certain);
+            if !certain {
+                entries[id].fate = Fate::Doubtful;
+            }
+        }
+    }
+
     /// Allows this number of further items to be lost.
     pub(crate) fn excuse(&self, items: usize) {
         self.excused.fetch_add(items, Ordering::SeqCst);

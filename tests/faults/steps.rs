@@ -37,6 +37,9 @@ pub(crate) fn all<O: Order<Probe>>() -> Vec<Step<O>> {
         abort,
         deaths,
         letters,
+        pushes,
+        retries,
+        removals,
         clear,
     ]
 }
@@ -216,6 +219,20 @@ fn letters<O: Order<Probe>>(tour: &Tour<O>, _: &mut Worker<O>) {
     tour.ledger
         .deliver(letters.next().map(|letter| letter.item));
     letters.requeue_all();
+}
+
+fn removals<O: Order<Probe>>(tour: &Tour<O>, _: &mut Worker<O>) {
+    let mut removed = Vec::new();
+    let count = unless_planned(|| {
+        tour.queue.retain(|item, _| {
+            tour.plan.reach(Call::Visit);
+            let keep = item.id % 3 > 0;
+            removed.extend((!keep).then_some(item.id));
+            keep
+        })
+    });
+    assert!(count.map_or(true, |count| count == removed.len()));
+    tour.ledger.remove(removed, count.is_some());
 }
 
 fn clear<O: Order<Probe>>(tour: &Tour<O>, worker: &mut Worker<O>) {

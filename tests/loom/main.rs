@@ -12,6 +12,7 @@ mod idle;
 mod items;
 mod lent;
 mod pace;
+mod retain;
 mod schedule;
 mod waits;
 

@@ -454,6 +454,39 @@ fn items_leave_the_hold_early() {
 
 /// Deliveries come back on other threads, beside pops, and outlive their queue.
 #[test]
+fn visited_items_are_removed() {
+    let alive = Alive::default();
+    let queue = Queue::unbounded();
+    let mut handle = queue.handle();
+    handle.push_batch(alive.items(0..6)).unwrap();
+    let tx = handle.begin();
+    assert_eq!(tx.pop_batch(3).len(), 3);
+    tx.abort();
+    let popper = thread::spawn({
+        let queue = queue.clone();
+        move || {
+            (0..2)
+                .filter_map(|_| queue.pop().ok())
+                .map(number)
+                .collect()
+        }
+    });
+    let mut removed = Vec::new();
+    queue.retain(|item, _| {
+        let keep = *item.number % 2 == 0;
+        removed.extend((!keep).then_some(*item.number));
+        keep
+    });
+    let mut all: Vec<_> = popper.join().unwrap();
+    all.extend(queue.drain().map(number));
+    all.extend(removed);
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..6));
+    drop((queue, handle));
+    alive.check_none();
+}
+
+#[test]
 fn deliveries_end_in_any_order() {
     let alive = Alive::default();
     let queue = Queue::unbounded();

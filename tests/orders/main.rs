@@ -7,5 +7,6 @@ mod fair;
 mod lifo;
 mod own_queue;
 mod priority;
+mod retain;
 mod schedule;
 mod snapshot;

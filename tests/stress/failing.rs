@@ -124,14 +124,27 @@ impl<O: Order<usize>> Floor<O> {
     /// Inspects the queue, or changes its state.
     fn oversee(&self, rng: &mut Rng) {
         let queue = &self.queue;
-        match rng.below(6) {
+        match rng.below(7) {
             0 => _ = queue.dead_letters().requeue_all(),
             1 => (self.recover)(queue),
             2 => _ = queue.peek_each(|item| assert!(*item < self.pushed.load(Ordering::SeqCst))),
             3 => _ = queue.held(),
             4 => _ = queue.stats(),
+            5 => self.remove_some(),
             _ => assert!(queue.len() <= queue.capacity().unwrap_or(usize::MAX)),
         }
+    }
+
+    /// Removes some of the items that nobody holds, which counts as a commit.
+    fn remove_some(&self) {
+        let mut removed = Vec::new();
+        let count = self.queue.retain(|item, _| {
+            let keep = item % 16 > 0;
+            removed.extend((!keep).then_some(*item));
+            keep
+        });
+        assert_eq!(count, removed.len());
+        self.done.lock().unwrap().extend(removed);
     }
 
     /// No item is lost, and none was committed twice.

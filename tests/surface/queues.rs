@@ -67,6 +67,11 @@ fn every_question<T: std::fmt::Debug, O: Order<T>>(queue: &Queue<T, O>) {
     }
     let mut seen = 0;
     assert_eq!(queue.peek_each(|_| seen += 1), seen);
+    let kept = queue.retain(|_, queued| {
+        let _ = (queued.attempts, queued.waited, queued.due);
+        true
+    });
+    assert_eq!((kept, queue.clear_all()), (0, seen));
     let _ = (queue.now(), queue.next_due());
     assert_eq!(queue.handle().name(), None);
     assert!(queue.named_handle("worker").queue().same_queue(queue));

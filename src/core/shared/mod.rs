@@ -7,6 +7,7 @@ mod order;
 pub(crate) mod restore;
 mod schedule;
 mod stats;
+mod visit;
 
 use crate::bound::Room;
 use crate::core::mode::{mode, Ready, SLOW_POPS};

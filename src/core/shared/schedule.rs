@@ -14,6 +14,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         let planned = self.failures.delayed.schedule(items, |due| {
             self.due_timer.plan(due);
         });
+        self.notify_scheduled(planned);
+    }
+
+    /// Wakes a waiter for items that were scheduled, if it has to wake others earlier than it knows: if that was `planned`.
+    pub(super) fn notify_scheduled(&self, planned: bool) {
         if planned {
             self.due_timer.call_backup();
         }

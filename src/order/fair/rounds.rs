@@ -15,11 +15,14 @@
 
 use super::meta::KeyMeta;
 use super::pages::Pages;
-use crate::order::lists::{List, Lists, Position};
-use crate::order::{Dequeued, Sequence, Shown, PART, SCAN_STEP};
+use crate::order::lists::{List, Lists};
+use crate::order::{Dequeued, Sequence, Shown, PART};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
-use std::ops::{Range, RangeInclusive};
+
+mod visit;
+
+pub(crate) use visit::{KeyPosition, Visit};
 
 /// No key.
 const NO_KEY: u32 = u32::MAX;
@@ -44,6 +47,8 @@ pub(crate) struct Rounds<T> {
     batch: u32,
     /// The number of blocked keys in the ring.
     blocked: usize,
+    /// The number of visits in progress. Meanwhile items stay in their places.
+    visits: usize,
     /// The numbers of items: increasing for pushed ones, decreasing for those at the front.
     last: i64,
     first: i64,
@@ -117,23 +122,6 @@ fn with_meta<T, M, N>(
     Entry { item, delivery }
 }
 
-/// The progress of a visit: the numbers of the keys that are left, what was visited last of the first of them, and the numbers
-/// of the items that were there when it began. It shows `all` of these, or only the ready ones.
-#[derive(Clone, Debug)]
-pub(crate) struct Visit {
-    keys: Range<u32>,
-    at: Position,
-    numbers: RangeInclusive<i64>,
-    all: bool,
-}
-
-/// The key of an item that is being shown, and its position in the list of the key.
-#[derive(Debug)]
-pub(crate) struct KeyPosition {
-    key: u32,
-    at: Position,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RingEnd {
     Front,
@@ -163,6 +151,7 @@ impl<T> Rounds<T> {
             serial,
             batch,
             blocked: 0,
+            visits: 0,
             last: 0,
             first: 0,
         }
@@ -207,48 +196,16 @@ impl<T> Rounds<T> {
         }
     }
 
-    fn visit(&self, keys: Range<u32>, all: bool) -> Visit {
-        let numbers = self.first..=self.last;
-        Visit {
-            keys,
-            at: Position::before(self.first),
-            numbers,
-            all,
-        }
-    }
-
-    /// Begins a visit to the items of one key, ready or not.
-    pub(crate) fn begin_visit_of(&self, number: u32) -> Visit {
-        self.visit(number..number + 1, true)
-    }
-
-    /// Advances a visit to the next place, and returns its key. `None` if there is none, or none within [`SCAN_STEP`].
-    fn next_place(&self, visit: &mut Visit) -> Option<u32> {
-        let before = Position::before(*visit.numbers.start());
-        let first_only = self.serial && !visit.all;
-        for number in visit.keys.clone().take(SCAN_STEP) {
-            let is_over = |key: &&KeyState| first_only && (key.is_out() || visit.at != before);
-            let key = self.keys.get(number).filter(|key| !is_over(key));
-            let next = key.and_then(|key| self.items.position_after(&key.items, visit.at));
-            if let Some(next) = next.filter(|next| visit.numbers.contains(&next.number)) {
-                visit.at = next;
-                return Some(number);
-            }
-            (visit.keys.start, visit.at) = (number + 1, before);
-        }
-        None
-    }
-
     /// Removes a key without items, and returns how many of its items are still to be unregistered.
     #[inline]
     fn forget(&mut self, number: u32) -> u32 {
         self.keys.take(number).gone
     }
 
-    /// Releases the memory of places that are not needed, unless there are gaps.
+    /// Releases the memory of places that are not needed, unless a visit needs them.
     #[cold]
     fn sweep(&mut self) {
-        if self.items.has_gaps() {
+        if self.visits > 0 {
             return;
         }
         let lists = self.keys.places_mut().map(|key| &mut key.items);
@@ -287,6 +244,59 @@ impl<T> Rounds<T> {
         if self.front == number {
             self.front = after;
         }
+    }
+
+    /// Dequeues the next item. If there are `GAPS`, it removes those that it finds.
+    #[inline(always)] // the pop of an order
+    fn dequeue<const GAPS: bool>(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
+        if GAPS {
+            self.skip_shown();
+        }
+        if self.ring == 0 {
+            return None;
+        }
+        let number = self.front;
+        let key = &mut self.keys[number];
+        let entry = self.items.pop_front(&mut key.items)?;
+        if GAPS {
+            self.items.trim_gone(&mut key.items);
+        }
+        let meta = KeyMeta::new(number, key.weight);
+        key.len -= 1;
+        key.use_turn();
+        self.round = key.round;
+        let mut gone = 0;
+        if self.serial {
+            key.held = true;
+            self.leave_ring(number);
+        } else {
+            key.gone += u32::from(for_good);
+            if key.gone >= self.batch {
+                gone = key.take_gone();
+            }
+            if key.items.is_empty() {
+                let is_gone = key.len == 0;
+                self.leave_ring(number);
+                if is_gone {
+                    gone += self.forget(number);
+                }
+            } else if key.turns == 0 {
+                // Move to the back, into the next round.
+                key.round = self.round.wrapping_add(1);
+                self.front = key.after;
+            }
+        }
+        if self.items.is_wasteful() {
+            self.sweep();
+        }
+        let entry = with_meta(entry, meta);
+        Some(Dequeued { entry, gone })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn dequeue_among_gaps(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
+        self.dequeue::<true>(for_good)
     }
 }
 
@@ -331,44 +341,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     #[inline]
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
         if self.items.has_gaps() {
-            self.skip_shown();
-        }
-        if self.ring == 0 {
-            return None;
-        }
-        let number = self.front;
-        let key = &mut self.keys[number];
-        let entry = self.items.pop_front(&mut key.items)?;
-        let meta = KeyMeta::new(number, key.weight);
-        key.len -= 1;
-        key.use_turn();
-        self.round = key.round;
-        let mut gone = 0;
-        if self.serial {
-            key.held = true;
-            self.leave_ring(number);
+            self.dequeue_among_gaps(for_good)
         } else {
-            key.gone += u32::from(for_good);
-            if key.gone >= self.batch {
-                gone = key.take_gone();
-            }
-            if key.items.is_empty() {
-                let is_gone = key.len == 0;
-                self.leave_ring(number);
-                if is_gone {
-                    gone += self.forget(number);
-                }
-            } else if key.turns == 0 {
-                // Move to the back, into the next round.
-                key.round = self.round.wrapping_add(1);
-                self.front = key.after;
-            }
+            self.dequeue::<false>(for_good)
         }
-        if self.items.is_wasteful() {
-            self.sweep();
-        }
-        let entry = with_meta(entry, meta);
-        Some(Dequeued { entry, gone })
     }
 
     fn tracks_removal(&self) -> bool {
@@ -414,6 +390,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.visit(0..self.keys.end(), false)
     }
 
+    fn begin_full_visit(&mut self) -> Visit {
+        self.visit(0..self.keys.end(), true)
+    }
+
     fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, KeyPosition>>) -> bool {
         for _ in 0..PART {
             let Some(number) = self.next_place(visit) else {
@@ -446,6 +426,17 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.blocked -= usize::from(self.serial && is_first);
         } else if !self.serial || is_first && !key.held {
             self.join_ring(number, RingEnd::Front);
+        }
+    }
+
+    fn remove_shown(&mut self, _: KeyMeta, position: KeyPosition) -> u32 {
+        self.forget_shown(position)
+    }
+
+    fn end_visit(&mut self) {
+        self.visits -= 1;
+        if self.items.has_many_gaps() || self.items.is_wasteful() {
+            self.sweep();
         }
     }
 }

@@ -142,13 +142,17 @@ impl<T> PriorityHeap<T> {
         });
         let place = *places.get(&ticket)?;
         let entry = self.take(place)?;
-        // Gaps at the front of a list are common if items are cancelled in the order in which they were pushed.
-        let level = usize::from(entry.item.meta.priority());
-        self.levels.trim_list(level);
+        self.trim(entry.item.meta);
         if self.levels.items.has_many_gaps() {
             self.sweep();
         }
         Some((place, self.release(entry)))
+    }
+
+    /// Removes the gaps before the items of a priority, one of which was taken out: they are common if items are removed in
+    /// the order in which they were pushed.
+    fn trim(&mut self, meta: PriorityMeta) {
+        self.levels.trim_list(usize::from(meta.priority()));
     }
 
     #[inline]
@@ -363,6 +367,14 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         }
     }
 
+    fn remove_shown(&mut self, meta: PriorityMeta, _: Place) -> u32 {
+        self.trim(meta);
+        if let Some(places) = &mut self.places {
+            remove_place(places, meta);
+        }
+        1
+    }
+
     /// Shows nothing, since the items that have ranks would be ranked again.
     fn scan_times(&mut self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
         for _ in 0..SCAN_STEP {
@@ -378,6 +390,9 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
 
     fn end_visit(&mut self) {
         self.visits -= 1;
+        if self.levels.items.has_many_gaps() {
+            self.sweep();
+        }
         self.tidy();
     }
 }

@@ -53,6 +53,7 @@ fn a_heap_behaves_like_its_model() {
                 }
                 assert!(heap.pop_due(now).is_none());
             }
+            6 if model.len() < 1000 => visit(&mut heap, &mut model, &mut random),
             _ if tickets.is_empty() => {}
             _ => {
                 let at = below(&mut random, tickets.len());
@@ -69,6 +70,47 @@ fn a_heap_behaves_like_its_model() {
         assert_eq!(heap.next(), next);
         assert_small(&heap);
     }
+}
+
+/// Visits all items, and removes some. Meanwhile nobody finds those that are shown.
+fn visit(
+    heap: &mut DueHeap<usize>,
+    model: &mut BTreeMap<(u64, usize), Option<Ticket>>,
+    random: &mut u64,
+) {
+    let mut keys: Vec<_> = heap.begin_visit().collect();
+    keys.sort_unstable();
+    let mut seen = Vec::new();
+    for part in keys.chunks(32) {
+        let shown: Vec<_> = part
+            .iter()
+            .filter_map(|key| Some((*key, heap.show(*key)?)))
+            .collect();
+        heap.tidy();
+        let is_shown = |item: usize| shown.iter().any(|(_, filled)| filled.entry.item == item);
+        let others = model.keys().filter(|at| !is_shown(at.1));
+        assert_eq!(heap.next(), others.map(|at| at.0).min().unwrap_or(NEVER));
+        for (key, filled) in shown {
+            let at = (key.0, filled.entry.item);
+            seen.push(at);
+            assert_eq!(model[&at], filled.ticket);
+            if let Some(ticket) = filled.ticket {
+                assert!(heap.remove(ticket).is_none() && heap.get_mut(ticket).is_none());
+            }
+            if below(random, 8) == 0 {
+                assert_eq!(heap.forget(key, filled).item, at.1);
+                model.remove(&at);
+            } else {
+                heap.put_back(key, filled);
+            }
+        }
+        heap.tidy();
+    }
+    heap.end_visit();
+    let mut all: Vec<_> = seen.clone();
+    all.dedup();
+    assert_eq!(all.len(), seen.len());
+    assert!(model.keys().all(|at| seen.contains(at)));
 }
 
 #[test]

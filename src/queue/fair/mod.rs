@@ -140,7 +140,7 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
     /// assert_eq!((jobs, queue.len()), (vec![1, 3], 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn items_of(&self, key: &O::Key, visit: impl FnMut(&T)) -> usize {
+    pub fn items_of(&self, key: &O::Key, mut visit: impl FnMut(&T)) -> usize {
         let shared = self.shared();
         shared.bring_up_to_date();
         let keys = shared.source.keys();
@@ -151,11 +151,17 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
         let key = defer_with(Some(key), |key| _ = swallow_panic(|| drop(key.take())));
         // Between two parts all items of the key may be removed, and its number reused for another key.
         let is_same = || key.as_ref().is_some_and(|key| keys.is(number, key));
+        let mut count = 0;
         Local::new(Arc::clone(shared), None).visit_source(
             |source| source.begin_visit_of(number),
             is_same,
-            visit,
-        )
+            |item, _| {
+                visit(item);
+                count += 1;
+                true
+            },
+        );
+        count
     }
 
     /// A consistent snapshot of the keys that have items in the queue, in the order in which they will be served.

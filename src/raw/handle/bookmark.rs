@@ -20,22 +20,45 @@
 //! only bookmarks and exhausted runs goes on at the head; as after an abort, its claim there fails if a bookmark
 //! became a run since it looked, because of the count in the head.
 //!
-//! For a strict Empty a visit is like a transaction that takes items and gives them back: a claim at the head moves that,
-//! the claim of the last item of a run increments `emptied`, and a run that was a bookmark never becomes one again.
+//! The visitor may take items out of the bookmark for good, between 3 and 4: that is counted as a commit.
+//!
+//! For a strict Empty a visit is like a transaction that takes items, and commits some and gives the others back: a claim at the
+//! head moves that, the claim of the last item of a run increments `emptied`, and a run that was a bookmark never becomes one again.
 //!
 //! If several visit a shard at the same time, the order between their parts is unspecified.
 
 use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::hold::{fitting, MOST_BYTES};
-use crate::raw::memory::{DeliveryMeta, Row};
+use crate::raw::memory::{DeliveryMeta, Entry, Row};
 use crate::raw::shard::{Block, Cursor, Front, HeldSlot, Home, Run, Sink, Take};
-use crate::sync::Backoff;
-use crate::sync::SMALL;
+use crate::sync::{Backoff, SMALL};
 
 /// The most items in a bookmark, fewer if they are large.
 fn part<T>() -> usize {
-    let part = if SMALL { 1 } else { 32 };
+    let part = if SMALL { 1 } else { Choice::MOST };
     part.min(fitting::<T>(MOST_BYTES))
+}
+
+/// Some of the items that are visited together: a bit for each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Choice(u32);
+
+impl Choice {
+    /// How many items can be visited together.
+    pub(crate) const MOST: usize = u32::BITS as usize;
+
+    /// Adds the item with this index, if it is `chosen`.
+    pub(crate) fn add(&mut self, index: usize, chosen: bool) {
+        self.0 |= u32::from(chosen) << index;
+    }
+
+    pub(crate) fn has(self, index: usize) -> bool {
+        self.0 >> index & 1 == 1
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
 }
 
 /// A bookmark, which is linked, and the items in it so far.
@@ -126,11 +149,29 @@ impl<T> Endpoint<T> {
 }
 
 impl<T> ShardVisit<'_, T> {
-    /// The items that are being visited.
-    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
-        let slot = |index| self.bookmark.slot(index).item();
-        // SAFETY: in the bookmark, of which the others take nothing.
-        (0..self.bookmark.items).map(move |index| unsafe { &*slot(index) })
+    /// The items that are being visited, with their deliveries so far.
+    pub(crate) fn items(&self) -> impl Iterator<Item = (&T, DeliveryMeta)> {
+        (0..self.bookmark.items).map(|index| {
+            let slot = self.bookmark.slot(index);
+            // SAFETY: in the bookmark, of which the others take nothing.
+            unsafe { (&*slot.item(), slot.delivery()) }
+        })
+    }
+
+    /// Takes some of the items that are being visited out for good, and counts them as committed. The others move together.
+    pub(crate) fn remove(&mut self, gone: Choice) -> Vec<Entry<T>> {
+        let Self {
+            endpoint, bookmark, ..
+        } = self;
+        let chosen = (0..bookmark.items).filter(|index| gone.has(*index));
+        // SAFETY: the slots are filled, and only the maker of a bookmark uses them.
+        let removed: Vec<_> = chosen
+            .map(|index| unsafe { bookmark.slot(index).remove() })
+            .collect();
+        // SAFETY: as above.
+        bookmark.items = unsafe { bookmark.run().close_gaps(bookmark.items) };
+        endpoint.counters().count_committed(removed.len());
+        removed
     }
 
     /// Goes on to the next items, and returns how many were put back. `None`: none are left; those that were visited

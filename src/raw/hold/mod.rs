@@ -272,7 +272,10 @@ impl<T> Hold<T> {
         let mut parts = mem::take(&mut self.parts);
         parts.retain(|block| {
             if self.has_gaps() {
-                run(block).close_gaps();
+                let run = run(block);
+                // SAFETY: its items, in a block of the hold.
+                let left = unsafe { run.close_gaps(run.cursor().left()) };
+                run.fill(run.home(), left);
             }
             let is_filled = run(block).cursor().left() > 0;
             if !is_filled {

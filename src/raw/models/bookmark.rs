@@ -1,7 +1,7 @@
 //! Looks at the items of a shard, one at a time: bookmarks.
 
 use super::*;
-use crate::raw::handle::bookmark::ShardVisit;
+use crate::raw::handle::bookmark::{Choice, ShardVisit};
 use crate::sync::model::large_model;
 
 /// Shards with these items in the first of them, its producer, and an endpoint without a shard.
@@ -45,7 +45,7 @@ fn a_pop_finds_the_item_that_is_not_looked_at() {
             move || pop(&shards)
         });
         assert_eq!(visit.next_part(), Some(1));
-        let seen: Vec<_> = visit.items().copied().collect();
+        let seen: Vec<_> = visit.items().map(|(item, _)| *item).collect();
         visit.end();
         drop(visit);
         let popped = popper.join().unwrap();
@@ -128,6 +128,31 @@ fn one_item_stays_or_is_popped() {
         let popped = popper.join().unwrap();
         assert!(popped.is_some() || pop(&shards) == Some(1));
         assert_eq!(pop(&shards), None);
+        drop(pusher);
+    });
+}
+
+/// An item is popped, or removed for good.
+#[test]
+fn an_item_is_removed_or_popped() {
+    model(|| {
+        let (shards, [pusher, mut visitor]) = pushed(&[1, 2]);
+        let mut visit = first_visit(&mut visitor);
+        let popper = thread::spawn({
+            let shards = Arc::clone(&shards);
+            move || pop(&shards)
+        });
+        let mut all = Choice::default();
+        all.add(0, true);
+        let mut removed = visit.remove(all);
+        visit.next_part();
+        removed.extend(visit.remove(all));
+        assert_eq!(visit.end(), 0);
+        drop(visit);
+        let popped = popper.join().unwrap();
+        let removed = removed.into_iter().map(|entry| entry.item);
+        assert_eq!(sorted(removed.chain(popped)), [1, 2]);
+        assert_eq!(pop_all(&shards), []);
         drop(pusher);
     });
 }

@@ -86,7 +86,7 @@ impl Counters {
     }
 
     #[inline]
-    pub(in crate::raw) fn count_committed(&self, items: usize) {
+    pub(crate) fn count_committed(&self, items: usize) {
         step(&self.committed, items);
     }
 

@@ -266,11 +266,16 @@ impl<T> Run<T> {
         }
     }
 
-    /// Moves the items of a run that is not linked together, where others were removed between them.
-    pub(in crate::raw) fn close_gaps(&self) {
+    /// Moves the items in the first `count` slots together, where others were removed between them, and returns how many are
+    /// left.
+    ///
+    /// # Safety
+    ///
+    /// These slots were filled, and the caller has exclusive access to them.
+    pub(in crate::raw) unsafe fn close_gaps(&self, count: usize) -> usize {
         let mut left = 0;
-        for index in 0..self.cursor().left() {
-            // SAFETY: filled once, and not shared; the slot before is vacant, because its item was removed or moved.
+        for index in 0..count {
+            // SAFETY: by contract; the slot before is vacant, because its item was removed or moved.
             unsafe {
                 let slot = self.held(index);
                 let delivery = slot.delivery();
@@ -282,7 +287,7 @@ impl<T> Run<T> {
                 }
             }
         }
-        self.fill(self.home(), left);
+        left
     }
 
     /// Makes the run a common one, with the first `count` items of the block. Takes a pointer, because others may free the run

@@ -2,11 +2,11 @@
 
 use super::{
     Dequeued, KeyMeta, KeyPosition, KeyState, Rounds, Sequence, Shown, Standing, Visit, PART,
-    SCAN_STEP,
 };
-use crate::order::tests::{oldest as oldest_of, show_all};
+use crate::order::tests::{oldest as oldest_of, remove_some, show_all};
+use crate::order::SCAN_STEP;
 use crate::raw::{DeliveryMeta, Entry, Stored};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// How many items are unregistered at once.
 const BATCH: u32 = 3;
@@ -407,6 +407,27 @@ fn a_serial_key_continues_when_its_first_item_is_put_back() {
     assert!(show_of(&mut rounds, "c").is_empty());
 }
 
+#[test]
+fn removals_release_their_memory() {
+    for serial in [false, true] {
+        let mut rounds = Rounds::new(serial, BATCH);
+        arrive(&mut rounds, "a");
+        for _ in 0..10 {
+            for item in 0..1000 {
+                rounds.arrive(entry(&format!("a{item}")));
+            }
+            let visit = rounds.begin_full_visit();
+            let removed = remove_some(&mut rounds, visit, |name| name == "a" || name == "a999");
+            assert_eq!(removed.len(), 999);
+            assert!(rounds.items.places() < 2000);
+        }
+        let visit = rounds.begin_full_visit();
+        assert_eq!(remove_some(&mut rounds, visit, |_| false).len(), 11);
+        assert_eq!((rounds.ready(), rounds.waiting(), rounds.ring), (0, 0, 0));
+        assert_eq!(rounds.keys.iter().count(), 0);
+    }
+}
+
 /// Serial keys keep the order of their items while some of them are shown.
 #[test]
 #[cfg_attr(miri, ignore = "too many steps for Miri")]
@@ -419,7 +440,8 @@ fn visits_to_serial_keys_change_nothing() {
         (state >> 33) as usize % limit
     };
     let mut rounds = Rounds::new(true, BATCH);
-    let (mut arrived, mut gone, mut held) = ([0; KEYS], [0; KEYS], Vec::new());
+    let (mut arrived, mut held) = ([0; KEYS], Vec::new());
+    let mut inside: [BTreeSet<usize>; KEYS] = Default::default();
     let mut visits: Vec<(Visit, Vec<_>)> = Vec::new();
     for _ in 0..100_000 {
         match number(8) {
@@ -434,25 +456,27 @@ fn visits_to_serial_keys_change_nothing() {
                     item: Stored { item, meta },
                     delivery,
                 });
+                inside[k].insert(item);
                 arrived[k] += 1;
             }
             2..=3 => held.extend(rounds.next(false).map(|dequeued| {
                 let Stored { item, meta } = &dequeued.entry.item;
-                assert_eq!(*item, gone[meta.key as usize], "in order, one at a time");
-                gone[meta.key as usize] += 1;
+                let first = inside[meta.key as usize].pop_first();
+                assert_eq!(Some(*item), first, "in order, one at a time");
                 dequeued.entry
             })),
             4 if !held.is_empty() => {
                 let entry = held.swap_remove(number(held.len()));
-                gone[entry.item.meta.key as usize] -= 1;
+                inside[entry.item.meta.key as usize].insert(entry.item.item);
                 rounds.come_back(entry);
             }
             5 if !held.is_empty() => {
                 rounds.leave(held.swap_remove(number(held.len())).item.meta);
             }
             6 if visits.len() < 3 => {
-                let mut visit = match number(KEYS + 1) {
+                let mut visit = match number(KEYS + 2) {
                     KEYS => rounds.begin_visit(),
+                    key if key > KEYS => rounds.begin_full_visit(),
                     key => rounds.begin_visit_of(u32::try_from(key).unwrap()),
                 };
                 let mut shown = Vec::new();
@@ -460,10 +484,18 @@ fn visits_to_serial_keys_change_nothing() {
                 visits.push((visit, shown));
             }
             _ if !visits.is_empty() => {
-                let (mut visit, mut shown) = visits.swap_remove(number(visits.len()));
-                while let Some(shown) = shown.pop() {
+                let (mut visit, shown) = visits.swap_remove(number(visits.len()));
+                let (back, removed): (Vec<_>, Vec<_>) =
+                    shown.into_iter().partition(|_| number(3) > 0);
+                for shown in back.into_iter().rev() {
                     rounds.put_back(&mut visit, shown);
                 }
+                for Shown { entry, position } in removed {
+                    let Stored { item, meta } = entry.item;
+                    assert!(inside[meta.key as usize].remove(&item));
+                    assert_eq!(rounds.remove_shown(meta, position), 1);
+                }
+                rounds.end_visit();
             }
             _ => {}
         }
@@ -471,16 +503,14 @@ fn visits_to_serial_keys_change_nothing() {
             .ring()
             .filter(|key| rounds.items.begins_with_gap(&rounds.keys[*key].items));
         assert_eq!(rounds.blocked, blocked.count());
-        let inside = arrived.iter().sum::<usize>() - gone.iter().sum::<usize>();
-        assert_eq!(
-            rounds.ready() + rounds.waiting() + shown_by(&rounds),
-            inside
-        );
+        let count: usize = inside.iter().map(BTreeSet::len).sum();
+        let shown: usize = visits.iter().map(|(_, shown)| shown.len()).sum();
+        assert_eq!(rounds.ready() + rounds.waiting() + shown, count);
         if visits.is_empty() {
             let has_ready = |k: &usize| {
                 let is_held =
                     |entry: &Entry<Stored<_, KeyMeta>>| entry.item.meta.key as usize == *k;
-                gone[*k] < arrived[*k] && !held.iter().any(is_held)
+                !inside[*k].is_empty() && !held.iter().any(is_held)
             };
             assert_eq!(rounds.ready(), (0..KEYS).filter(has_ready).count());
         }
@@ -569,6 +599,16 @@ impl Plain {
         }
         1
     }
+
+    fn remove(&mut self, key: u32, item: u32) {
+        let k = key as usize;
+        self.items[k].retain(|other| *other != item);
+        if self.items[k].is_empty() && !self.out[k] {
+            self.present.retain(|other| *other != key);
+            self.next.retain(|other| *other != key);
+            self.turns[k] = 0;
+        }
+    }
 }
 
 fn is_like_the_model(serial: bool) {
@@ -591,6 +631,18 @@ fn is_like_the_model(serial: bool) {
         if number(50) == 0 {
             let ready = rounds.ready();
             assert_eq!(show_all(&mut rounds).0.len(), ready);
+        }
+        if number(50) == 0 {
+            let visit = rounds.begin_full_visit();
+            for (entry, gone) in remove_some(&mut rounds, visit, |_| number(4) > 0) {
+                let key = entry.item.meta.key;
+                plain.remove(key, entry.item.item);
+                let is_last = plain.items[key as usize].is_empty() && !plain.out[key as usize];
+                let uncounted = std::mem::take(&mut pending[key as usize]);
+                let expected = if is_last { uncounted } else { 0 };
+                pending[key as usize] = uncounted - expected;
+                assert_eq!(gone, 1 + expected);
+            }
         }
         match number(8) {
             0..=2 => {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::order::chunks::SLACK;
 use crate::order::priority::DEFAULT_PRIORITY;
-use crate::order::tests::{oldest as oldest_of, show_all};
+use crate::order::tests::{oldest as oldest_of, remove_some, show_all};
 use crate::order::Registry;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::time::NEVER;
@@ -256,7 +256,7 @@ impl Pair {
             more = self.heap.show(&mut visit, &mut shown);
             let is_shown = |known: &Known| shown.iter().any(|at| at.entry.item.item == known.item);
             let (aside, inside) = mem::take(&mut self.inside).into_iter().partition(is_shown);
-            let aside: Vec<Known> = aside;
+            let mut aside: Vec<Known> = aside;
             self.inside = inside;
             assert!(aside.iter().all(|known| seen.insert(known.item)));
             assert_eq!(aside.len(), shown.len());
@@ -271,8 +271,17 @@ impl Pair {
             }
             let ticket = aside.first().and_then(|known| known.meta.ticket());
             assert!(ticket.map_or(true, |ticket| self.heap.cancel(ticket).is_none()));
+            let mut removed = Vec::new();
             while let Some(shown) = shown.pop() {
-                self.heap.put_back(&mut visit, shown);
+                if self.below(4) == 0 {
+                    removed.push(shown);
+                } else {
+                    self.heap.put_back(&mut visit, shown);
+                }
+            }
+            for Shown { entry, position } in removed {
+                aside.retain(|known| known.item != entry.item.item);
+                self.heap.remove_shown(entry.item.meta, position);
             }
             self.inside.extend(aside);
             if self.below(8) == 0 {
@@ -381,6 +390,22 @@ fn only_items_out_of_order_have_ranks() {
     }
     assert!(heap.cancel(metas[4].ticket().unwrap()).is_some());
     assert_eq!(all(&mut heap), [0, 3, 6, 1, 7, 2, 5, 8]);
+}
+
+#[test]
+fn removals_release_their_memory() {
+    let mut heap = heap();
+    heap.arrive(plain(0, ticketed(1)));
+    for _ in 0..10 {
+        for item in 1..=1000 {
+            heap.arrive(plain(item, ticketed(1)));
+        }
+        let visit = heap.begin_full_visit();
+        let removed = remove_some(&mut heap, visit, |item| *item == 0 || *item == 1000);
+        assert_eq!((removed.len(), heap.ranked.len()), (999, 0));
+        assert!(heap.levels.items.places() < 2000);
+    }
+    assert_eq!(heap.ready(), 11);
 }
 
 #[test]
