@@ -87,9 +87,10 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        match self.at_drop {
-            AtDrop::Complete => drop(self.queue.close()),
-            AtDrop::Discard => drop(self.queue.close()),
+        if self.at_drop == AtDrop::Discard {
+            self.queue.close_now();
+        } else {
+            self.queue.close();
         }
         for thread in self.threads.drain(..) {
             thread.join().expect("the panics of jobs are caught");

@@ -62,9 +62,7 @@ fn failed_deliveries_go_to_the_tail_until_the_queue_is_opened_again() {
     let jobs = open_queue(&store);
     jobs.push_batch(0..3).unwrap();
     let mut first = jobs.begin_owned();
-    let poison = first.pop().unwrap();
-    assert_eq!(*poison, 0);
-    drop(poison);
+    assert_eq!(*first.pop().unwrap(), 0);
     first.abort();
     first = jobs.begin_owned();
     assert_eq!(*first.pop().unwrap(), 1);
@@ -75,7 +73,6 @@ fn failed_deliveries_go_to_the_tail_until_the_queue_is_opened_again() {
     let again = jobs.begin_owned();
     let item = again.pop().unwrap();
     assert_eq!((*item, item.attempts()), (0, 2));
-    drop(item);
-    drop(again);
+    again.abort();
     assert_eq!(jobs.pop_batch(9).unwrap(), [2, 0]);
 }
