@@ -286,8 +286,8 @@ pub use workers::Tasks;
 #[cfg(feature = "workers")]
 #[doc(inline)]
 pub use workers::{
-    Failure, Job, JobError, Outcome, Report, TaskItem, TaskTransaction, WorkerState, WorkerStatus,
-    Workers, WorkersBuilder,
+    Failure, Job, JobError, Outcome, Report, Success, TaskItem, TaskTransaction, WorkerState,
+    WorkerStatus, Workers, WorkersBuilder,
 };
 #[doc(hidden)]
 pub use {order::StorePlace, queue::Restore};

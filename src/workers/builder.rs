@@ -4,7 +4,7 @@ use super::failure::Hooks;
 use super::pause::BACKOFF;
 use super::pool::WorkerPool;
 use super::step::{Batches, QueueWorker};
-use super::{AnyQueue, Failure, Workers};
+use super::{AnyQueue, Failure, Success, Workers};
 use crate::backend::Backend;
 use crate::Backoff;
 use std::any::Any;
@@ -183,6 +183,27 @@ impl<B: Backend> PoolBuilder<B> {
     /// ```
     pub fn on_error(mut self, hook: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
         self.hooks.on_error = Some(Arc::new(hook));
+        self
+    }
+
+    /// Calls `hook` after each run that was committed with all of its items, on the worker's thread. A run that gave up an
+    /// item has not succeeded, and neither has a [`Job`](crate::Job) that panicked. The worker is busy until the hook has
+    /// returned; a panic of the hook is ignored.
+    ///
+    /// ```
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push("report")?;
+    /// queue.close();
+    /// let workers = Workers::builder(&queue)
+    ///     .on_success(|success| println!("{}: {:?}", success.worker, success.took))
+    ///     .run(|_name, _tx| Ok::<(), ()>(()));
+    /// assert_eq!(workers.join().done, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_success(mut self, hook: impl Fn(&Success) + Send + Sync + 'static) -> Self {
+        self.hooks.on_success = Some(Arc::new(hook));
         self
     }
 

@@ -138,7 +138,7 @@ impl<B: Backend + 'static> PoolBuilder<B> {
 
     /// Starts threads that share one step function.
     #[track_caller]
-    fn start_shared<S>(self, step: S) -> Workers
+    pub(super) fn start_shared<S>(self, step: S) -> Workers
     where
         S: Fn(&mut WorkerThread<'_, B>) -> Stepped<B> + Send + Sync + 'static,
     {

@@ -5,6 +5,7 @@ mod common;
 
 mod generic;
 mod jobs;
+mod owned;
 mod status;
 #[cfg(feature = "tokio")]
 mod task_items;
