@@ -155,7 +155,7 @@ impl<B: Backend> PoolBuilder<B> {
         mut self,
         hook: impl Fn(&str, &(dyn Any + Send)) + Send + Sync + 'static,
     ) -> Self {
-        self.hooks.on_panic = Some(Arc::new(hook));
+        self.hooks.panic = Some(Arc::new(hook));
         self
     }
 
@@ -182,7 +182,7 @@ impl<B: Backend> PoolBuilder<B> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_error(mut self, hook: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
-        self.hooks.on_error = Some(Arc::new(hook));
+        self.hooks.error = Some(Arc::new(hook));
         self
     }
 
@@ -203,7 +203,7 @@ impl<B: Backend> PoolBuilder<B> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_success(mut self, hook: impl Fn(&Success) + Send + Sync + 'static) -> Self {
-        self.hooks.on_success = Some(Arc::new(hook));
+        self.hooks.success = Some(Arc::new(hook));
         self
     }
 

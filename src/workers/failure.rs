@@ -124,10 +124,10 @@ impl RunError {
             error: text,
             panicked: payload.is_some(),
         };
-        if let Some(hook) = &hooks.on_error {
+        if let Some(hook) = &hooks.error {
             swallow_panic(|| hook(&failure));
         }
-        if let (Some(hook), Some(payload)) = (&hooks.on_panic, &payload) {
+        if let (Some(hook), Some(payload)) = (&hooks.panic, &payload) {
             swallow_panic(|| hook(&failure.worker, &**payload));
         }
         swallow_panic(|| drop(payload));
@@ -145,9 +145,9 @@ type SuccessHook = Arc<dyn Fn(&Success) + Send + Sync>;
 /// What is called after runs.
 #[derive(Clone, Default)]
 pub(super) struct Hooks {
-    pub(super) on_success: Option<SuccessHook>,
-    pub(super) on_error: Option<ErrorHook>,
-    pub(super) on_panic: Option<PanicHook>,
+    pub(super) success: Option<SuccessHook>,
+    pub(super) error: Option<ErrorHook>,
+    pub(super) panic: Option<PanicHook>,
 }
 
 /// The text of an error. User code; its panics are caught.

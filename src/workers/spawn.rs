@@ -303,7 +303,7 @@ where
     takes.prepare(&mut tx);
     let keeper = Keeper::new(tx);
     let (items, attempts, own) = match takes.take(worker, &keeper).await {
-        Ok(taken) => taken,
+        Ok(found) => found,
         Err(stop) => return (Err(stop), keeper.into_value(), RunSpan::none()),
     };
     let tx = keeper.user();

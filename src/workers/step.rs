@@ -166,7 +166,7 @@ impl<B: Backend> QueueWorker<B> {
     /// What is to be told of a run that is about to be committed, if anybody wants to know.
     #[inline]
     pub(super) fn success<A>(&self, tx: &mut B::Tx, own: Option<&Own<A>>) -> Option<Success> {
-        self.pool.hooks.on_success.as_ref()?;
+        self.pool.hooks.success.as_ref()?;
         let (held, attempts) = tx.deliveries();
         let own = own.map_or((0, tx.since()), |own| (own.attempts, own.since));
         Some(Success {
@@ -180,8 +180,7 @@ impl<B: Backend> QueueWorker<B> {
     /// Calls the hook after a commit. Its panics are caught and ignored.
     #[inline]
     pub(super) fn committed(&self, ran: Ran, success: Option<Success>) -> Ran {
-        if let (Ran::Done, Some(success), Some(hook)) = (ran, success, &self.pool.hooks.on_success)
-        {
+        if let (Ran::Done, Some(success), Some(hook)) = (ran, success, &self.pool.hooks.success) {
             swallow_panic(|| hook(&success));
         }
         ran

@@ -17,10 +17,10 @@ fn runs_own_their_items() {
     ends(|| {
         let queue: Queue<Only> = (0..100).map(Only).collect();
         queue.close();
-        let (send, sent) = channel();
+        let (send, done) = channel();
         let workers = Workers::builder(&queue).run_owned(move |item, _tx| send.send(item));
         assert_eq!(workers.join().done, 100);
-        let mut items: Vec<Only> = sent.iter().collect();
+        let mut items: Vec<Only> = done.iter().collect();
         items.sort_by_key(|item| item.0);
         assert!(items.into_iter().eq((0..100).map(Only)));
         assert_eq!(queue.stats().committed, 100);
@@ -83,14 +83,14 @@ fn an_owned_item_is_held_until_its_run_has_ended() {
     ends(|| {
         let queue = Queue::builder().fair_by(|_: &u32| ()).serial().build();
         queue.push_batch([1, 2]).unwrap();
-        let (begin, begun) = channel();
-        let (end, ends) = channel();
-        let ends = Mutex::new(ends);
+        let (announce, begun) = channel();
+        let (end, told) = channel();
+        let told = Mutex::new(told);
         let workers = Workers::builder(&queue)
             .threads(2)
             .run_owned(move |item, _tx| {
-                begin.send(item).unwrap();
-                ends.lock().unwrap().recv()
+                announce.send(item).unwrap();
+                told.lock().unwrap().recv()
             });
         assert_eq!(begun.recv(), Ok(1));
         queue.close();
@@ -130,11 +130,11 @@ fn an_owned_item_comes_back_after_no_lease() {
     });
 }
 
-/// The successes that a pool reports.
-fn hook() -> (
-    impl Fn(&Success) + Send + Sync + 'static,
-    Arc<Mutex<Vec<(usize, u32, Duration)>>>,
-) {
+/// The items, the attempts and the times of successful runs.
+type Told = Arc<Mutex<Vec<(usize, u32, Duration)>>>;
+
+/// A hook that notes the successes of a pool.
+fn hook() -> (impl Fn(&Success) + Send + Sync + 'static, Told) {
     let told = Arc::default();
     let hook = {
         let told = Arc::clone(&told);
@@ -260,10 +260,10 @@ mod tasks {
     fn a_task_that_is_aborted_loses_its_item() {
         on_tokio(|| async {
             let queue = filled([1]);
-            let (begin, mut begun) = unbounded_channel();
+            let (announce, mut begun) = unbounded_channel();
             let tasks = Workers::builder(&queue).tasks(1);
             let tasks = tasks.run_owned_async(move |item, _tx| {
-                begin.send(item).unwrap();
+                announce.send(item).unwrap();
                 pending::<Result<(), PushError<u32>>>()
             });
             assert_eq!(begun.recv().await, Some(1));
