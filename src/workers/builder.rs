@@ -4,6 +4,7 @@ use super::failure::Hooks;
 use super::pause::BACKOFF;
 use super::pool::WorkerPool;
 use super::step::{Batches, QueueWorker};
+use super::worker::Worker;
 use super::{AnyQueue, Failure, Success, Workers};
 use crate::backend::Backend;
 use crate::Backoff;
@@ -261,23 +262,32 @@ impl<B: Backend> PoolBuilder<B> {
         self
     }
 
-    /// A new pool, and its workers, which are still to be started.
-    pub(super) fn workers<'q>(&self) -> (Workers<AnyQueue<'q>>, Vec<QueueWorker<B>>)
+    /// A new pool, its workers, which are still to be started, and what makes each of them one of its queue.
+    #[allow(clippy::type_complexity)] // named once
+    pub(super) fn workers<'q>(
+        self,
+    ) -> (
+        Workers<AnyQueue<'q>>,
+        Vec<Arc<Worker>>,
+        impl Fn(Arc<Worker>) -> QueueWorker<B> + Send + Sync + 'q,
+    )
     where
         B: 'q,
     {
         let count = self.count.or_else(|| thread::available_parallelism().ok());
-        let count = count.map_or(1, NonZeroUsize::get);
-        let pool = WorkerPool::new(&self.name, count, self.hooks.clone());
-        let worker = |index| QueueWorker {
-            queue: self.queue.clone(),
+        let pool = WorkerPool::new(self.name, self.hooks);
+        let workers = pool.resize(count.map_or(1, NonZeroUsize::get));
+        let started = Workers::new(Arc::clone(&pool), AnyQueue::of(&self.queue));
+        let (queue, backoff) = (self.queue, self.backoff);
+        let run_timeout = self.run_timeout.map(|limit| (limit, queue.clock()));
+        let of_queue = move |worker| QueueWorker {
+            queue: queue.clone(),
             pool: Arc::clone(&pool),
-            worker: Arc::clone(pool.worker(index)),
-            backoff: self.backoff,
-            run_timeout: self.run_timeout.map(|limit| (limit, self.queue.clock())),
+            worker,
+            backoff,
+            run_timeout: run_timeout.clone(),
         };
-        let workers = (0..count).map(worker).collect();
-        (Workers::new(pool, AnyQueue::of(&self.queue)), workers)
+        (started, workers, of_queue)
     }
 
     /// The settings of batches of up to `max` items.

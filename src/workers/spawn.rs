@@ -3,7 +3,7 @@
 use super::caught::Caught;
 use super::failure::RunError;
 use super::step::{within, Batches, Left, Own, QueueWorker, Stop, NOT_OWN};
-use super::worker::Ran;
+use super::worker::{Ran, Worker};
 #[cfg(feature = "tokio")]
 use super::{Job, Tasks};
 use super::{KeptItem, KeptTransaction, PoolBuilder, Workers};
@@ -17,7 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The work of one worker, for an executor.
-type WorkerFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type WorkerFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Makes the work of workers.
+pub(super) type FuturesOf = Box<dyn Fn(Vec<Arc<Worker>>) -> Vec<WorkerFuture> + Send + Sync>;
 /// An item of a run by a task.
 type ItemOf<B> = KeptItem<<B as Backend>::Tx>;
 /// Its transaction.
@@ -157,8 +159,8 @@ where
         F: Fn(ItemOf<B>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let (workers, futures) = self.futures(SINGLE, each(run));
-        futures.into_iter().for_each(spawn);
+        let (workers, _, first) = self.futures(SINGLE, each(run));
+        first.into_iter().for_each(spawn);
         workers
     }
 
@@ -172,16 +174,12 @@ where
         F: Fn(K::Items, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
-        let (workers, futures) = self.futures(takes, run);
-        let mut spawned = tokio::task::JoinSet::new();
-        for worker in futures {
-            spawned.spawn(worker);
-        }
-        Tasks::new(workers, spawned)
+        let (workers, futures, first) = self.futures(takes, run);
+        Tasks::new(workers, futures, first)
     }
 
-    /// A pool, and the work of its workers.
-    fn futures<K, Y, E, F, R>(self, takes: K, run: F) -> (Workers, Vec<WorkerFuture>)
+    /// A pool, what makes the work of its workers, and that of the first ones.
+    fn futures<K, Y, E, F, R>(self, takes: K, run: F) -> (Workers, FuturesOf, Vec<WorkerFuture>)
     where
         K: Takes<B>,
         Y: Into<Ran> + 'static,
@@ -189,13 +187,22 @@ where
         F: Fn(K::Items, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
-        let (started, workers) = self.workers();
+        let (started, workers, of_queue) = self.workers();
         let run = Arc::new(run);
-        let futures = workers.into_iter().map(|worker| -> WorkerFuture {
-            let run = Arc::clone(&run);
-            Box::pin(async move { worker.work(|tx| step(&worker, tx, takes, &*run)).await })
+        let of_tasks = Arc::downgrade(&run); // as with threads
+        let futures: FuturesOf = Box::new(move |workers| {
+            let workers: Vec<_> = workers.into_iter().map(&of_queue).collect();
+            let future = |worker: QueueWorker<B>| -> Option<WorkerFuture> {
+                let run = of_tasks.upgrade()?;
+                Some(Box::pin(async move {
+                    worker.work(|tx| step(&worker, tx, takes, &*run)).await;
+                }))
+            };
+            workers.into_iter().filter_map(future).collect()
         });
-        (started, futures.collect())
+        let first = futures(workers);
+        drop(run);
+        (started, futures, first)
     }
 }
 

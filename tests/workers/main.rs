@@ -6,6 +6,7 @@ mod common;
 mod generic;
 mod jobs;
 mod owned;
+mod resize;
 mod status;
 #[cfg(feature = "tokio")]
 mod task_items;
