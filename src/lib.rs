@@ -132,7 +132,7 @@
 //! |---|---|
 //! | `workers`, on by default | [`workers`], and [`backend`], over which they run |
 //! | `rate`, on by default | rate limits: [`Pace`], [`Builder::pace`] |
-//! | `tokio` | workers as tasks of tokio: `WorkersBuilder::run_async` |
+//! | `tokio` | workers as tasks of tokio: `WorkersBuilder::run_async`; the clock of a runtime: `TokioClock` |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
 //! | `metrics` | queues with a [name](Builder::name) emit [counts and durations](guide::failure#in-production) to the crate `metrics` |
 //! | `tracing` | queues with a name emit events: retries, dead letters, expired leases, closing |
@@ -275,6 +275,8 @@ pub use stats::{DeliveryId, Held, Imbalance, Queued, Stats};
 #[doc(hidden)]
 pub use sync::machine;
 #[doc(inline)]
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+pub use time::TokioClock;
 pub use time::{Backoff, Clock, ManualClock, SystemClock, Wait};
 pub use transaction::{
     commit_all, try_commit_all, OwnedTaken, OwnedTransaction, Peek, Taken, Transaction,
@@ -286,8 +288,8 @@ pub use workers::Tasks;
 #[cfg(feature = "workers")]
 #[doc(inline)]
 pub use workers::{
-    Failure, Job, JobError, Outcome, Report, TaskItem, TaskTransaction, WorkerState, WorkerStatus,
-    Workers, WorkersBuilder,
+    Failure, Job, JobError, Outcome, Report, Success, TaskItem, TaskTransaction, WorkerState,
+    WorkerStatus, Workers, WorkersBuilder,
 };
 #[doc(hidden)]
 pub use {order::StorePlace, queue::Restore};

@@ -21,6 +21,8 @@ pub(crate) struct Access<T, O: Order<T>> {
     pub(super) plain: bool,
     /// Whether a push may find no room: the queue is bounded, or keys have limits.
     pub(super) may_find_full: bool,
+    /// Whether its transaction is that of an item which is out for delivery: that counts as held by it.
+    vouched: bool,
 }
 
 /// When a pushed item becomes ready.
@@ -41,8 +43,25 @@ impl<T, O: Order<T>> Access<T, O> {
             plain: !permits.is_bounded() && !shared.registers(),
             may_find_full: permits.is_bounded() || shared.is_limited(),
             permits,
+            vouched: false,
             shared,
         }
+    }
+
+    /// From now on its transactions are those of items that are out for delivery, and open as long.
+    #[cfg(feature = "workers")]
+    pub(crate) fn vouch(&mut self) {
+        self.vouched = true;
+    }
+
+    /// Whether nothing keeps the queue from being drained before the transaction has ended.
+    fn holds_nothing(&self) -> bool {
+        self.held() == 0 && !self.vouched
+    }
+
+    /// Whether the transaction holds or has staged any item.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.holds_nothing() || self.staged() > 0
     }
 
     #[inline]
@@ -98,7 +117,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// have been reclaimed since, and the queue is already drained.
     pub(super) fn is_refusing(&self, put: Put) -> bool {
         let word = self.word();
-        word.is_closed() && (put == Put::Publish || self.held() == 0 || word.has(DRAINED))
+        word.is_closed() && (put == Put::Publish || self.holds_nothing() || word.has(DRAINED))
     }
 
     /// Whether the keys of some items have room for them, possibly since items were reclaimed.

@@ -16,7 +16,7 @@ use crate::policy::lease::{Lease, WatchOf};
 use crate::policy::limit::{HeldTokens, Token};
 use crate::policy::retry::Disposition;
 use crate::policy::Policies;
-use crate::raw::{Away, Ending, Fresh, HeldPosition, Purpose, Vacant};
+use crate::raw::{Away, Ending, Fresh, HeldPosition, Purpose, Stored, Vacant};
 use crate::sync::{lock, swallow_panic};
 use crate::time::Wait;
 use crate::{DeliveryId, Expired, PopError, Reason, ReturnTo};
@@ -136,21 +136,28 @@ impl<T, O: Order<T>> Delivered<T, O> {
 
     /// Commits, and returns the item.
     #[inline]
-    pub(crate) fn ack(mut self) -> T {
+    pub(crate) fn ack(self) -> T {
+        let (item, acking) = self.into_parts();
+        drop(acking);
+        item
+    }
+
+    /// The item, and the commit of its delivery, which is still to come.
+    #[inline]
+    pub(crate) fn into_parts(mut self) -> (T, Acking<T, O>) {
         let Open {
             away,
             origin,
             notes,
             ..
         } = self.0.take().expect(OPEN);
-        let stored = away.item;
-        origin.outstanding.count_ended(Ending::Committed);
-        origin.shared.give_back(1);
-        origin.shared.notify_end(0);
-        // After the waiters were notified, as in the commit of a transaction. Nothing here panics.
-        origin.shared.retire(stored.meta);
-        end_token(&origin.shared, notes, true);
-        stored.item
+        let Stored { item, meta } = away.item;
+        let acking = Acking {
+            origin,
+            meta,
+            notes,
+        };
+        (item, acking)
     }
 
     /// Ends the delivery without a commit.
@@ -178,6 +185,26 @@ impl<T, O: Order<T>> Drop for Delivered<T, O> {
             };
             self.end_by(&End::Failed(reason.into()));
         }
+    }
+}
+
+/// A delivery whose item has left it. Its drop is the commit; until then it counts as open.
+pub(crate) struct Acking<T, O: Order<T>> {
+    origin: Arc<Origin<T, O>>,
+    meta: O::Meta,
+    notes: Option<Box<Notes>>,
+}
+
+impl<T, O: Order<T>> Drop for Acking<T, O> {
+    #[inline]
+    fn drop(&mut self) {
+        let shared = &self.origin.shared;
+        self.origin.outstanding.count_ended(Ending::Committed);
+        shared.give_back(1);
+        shared.notify_end(0);
+        // After the waiters were notified, as in the commit of a transaction. Nothing here panics.
+        shared.retire(self.meta);
+        end_token(shared, self.notes.take(), true);
     }
 }
 

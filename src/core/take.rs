@@ -233,11 +233,6 @@ impl<T, O: Order<T>> Access<T, O> {
     pub(super) fn attempted(&self) {
         step!("take.attempts-unsaid", self.shared.popped());
     }
-
-    /// Whether the transaction holds or has staged any item.
-    pub(crate) fn has_work(&self) -> bool {
-        self.held() + self.staged() > 0
-    }
 }
 
 impl<T, O: Order<T>> Local<T, O> {

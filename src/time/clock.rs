@@ -11,8 +11,8 @@ const HORIZON: Duration = Duration::from_secs(60);
 
 /// The source of time of a queue: for delays, leases and timestamps.
 ///
-/// [`SystemClock`] is the default, [`ManualClock`](crate::ManualClock) is for tests. Custom clocks are useful for
-/// simulations, and for runtimes that can pause or advance time.
+/// [`SystemClock`] is the default, [`ManualClock`](crate::ManualClock) is for tests, and so is `TokioClock` (feature
+/// `tokio`), the clock of a runtime whose time can be paused. Custom clocks are useful for simulations.
 ///
 /// # Contract
 ///

@@ -11,11 +11,15 @@ mod manual;
 #[cfg(not(any(loom, shuttle)))]
 mod timer;
 mod timer_queue;
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+mod tokio_clock;
 mod wait;
 
 pub use backoff::Backoff;
 pub use clock::{Clock, SystemClock};
 pub use manual::ManualClock;
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+pub use tokio_clock::TokioClock;
 pub use wait::Wait;
 
 use std::sync::Arc;

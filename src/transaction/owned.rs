@@ -97,6 +97,11 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
 /// The ends of transactions of workers, which begin the next one.
 #[cfg(feature = "workers")]
 impl<T, O: Order<T>> OwnedTransaction<T, O> {
+    /// Its runs have items that are out for delivery, which stand for held ones.
+    pub(crate) fn vouch(&mut self) {
+        self.cell().get_mut().vouch();
+    }
+
     /// Commits without the items, and begins the next transaction. If a lease is over, the transaction stays open.
     ///
     /// Once it is committed, nothing panics: what wakers and destructors do is caught.

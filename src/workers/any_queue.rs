@@ -1,9 +1,12 @@
 //! The queue of a pool without its types.
 
+use super::worker::Worker;
 use crate::backend::Backend;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// A future of the queue of a pool; its error is the text.
@@ -57,11 +60,21 @@ impl<B: Backend> Pooled for B {
 ///     assert_eq!(workers.join().done, 2);
 /// });
 /// ```
-pub struct AnyQueue<'q>(pub(super) Arc<dyn Pooled + 'q>);
+pub struct AnyQueue<'q>(
+    pub(super) Arc<dyn Pooled + 'q>,
+    /// Starts threads, if workers are that.
+    pub(super) Option<Start<'q>>,
+);
+
+/// A thread that the pool joins, and its worker.
+pub(super) type Thread = (Arc<Worker>, JoinHandle<()>);
+/// Starts the threads of these workers.
+pub(super) type Start<'q> =
+    Box<dyn Fn(Vec<Arc<Worker>>, &mut Vec<Thread>) -> io::Result<()> + Send + Sync + 'q>;
 
 impl<'q> AnyQueue<'q> {
     pub(super) fn of<B: Backend + 'q>(queue: &B) -> Self {
-        Self(Arc::new(queue.clone()))
+        Self(Arc::new(queue.clone()), None)
     }
 }
 

@@ -4,7 +4,8 @@ use super::failure::Hooks;
 use super::pause::BACKOFF;
 use super::pool::WorkerPool;
 use super::step::{Batches, QueueWorker};
-use super::{AnyQueue, Failure, Workers};
+use super::worker::Worker;
+use super::{AnyQueue, Failure, Success, Workers};
 use crate::backend::Backend;
 use crate::Backoff;
 use std::any::Any;
@@ -155,7 +156,7 @@ impl<B: Backend> PoolBuilder<B> {
         mut self,
         hook: impl Fn(&str, &(dyn Any + Send)) + Send + Sync + 'static,
     ) -> Self {
-        self.hooks.on_panic = Some(Arc::new(hook));
+        self.hooks.panic = Some(Arc::new(hook));
         self
     }
 
@@ -182,7 +183,28 @@ impl<B: Backend> PoolBuilder<B> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_error(mut self, hook: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
-        self.hooks.on_error = Some(Arc::new(hook));
+        self.hooks.error = Some(Arc::new(hook));
+        self
+    }
+
+    /// Calls `hook` after each run that was committed with all of its items, on the worker's thread. A run that gave up an
+    /// item has not succeeded, and neither has a [`Job`](crate::Job) that panicked. The worker is busy until the hook has
+    /// returned; a panic of the hook is ignored.
+    ///
+    /// ```
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push("report")?;
+    /// queue.close();
+    /// let workers = Workers::builder(&queue)
+    ///     .on_success(|success| println!("{}: {:?}", success.worker, success.took))
+    ///     .run(|_name, _tx| Ok::<(), ()>(()));
+    /// assert_eq!(workers.join().done, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_success(mut self, hook: impl Fn(&Success) + Send + Sync + 'static) -> Self {
+        self.hooks.success = Some(Arc::new(hook));
         self
     }
 
@@ -240,23 +262,32 @@ impl<B: Backend> PoolBuilder<B> {
         self
     }
 
-    /// A new pool, and its workers, which are still to be started.
-    pub(super) fn workers<'q>(&self) -> (Workers<AnyQueue<'q>>, Vec<QueueWorker<B>>)
+    /// A new pool, its workers, which are still to be started, and what makes each of them one of its queue.
+    #[allow(clippy::type_complexity)] // named once
+    pub(super) fn workers<'q>(
+        self,
+    ) -> (
+        Workers<AnyQueue<'q>>,
+        Vec<Arc<Worker>>,
+        impl Fn(Arc<Worker>) -> QueueWorker<B> + Send + Sync + 'q,
+    )
     where
         B: 'q,
     {
         let count = self.count.or_else(|| thread::available_parallelism().ok());
-        let count = count.map_or(1, NonZeroUsize::get);
-        let pool = WorkerPool::new(&self.name, count, self.hooks.clone());
-        let worker = |index| QueueWorker {
-            queue: self.queue.clone(),
+        let pool = WorkerPool::new(self.name, self.hooks);
+        let workers = pool.resize(count.map_or(1, NonZeroUsize::get));
+        let started = Workers::new(Arc::clone(&pool), AnyQueue::of(&self.queue));
+        let (queue, backoff) = (self.queue, self.backoff);
+        let run_timeout = self.run_timeout.map(|limit| (limit, queue.clock()));
+        let of_queue = move |worker| QueueWorker {
+            queue: queue.clone(),
             pool: Arc::clone(&pool),
-            worker: Arc::clone(pool.worker(index)),
-            backoff: self.backoff,
-            run_timeout: self.run_timeout.map(|limit| (limit, self.queue.clock())),
+            worker,
+            backoff,
+            run_timeout: run_timeout.clone(),
         };
-        let workers = (0..count).map(worker).collect();
-        (Workers::new(pool, AnyQueue::of(&self.queue)), workers)
+        (started, workers, of_queue)
     }
 
     /// The settings of batches of up to `max` items.

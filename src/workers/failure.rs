@@ -1,4 +1,4 @@
-//! Runs that fail, and their reports.
+//! The reports of runs, and those that fail.
 
 use super::worker::{Ran, Worker};
 use crate::sync::swallow_panic;
@@ -7,6 +7,7 @@ use crate::Reason;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The payload of a panic.
 pub(super) type Payload = Box<dyn Any + Send>;
@@ -46,6 +47,40 @@ pub struct Failure {
     pub error: Arc<str>,
     /// Whether the run panicked.
     pub panicked: bool,
+}
+
+/// A run that was committed with all of its items, as reported to
+/// [`WorkersBuilder::on_success`](crate::WorkersBuilder::on_success).
+///
+/// ```
+/// use requeue::{Queue, Workers};
+/// use std::sync::mpsc::channel;
+///
+/// let (sender, successes) = channel();
+/// let queue = Queue::unbounded();
+/// queue.push("job")?;
+/// queue.close();
+/// let workers = Workers::builder(&queue)
+///     .on_success(move |success| sender.send(success.clone()).unwrap())
+///     .run(|job, _| if job.attempts() < 3 { Err("not now") } else { Ok(()) });
+/// assert_eq!(workers.join().done, 1);
+///
+/// let success = successes.recv()?;
+/// assert_eq!((success.items, success.attempts), (1, 3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Success {
+    /// The name of the worker.
+    pub worker: Arc<str>,
+    /// Number of items that were committed.
+    pub items: usize,
+    /// The highest delivery count of these items, this delivery included.
+    pub attempts: u32,
+    /// How long the run took, by the queue's clock: from when it had its item, or the first of its batch, to its end. The
+    /// commit does not count.
+    pub took: Duration,
 }
 
 /// Why a run failed.
@@ -89,10 +124,10 @@ impl RunError {
             error: text,
             panicked: payload.is_some(),
         };
-        if let Some(hook) = &hooks.on_error {
+        if let Some(hook) = &hooks.error {
             swallow_panic(|| hook(&failure));
         }
-        if let (Some(hook), Some(payload)) = (&hooks.on_panic, &payload) {
+        if let (Some(hook), Some(payload)) = (&hooks.panic, &payload) {
             swallow_panic(|| hook(&failure.worker, &**payload));
         }
         swallow_panic(|| drop(payload));
@@ -104,11 +139,15 @@ type PanicHook = Arc<dyn Fn(&str, &(dyn Any + Send)) + Send + Sync>;
 /// Is called with each failed run.
 type ErrorHook = Arc<dyn Fn(&Failure) + Send + Sync>;
 
-/// What is called after failed runs.
+/// Is called with each run that was committed.
+type SuccessHook = Arc<dyn Fn(&Success) + Send + Sync>;
+
+/// What is called after runs.
 #[derive(Clone, Default)]
 pub(super) struct Hooks {
-    pub(super) on_error: Option<ErrorHook>,
-    pub(super) on_panic: Option<PanicHook>,
+    pub(super) success: Option<SuccessHook>,
+    pub(super) error: Option<ErrorHook>,
+    pub(super) panic: Option<PanicHook>,
 }
 
 /// The text of an error. User code; its panics are caught.

@@ -11,6 +11,7 @@
 // | `any_queue` | the queue of a pool, without its types |
 // | `step` | the loop of a worker and the steps of a run, by threads or tasks |
 // | `run`, `work`, `threads` | starts threads, their steps, and their pool |
+// | `owned` | runs that own their item |
 // | `others` | other queues that a run commits to |
 // | `spawn`, `task`, `tasks` | the same for tasks |
 // | `block` | drives futures on a thread |
@@ -35,6 +36,7 @@ mod job;
 mod job_error;
 mod others;
 mod outcome;
+mod owned;
 mod pause;
 mod pool;
 mod progress;
@@ -56,7 +58,7 @@ pub use any_queue::AnyQueue;
 pub use builder::PoolBuilder;
 #[doc(hidden)]
 pub use failure::text_of_panic;
-pub use failure::Failure;
+pub use failure::{Failure, Success};
 pub use job::Job;
 pub use job_error::JobError;
 pub use others::{CommitWith, Others};

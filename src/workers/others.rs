@@ -24,8 +24,8 @@ pub trait Others {
     /// A run's transactions of these queues.
     type Transactions<'h>;
 
-    /// Makes the handles of a worker.
-    fn handles(&self, worker: &Arc<str>) -> Self::Handles;
+    /// Makes the handles of a worker of this name, also after the references are gone.
+    fn handles(&self) -> impl Fn(&Arc<str>) -> Self::Handles + Send + Sync + 'static;
 
     /// Begins the transactions of a run.
     fn begin(handles: &mut Self::Handles) -> Self::Transactions<'_>;
@@ -46,8 +46,9 @@ impl<U: Send + 'static, P: Order<U> + 'static> Others for &Queue<U, P> {
     type Handles = Handle<U, P>;
     type Transactions<'h> = Transaction<'h, U, P>;
 
-    fn handles(&self, worker: &Arc<str>) -> Self::Handles {
-        self.named_handle(Arc::clone(worker))
+    fn handles(&self) -> impl Fn(&Arc<str>) -> Self::Handles + Send + Sync + 'static {
+        let queue = Queue::clone(self);
+        move |worker| queue.named_handle(Arc::clone(worker))
     }
 
     fn begin(handle: &mut Self::Handles) -> Self::Transactions<'_> {
@@ -72,9 +73,10 @@ macro_rules! tuples {
             type Handles = ($($others::Handles,)+);
             type Transactions<'h> = ($($others::Transactions<'h>,)+);
 
-            fn handles(&self, worker: &Arc<str>) -> Self::Handles {
+            fn handles(&self) -> impl Fn(&Arc<str>) -> Self::Handles + Send + Sync + 'static {
                 let ($($queue,)+) = self;
-                ($($queue.handles(worker),)+)
+                $(let $queue = $queue.handles();)+
+                move |worker| ($($queue(worker),)+)
             }
 
             fn begin(($($queue,)+): &mut Self::Handles) -> Self::Transactions<'_> {

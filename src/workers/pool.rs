@@ -6,6 +6,7 @@ use super::worker::{Command, Worker};
 use super::{AnyQueue, Report, WorkerStatus};
 use crate::sync::{lock, swallow_panic, Mutex};
 use std::future::{poll_fn, Future};
+use std::mem;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -22,7 +23,9 @@ const JOIN_REPORT_DELAY: Duration = Duration::from_secs(1);
 
 /// The workers of a pool.
 pub(super) struct WorkerPool {
-    workers: Vec<Arc<Worker>>,
+    /// The workers' name, without their number.
+    prefix: String,
+    crew: Mutex<Crew>,
     pub(super) hooks: Hooks,
     /// The error of the queue that has ended the pool.
     error: Mutex<Option<Arc<str>>>,
@@ -30,50 +33,131 @@ pub(super) struct WorkerPool {
     waiter: Mutex<Option<Waker>>,
 }
 
+/// Who works for a pool. Nothing of a worker is called under its lock, except what only reads.
+#[derive(Default)]
+struct Crew {
+    /// By index.
+    workers: Vec<Arc<Worker>>,
+    /// Those that end after their present run, since the pool has become smaller.
+    leaving: Vec<Arc<Worker>>,
+    /// The runs of those that have left.
+    left: Report,
+    /// Whether the pool has been stopped: then a new worker is, too.
+    stopped: bool,
+    /// Whether the size is 0: the only worker is paused.
+    rests: bool,
+}
+
+impl Crew {
+    /// All workers that may be running.
+    fn all(&self) -> impl Iterator<Item = &Arc<Worker>> {
+        self.workers.iter().chain(&self.leaving)
+    }
+
+    /// Forgets those that have left, except for their runs.
+    fn forget_left(&mut self) {
+        let Self { leaving, left, .. } = self;
+        leaving.retain(|worker| {
+            let ended = worker.has_ended();
+            if ended {
+                left.add(&worker.status(&|_| unreachable!("it has ended")));
+            }
+            !ended
+        });
+    }
+}
+
 impl WorkerPool {
-    pub(super) fn new(prefix: &str, count: usize, hooks: Hooks) -> Arc<Self> {
-        let worker = |index| Arc::new(Worker::new(format!("{prefix}-{index}").into()));
+    pub(super) fn new(prefix: String, hooks: Hooks) -> Arc<Self> {
         Arc::new(Self {
-            workers: (0..count).map(worker).collect(),
+            prefix,
+            crew: Mutex::default(),
             hooks,
             error: Mutex::default(),
             waiter: Mutex::default(),
         })
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.workers.len()
+    /// The number of workers.
+    pub(super) fn size(&self) -> usize {
+        let crew = lock(&self.crew);
+        crew.workers.len() - usize::from(crew.rests)
+    }
+
+    /// Makes it a pool of so many workers, and returns those that are to be started. The others go on with their runs. One
+    /// worker always stays, so that what it runs does.
+    ///
+    /// A stop that is concurrent sees a new worker, or is seen by it.
+    pub(super) fn resize(&self, size: usize) -> Vec<Arc<Worker>> {
+        let mut crew = lock(&self.crew);
+        crew.forget_left();
+        let count = crew.workers.len();
+        let leaving = crew.workers.split_off(count.min(size.max(1)));
+        crew.leaving.extend_from_slice(&leaving);
+        for index in count..size {
+            let worker = Worker::new(format!("{}-{index}", self.prefix).into());
+            if crew.stopped {
+                worker.command(Command::Stop); // it has no waker yet
+            }
+            crew.workers.push(Arc::new(worker));
+        }
+        let fresh = crew.workers.get(count..).unwrap_or_default().to_vec();
+        let rested = mem::replace(&mut crew.rests, size == 0);
+        let first = crew.workers.first().cloned();
+        drop(crew);
+        leaving.iter().for_each(|it| it.command(Command::Stop));
+        let first = first.filter(|_| rested != (size == 0));
+        let command = if rested {
+            Command::Work
+        } else {
+            Command::Pause
+        };
+        first.into_iter().for_each(|it| it.command(command));
+        fresh
+    }
+
+    fn all(&self) -> Vec<Arc<Worker>> {
+        lock(&self.crew).all().cloned().collect()
     }
 
     /// # Panics
     ///
     /// If there is no such worker.
     #[track_caller]
-    pub(super) fn worker(&self, index: usize) -> &Arc<Worker> {
-        let Some(worker) = self.workers.get(index) else {
-            let (count, last) = (self.len(), self.len() - 1);
+    pub(super) fn worker(&self, index: usize) -> Arc<Worker> {
+        let crew = lock(&self.crew);
+        let Some(worker) = crew.workers.get(index).cloned() else {
+            let (count, last) = (crew.workers.len(), crew.workers.len() - 1);
+            drop(crew);
             panic!("no worker {index}: the pool has {count}, numbered 0 to {last}");
         };
         worker
     }
 
     pub(super) fn command_all(&self, command: Command) {
-        self.workers
-            .iter()
-            .for_each(|worker| worker.command(command));
+        let mut crew = lock(&self.crew);
+        crew.stopped |= command == Command::Stop;
+        let workers: Vec<_> = crew.all().cloned().collect();
+        drop(crew);
+        workers.iter().for_each(|worker| worker.command(command));
     }
 
+    /// Of all workers, then of those that are leaving.
     pub(super) fn status(&self, queue: &AnyQueue<'_>) -> Vec<WorkerStatus> {
+        let mut crew = lock(&self.crew);
+        crew.forget_left();
+        let workers: Vec<_> = crew.all().cloned().collect();
+        drop(crew);
         let instant = |since| queue.0.instant(since);
-        let workers = self.workers.iter();
-        workers.map(|worker| worker.status(&instant)).collect()
+        workers.iter().map(|it| it.status(&instant)).collect()
     }
 
     /// The report of a pool that has ended, with what is left in the queue.
     pub(super) async fn report(&self, queue: &AnyQueue<'_>) -> Report {
         queue.0.pool_ended().await;
         let left = queue.0.left().await;
-        let mut report = Report::of(self.status(queue));
+        let status = self.status(queue);
+        let mut report = Report::of(lock(&self.crew).left.clone(), status);
         let fatal = lock(&self.error).clone();
         match left {
             Ok(left) => (report.left, report.error) = (left, fatal),
@@ -100,7 +184,7 @@ impl WorkerPool {
         poll_fn(|context| {
             let last = lock(&self.waiter).replace(context.waker().clone());
             drop(last);
-            if self.workers.iter().all(|worker| worker.has_ended()) {
+            if lock(&self.crew).all().all(|worker| worker.has_ended()) {
                 return Poll::Ready(());
             }
             Poll::Pending
@@ -116,7 +200,7 @@ impl WorkerPool {
                 .await
                 .is_none()
         {
-            if !queue.0.is_closed() && self.workers.iter().all(|worker| worker.is_idle()) {
+            if !queue.0.is_closed() && self.all().iter().all(|worker| worker.is_idle()) {
                 self.report_wait();
                 break;
             }
@@ -126,7 +210,8 @@ impl WorkerPool {
 
     /// By an event of `tracing` if that feature is enabled, otherwise on the standard error.
     fn report_wait(&self) {
-        let (count, first) = (self.len(), self.workers[0].name());
+        let workers = self.all();
+        let (count, first) = (workers.len(), workers[0].name());
         let what = format!(
             "`join` waits for {count} idle workers, the first of which is `{first}`: they end when their queue is \
              closed, and nobody has called `close`"
@@ -153,7 +238,7 @@ impl WorkerPool {
         self.command_all(Command::Stop);
         let is_idle = |worker: &Arc<Worker>| worker.is_idle();
         for _ in 0..MAX_IDLE_CHECKS {
-            if !self.workers.iter().any(is_idle) {
+            if !self.all().iter().any(is_idle) {
                 break;
             }
             // The end of a worker is noticed; the begin of a run is not, to keep that cheap.

@@ -94,13 +94,12 @@ impl<B: Backend + 'static> PoolBuilder<B> {
         F: for<'t, 'h> Fn(HeldOf<'t, B>, &'t ViewOf<B>, &'t Q::Transactions<'h>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
-        let run = Arc::new(run);
-        self.start(|thread, worker| {
-            let (mut handles, run) = (others.handles(worker.worker.name()), Arc::clone(&run));
-            let step = move |thread: &mut WorkerThread<'_, B>| {
-                thread.each_with::<Q, _>(&mut handles, &*run)
-            };
-            thread.spawn(move || work(&worker, step)).map(Some)
+        let handles = others.handles();
+        self.start_threads(move |worker| {
+            let mut handles = handles(worker.worker.name());
+            work(&worker, |thread| {
+                thread.each_with::<Q, _>(&mut handles, &run)
+            });
         })
     }
 
@@ -138,15 +137,17 @@ impl<B: Backend + 'static> PoolBuilder<B> {
 
     /// Starts threads that share one step function.
     #[track_caller]
-    fn start_shared<S>(self, step: S) -> Workers
+    pub(super) fn start_shared<S>(self, step: S) -> Workers
     where
         S: Fn(&mut WorkerThread<'_, B>) -> Stepped<B> + Send + Sync + 'static,
     {
-        let step = Arc::new(step);
-        self.start(|thread, worker| {
-            let step = Arc::clone(&step);
-            thread.spawn(move || work(&worker, &*step)).map(Some)
-        })
+        self.start_threads(move |worker| work(&worker, &step))
+    }
+
+    /// Starts threads that the pool joins.
+    #[track_caller]
+    fn start_threads(self, main: impl Fn(QueueWorker<B>) + Send + Sync + 'static) -> Workers {
+        self.start(main, |thread, run| thread.spawn(run).map(Some))
     }
 }
 
@@ -188,32 +189,51 @@ impl<B: Backend> PoolBuilder<B> {
         F: for<'t> Fn(HeldOf<'t, B>, &'t ViewOf<B>) -> Result<(), E>,
         F: Send + Sync + 'scope,
     {
-        let run = Arc::new(run);
-        self.start(|thread, worker| {
-            let run = Arc::clone(&run);
-            let work = move || work(&worker, |thread| thread.each(&*run));
-            thread.spawn_scoped(scope, work).map(|_| None) // the scope joins it
+        let main = move |worker| work(&worker, |thread| thread.each(&run));
+        self.start(main, move |thread, run| {
+            thread.spawn_scoped(scope, run).map(|_| None) // the scope joins it
         })
     }
 
-    /// Starts the workers. `spawn` returns the thread that the pool joins, if any.
+    /// Starts the workers, with `main` in each thread. `spawn` returns the thread that the pool joins, if any.
     #[track_caller]
     fn start<'q>(
         self,
-        spawn: impl Fn(thread::Builder, QueueWorker<B>) -> io::Result<Option<JoinHandle<()>>>,
+        main: impl Fn(QueueWorker<B>) + Send + Sync + 'q,
+        spawn: impl Fn(thread::Builder, Run<'q>) -> io::Result<Option<JoinHandle<()>>>
+            + Send
+            + Sync
+            + 'q,
     ) -> Workers<AnyQueue<'q>>
     where
         B: 'q,
     {
-        let (mut started, workers) = self.workers();
-        for worker in workers {
-            let thread = thread::Builder::new().name(worker.worker.name().to_string());
-            let thread = spawn(thread, worker).expect("the system refused to start a thread");
-            started.threads.extend(thread);
-        }
+        let (mut started, workers, of_queue) = self.workers();
+        let main = Arc::new(main);
+        // Threads keep it, and the pool does not: its destructor may be what others wait for when all threads have ended.
+        let of_threads = Arc::downgrade(&main);
+        started.queue.1 = Some(Box::new(move |workers, threads| {
+            // All of them, so that those end that are not started.
+            let workers: Vec<_> = workers.into_iter().map(&of_queue).collect();
+            for worker in workers {
+                let Some(main) = of_threads.upgrade() else {
+                    break; // all have ended
+                };
+                let shown = Arc::clone(&worker.worker);
+                let thread = thread::Builder::new().name(shown.name().to_string());
+                let thread = spawn(thread, Box::new(move || main(worker)))?;
+                threads.extend(thread.map(|thread| (shown, thread)));
+            }
+            Ok(())
+        }));
+        started.start(workers);
+        drop(main);
         started
     }
 }
+
+/// What a thread runs.
+type Run<'q> = Box<dyn FnOnce() + Send + 'q>;
 
 impl<B: Backend<Item = Job> + 'static> PoolBuilder<B> {
     /// Starts threads that run the jobs of the queue. A job that has run is committed, even if it

@@ -2,8 +2,8 @@
 
 use super::caught::Caught;
 use super::failure::RunError;
-use super::step::{within, Batches, Left, QueueWorker, Stop};
-use super::worker::Ran;
+use super::step::{within, Batches, Left, Own, QueueWorker, Stop, NOT_OWN};
+use super::worker::{Ran, Worker};
 #[cfg(feature = "tokio")]
 use super::{Job, Tasks};
 use super::{KeptItem, KeptTransaction, PoolBuilder, Workers};
@@ -17,7 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The work of one worker, for an executor.
-type WorkerFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type WorkerFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Makes the work of workers.
+pub(super) type FuturesOf = Box<dyn Fn(Vec<Arc<Worker>>) -> Vec<WorkerFuture> + Send + Sync>;
 /// An item of a run by a task.
 type ItemOf<B> = KeptItem<<B as Backend>::Tx>;
 /// Its transaction.
@@ -157,43 +159,50 @@ where
         F: Fn(ItemOf<B>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let (workers, futures) = self.futures(SINGLE, each(run));
-        futures.into_iter().for_each(spawn);
+        let (workers, _, first) = self.futures(SINGLE, each(run));
+        first.into_iter().for_each(spawn);
         workers
     }
 
     #[cfg(feature = "tokio")]
     #[track_caller]
-    fn spawn<Y, E, F, R>(self, batches: Batches, run: F) -> Tasks
+    pub(super) fn spawn<K, Y, E, F, R>(self, takes: K, run: F) -> Tasks
     where
+        K: Takes<B>,
         Y: Into<Ran> + 'static,
         E: Debug + 'static,
-        F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R + Send + Sync + 'static,
+        F: Fn(K::Items, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
-        let (workers, futures) = self.futures(batches, run);
-        let mut spawned = tokio::task::JoinSet::new();
-        for worker in futures {
-            spawned.spawn(worker);
-        }
-        Tasks::new(workers, spawned)
+        let (workers, futures, first) = self.futures(takes, run);
+        Tasks::new(workers, futures, first)
     }
 
-    /// A pool, and the work of its workers.
-    fn futures<Y, E, F, R>(self, batches: Batches, run: F) -> (Workers, Vec<WorkerFuture>)
+    /// A pool, what makes the work of its workers, and that of the first ones.
+    fn futures<K, Y, E, F, R>(self, takes: K, run: F) -> (Workers, FuturesOf, Vec<WorkerFuture>)
     where
+        K: Takes<B>,
         Y: Into<Ran> + 'static,
         E: Debug + 'static,
-        F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R + Send + Sync + 'static,
+        F: Fn(K::Items, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Y, E>> + Send + 'static,
     {
-        let (started, workers) = self.workers();
+        let (started, workers, of_queue) = self.workers();
         let run = Arc::new(run);
-        let futures = workers.into_iter().map(|worker| -> WorkerFuture {
-            let run = Arc::clone(&run);
-            Box::pin(async move { worker.work(|tx| step(&worker, tx, batches, &*run)).await })
+        let of_tasks = Arc::downgrade(&run); // as with threads
+        let futures: FuturesOf = Box::new(move |workers| {
+            let workers: Vec<_> = workers.into_iter().map(&of_queue).collect();
+            let future = |worker: QueueWorker<B>| -> Option<WorkerFuture> {
+                let run = of_tasks.upgrade()?;
+                Some(Box::pin(async move {
+                    worker.work(|tx| step(&worker, tx, takes, &*run)).await;
+                }))
+            };
+            workers.into_iter().filter_map(future).collect()
         });
-        (started, futures.collect())
+        let first = futures(workers);
+        drop(run);
+        (started, futures, first)
     }
 }
 
@@ -241,34 +250,77 @@ fn each<I, X, R>(run: impl Fn(I, X) -> R) -> impl Fn(Vec<I>, X) -> R {
     move |mut items, tx| run(items.pop().expect("a run has an item"), tx)
 }
 
+/// How the runs of a pool of tasks take their items.
+pub(super) trait Takes<B: Backend>: Copy + Send + Sync + 'static {
+    /// The items of a run.
+    type Items: Send;
+    /// The delivery of an item that the run owns.
+    type Delivery: Send;
+
+    /// Before a run is begun in the transaction.
+    fn prepare(self, tx: &mut B::Tx) {
+        let _ = tx;
+    }
+
+    /// Takes items and begins a run; returns also the attempts of the first item.
+    #[allow(clippy::type_complexity)] // named once
+    fn take(
+        self,
+        worker: &QueueWorker<B>,
+        keeper: &Keeper<B::Tx>,
+    ) -> impl Future<Output = Result<(Self::Items, u32, Option<Own<Self::Delivery>>), Stop<B::Error>>>
+           + Send;
+}
+
+/// Items that the transaction holds.
+impl<B: Backend> Takes<B> for Batches
+where
+    B::Tx: 'static,
+{
+    type Items = Vec<ItemOf<B>>;
+    type Delivery = ();
+
+    async fn take(
+        self,
+        worker: &QueueWorker<B>,
+        keeper: &Keeper<B::Tx>,
+    ) -> Result<(Vec<ItemOf<B>>, u32, Option<Own<()>>), Stop<B::Error>> {
+        let find = |max, wait| keeper.find(pop::<B>(max, wait));
+        let items = worker.take_batch(self, find).await?;
+        worker.worker.begin_run(keeper.user().tx().since());
+        let attempts = items[0].attempts();
+        Ok((items, attempts, NOT_OWN))
+    }
+}
+
 /// Takes items, runs, and commits. The transaction is gone afterwards if the run keeps it.
-async fn step<B, Y: Into<Ran>, E: Debug, F, R>(
+async fn step<B, K, Y: Into<Ran>, E: Debug, F, R>(
     worker: &QueueWorker<B>,
-    tx: B::Tx,
-    batches: Batches,
+    mut tx: B::Tx,
+    takes: K,
     run: &F,
 ) -> Left<B>
 where
     B: Backend,
     B::Tx: 'static,
-    F: Fn(Vec<ItemOf<B>>, TransactionOf<B>) -> R,
+    K: Takes<B>,
+    F: Fn(K::Items, TransactionOf<B>) -> R,
     R: Future<Output = Result<Y, E>> + Send,
 {
+    takes.prepare(&mut tx);
     let keeper = Keeper::new(tx);
-    let find = |max, wait| keeper.find(pop::<B>(max, wait));
-    let items = match worker.take_batch(batches, find).await {
-        Ok(items) => items,
+    let (items, attempts, own) = match takes.take(worker, &keeper).await {
+        Ok(found) => found,
         Err(stop) => return (Err(stop), keeper.into_value(), RunSpan::none()),
     };
     let tx = keeper.user();
-    worker.worker.begin_run(tx.tx().since());
-    let span = tx.tx().run_span(worker.worker.name(), items[0].attempts());
+    let span = tx.tx().run_span(worker.worker.name(), attempts);
     // The call of the function is a part of the future: it may panic too.
     let running = Box::pin(async { run(items, tx).await });
     let ran = worker.drive(Caught::new(within(&span, running))).await;
     let (stepped, tx) = match (ran, keeper.into_value()) {
         (Ok(ran), Some(mut tx)) => {
-            let stepped = within(&span, pin!(worker.commit(&mut tx, ran))).await;
+            let stepped = within(&span, pin!(worker.commit(&mut tx, ran, own))).await;
             (stepped, Some(tx))
         }
         (Ok(_), None) => {

@@ -104,17 +104,23 @@ pub struct Report {
 }
 
 impl Report {
-    pub(super) fn of(workers: Vec<WorkerStatus>) -> Self {
-        let mut report = Self::default();
+    /// Of these workers, and of others that have left.
+    pub(super) fn of(left: Self, workers: Vec<WorkerStatus>) -> Self {
+        let mut report = left;
         for worker in workers {
-            report.done += worker.done;
-            report.given_up += worker.given_up;
-            report.failed += worker.failed;
-            report.panicked += worker.panicked;
+            report.add(&worker);
             if worker.state != WorkerState::Stopped {
                 report.stuck.push(worker);
             }
         }
         report
+    }
+
+    /// Counts the runs of a worker.
+    pub(super) fn add(&mut self, worker: &WorkerStatus) {
+        self.done += worker.done;
+        self.given_up += worker.given_up;
+        self.failed += worker.failed;
+        self.panicked += worker.panicked;
     }
 }

@@ -1,12 +1,13 @@
 //! The loop of a worker, which threads and tasks have in common, and the steps of a run: it takes items, and commits or aborts.
 
 use super::caught::Caught;
-use super::failure::{Payload, RunError};
+use super::failure::{Payload, RunError, Success};
 use super::pause::{for_at_most_by, sleep, BACKOFF};
 use super::pool::WorkerPool;
 use super::worker::{Ran, Worker};
 use crate::backend::{AbortCause, Backend, Committed, Tx};
 use crate::policy::telemetry::RunSpan;
+use crate::sync::swallow_panic;
 use crate::{Backoff, Clock, Wait};
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
@@ -50,6 +51,17 @@ impl<E> Stop<E> {
 pub(super) type Stepped<B> = Result<Ran, Stop<<B as Backend>::Error>>;
 /// How a step ended, its transaction, unless that is gone, and the span of its last run.
 pub(super) type Left<B> = (Stepped<B>, Option<<B as Backend>::Tx>, RunSpan);
+
+/// The delivery of an item that a run owns, which ends when this is dropped.
+pub(super) struct Own<A> {
+    pub(super) attempts: u32,
+    pub(super) since: u64,
+    #[allow(dead_code)] // its drop is its use
+    pub(super) delivery: A,
+}
+
+/// That of a run whose items are held by its transaction.
+pub(super) const NOT_OWN: Option<Own<()>> = None;
 
 /// A worker of a queue.
 pub(super) struct QueueWorker<B> {
@@ -137,10 +149,41 @@ impl<B: Backend> QueueWorker<B> {
         Ok(items)
     }
 
+    /// Commits a run, with the delivery of the item that it owns, if any.
     #[inline]
-    pub(super) async fn commit(&self, tx: &mut B::Tx, ran: Ran) -> Stepped<B> {
+    pub(super) async fn commit<A>(
+        &self,
+        tx: &mut B::Tx,
+        ran: Ran,
+        own: Option<Own<A>>,
+    ) -> Stepped<B> {
+        let success = self.success(tx, own.as_ref());
         let Committed { given_up } = tx.commit().await.map_err(Stop::Error)?;
-        Ok(ran.but(given_up))
+        drop(own);
+        Ok(self.committed(ran.but(given_up), success))
+    }
+
+    /// What is to be told of a run that is about to be committed, if anybody wants to know.
+    #[inline]
+    pub(super) fn success<A>(&self, tx: &mut B::Tx, own: Option<&Own<A>>) -> Option<Success> {
+        self.pool.hooks.success.as_ref()?;
+        let (held, attempts) = tx.deliveries();
+        let own = own.map_or((0, tx.since()), |own| (own.attempts, own.since));
+        Some(Success {
+            worker: Arc::clone(self.worker.name()),
+            items: held + usize::from(own.0 > 0),
+            attempts: attempts.max(own.0),
+            took: self.queue.now() - self.queue.instant(own.1),
+        })
+    }
+
+    /// Calls the hook after a commit. Its panics are caught and ignored.
+    #[inline]
+    pub(super) fn committed(&self, ran: Ran, success: Option<Success>) -> Ran {
+        if let (Ran::Done, Some(success), Some(hook)) = (ran, success, &self.pool.hooks.success) {
+            swallow_panic(|| hook(&success));
+        }
+        ran
     }
 
     /// Drives a run of a task, for as long as one may take.

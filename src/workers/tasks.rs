@@ -1,6 +1,7 @@
 //! A pool of tasks.
 
 use super::pause::for_at_most;
+use super::spawn::{FuturesOf, WorkerFuture};
 use super::worker::Command;
 use super::{Report, WorkerStatus, Workers};
 use std::future::Future;
@@ -34,19 +35,67 @@ use tokio::task::JoinSet;
 pub struct Tasks {
     workers: Workers,
     spawned: JoinSet<()>,
+    futures: FuturesOf,
     /// The futures of [`Tasks::stop_by`], aborted with the pool.
     watch: JoinSet<()>,
 }
 
 impl Tasks {
-    pub(super) fn new(mut workers: Workers, spawned: JoinSet<()>) -> Self {
+    #[track_caller]
+    pub(super) fn new(mut workers: Workers, futures: FuturesOf, first: Vec<WorkerFuture>) -> Self {
         workers.ended = true; // they need no wait: they are aborted
-        let watch = JoinSet::new();
+        let (mut spawned, watch) = (JoinSet::new(), JoinSet::new());
+        for worker in first {
+            spawned.spawn(worker);
+        }
         Self {
             workers,
             spawned,
+            futures,
             watch,
         }
+    }
+
+    /// Makes this a pool of `size` tasks, while it runs, as [`Workers::resize`] does with threads.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// let builder = requeue::Workers::builder(&queue).tasks(1);
+    /// let mut tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
+    /// tasks.resize(100);
+    /// assert_eq!(tasks.size(), 100);
+    /// queue.push_batch(0..1000)?;
+    /// queue.close();
+    /// assert_eq!(tasks.join().await.done, 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, if the pool becomes larger.
+    #[doc(alias("scale", "grow", "shrink"))]
+    #[track_caller]
+    pub fn resize(&mut self, size: usize) {
+        while self.spawned.try_join_next().is_some() {}
+        for worker in (self.futures)(self.workers.pool.resize(size)) {
+            self.spawned.spawn(worker);
+        }
+    }
+
+    /// Returns the number of tasks, without those that are to end after their present run.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let builder = requeue::Workers::builder(&queue).tasks(2);
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
+    /// assert_eq!(tasks.size(), 2);
+    /// # });
+    /// ```
+    pub fn size(&self) -> usize {
+        self.workers.size()
     }
 
     /// Returns the state and the counters of each task, by index.
@@ -259,7 +308,7 @@ impl Tasks {
 
     /// Aborts the tasks that are left.
     async fn abort(&mut self) -> Report {
-        let stuck = Report::of(self.status()).stuck;
+        let stuck = Report::of(Report::default(), self.status()).stuck;
         self.spawned.abort_all();
         Report {
             stuck,
@@ -279,4 +328,4 @@ impl Drop for Tasks {
     }
 }
 
-debug_struct!([] Tasks, |tasks| tasks: tasks.workers.pool.len());
+debug_struct!([] Tasks, |tasks| tasks: tasks.size());

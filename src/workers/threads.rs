@@ -1,14 +1,14 @@
 //! A pool of worker threads.
 
+use super::any_queue::Thread;
 use super::block::{block_on, Driver};
 use super::pool::WorkerPool;
-use super::worker::Command;
+use super::worker::{Command, Worker};
 use super::{AnyQueue, PoolBuilder, Report, WorkerStatus};
 use crate::backend::Backend;
 use crate::Wait;
 use std::mem;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Threads that wait for the items of a queue, run a function on each, and commit if it succeeds. The queue may be any
@@ -60,7 +60,7 @@ pub struct Workers<Q = AnyQueue<'static>> {
     pub(super) pool: Arc<WorkerPool>,
     pub(super) queue: Q,
     /// Those that no scope joins.
-    pub(super) threads: Vec<JoinHandle<()>>,
+    pub(super) threads: Vec<Thread>,
     /// Whether nothing is to be done at the drop.
     pub(super) ended: bool,
 }
@@ -97,6 +97,64 @@ impl<'q> Workers<AnyQueue<'q>> {
     /// ```
     pub fn status(&self) -> Vec<WorkerStatus> {
         self.pool.status(&self.queue)
+    }
+
+    /// Makes this a pool of `size` workers, while it runs. No run is interrupted: of a pool that becomes smaller, the last
+    /// workers end after their present run, and [`status`](Self::status) shows them until then, after the others. Their runs
+    /// remain in the [`Report`].
+    ///
+    /// New workers are not paused. A pool of size 0 takes no items: its last worker stays, paused, until the pool is resized,
+    /// [resumed](Self::resume_all) or [finished](Self::finish). Workers of a pool that was stopped, or whose queue is
+    /// closed and drained, end at once.
+    ///
+    /// ```
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// let mut workers = Workers::builder(&queue).threads(1).run(|_, _| Ok::<(), ()>(()));
+    /// workers.resize(3); // there is more to do
+    /// assert_eq!(workers.size(), 3);
+    /// queue.push_batch(0..100)?;
+    /// queue.wait_idle();
+    /// workers.resize(0); // nothing for a while
+    /// queue.push(100)?;
+    /// workers.resize(1);
+    /// queue.close();
+    /// assert_eq!(workers.join().done, 101);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses to start a thread; the pool then has the workers that were started, and others that have
+    /// ended. If a pool of [`run_on`](crate::WorkersBuilder::run_on) would become larger: what spawns its futures is gone.
+    #[doc(alias("scale", "grow", "shrink"))]
+    #[track_caller]
+    pub fn resize(&mut self, size: usize) {
+        let can_grow = self.queue.1.is_some() || size <= self.size().max(1);
+        assert!(can_grow, "a pool of `run_on` cannot become larger");
+        let workers = self.pool.resize(size);
+        self.threads.retain(|(worker, _)| !worker.has_ended());
+        self.start(workers);
+    }
+
+    /// Returns the number of workers, without those that are to end after their present run.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let workers = requeue::Workers::builder(&queue).threads(2).run(|_, _| Ok::<(), ()>(()));
+    /// assert_eq!(workers.size(), 2);
+    /// ```
+    pub fn size(&self) -> usize {
+        self.pool.size()
+    }
+
+    #[track_caller]
+    pub(super) fn start(&mut self, workers: Vec<Arc<Worker>>) {
+        if let Some(start) = &self.queue.1 {
+            let started = start(workers, &mut self.threads);
+            started.expect("the system refused to start a thread");
+        }
     }
 
     /// Pauses a worker: it finishes its run and takes no more items until it is resumed. A worker that is about to
@@ -267,8 +325,8 @@ impl<Q> Workers<Q> {
     fn wait(&mut self, timeout: Duration) {
         self.ended = true;
         Driver::new().drive_until(self.pool.all_ended(), Wait::For(timeout));
-        for (index, thread) in mem::take(&mut self.threads).into_iter().enumerate() {
-            if self.pool.worker(index).has_ended() {
+        for (worker, thread) in mem::take(&mut self.threads) {
+            if worker.has_ended() {
                 // Panics of runs were caught; a panicking destructor of the function ends only this thread.
                 let _ = thread.join();
             }
@@ -285,4 +343,4 @@ impl<Q> Drop for Workers<Q> {
     }
 }
 
-debug_struct!([Q] Workers<Q>, |workers| workers: workers.pool.len());
+debug_struct!([Q] Workers<Q>, |workers| workers: workers.pool.size());

@@ -1,13 +1,15 @@
 //! The steps of a worker thread for one transaction.
 
 use super::block::Driver;
-use super::step::{Batches, QueueWorker, Stepped, Stop};
+use super::owned::ItemOut;
+use super::step::{Batches, Own, QueueWorker, Stepped, Stop, NOT_OWN};
 use super::worker::Ran;
 use super::CommitWith;
 use crate::backend::{Backend, Holds, Tx};
+use crate::order::Order;
 use crate::policy::telemetry::RunSpan;
 use crate::sync::swallow_panic;
-use crate::Wait;
+use crate::{Queue, Transaction, Wait};
 use crossbeam_utils::Backoff;
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -68,7 +70,7 @@ impl<B: Backend> WorkerThread<'_, B> {
         let item = self.take()?;
         let attempts = B::Tx::attempts(&item);
         let ran = self.call(attempts, || run(item, self.tx.view()));
-        self.end(ran)
+        self.end(ran, NOT_OWN)
     }
 
     /// Takes a batch of items, runs, and commits.
@@ -82,7 +84,7 @@ impl<B: Backend> WorkerThread<'_, B> {
         self.of.worker.begin_run(self.tx.since());
         let attempts = B::Tx::attempts(&items[0]);
         let ran = self.call(attempts, || run(items, self.tx.view()));
-        self.end(ran)
+        self.end(ran, NOT_OWN)
     }
 
     /// Like [`each`](Self::each), with transactions of other queues that are committed together with that of the item.
@@ -96,13 +98,14 @@ impl<B: Backend> WorkerThread<'_, B> {
         let run = || self.call(attempts, || run(item, self.tx.view(), &others));
         let ran = catch_unwind(AssertUnwindSafe(run));
         if let Ok(Ok(())) = ran {
+            let success = self.of.success(&mut self.tx, NOT_OWN.as_ref());
             let given_up = Q::commit_with(&mut self.tx, others).map_err(Stop::Error)?;
-            return Ok(Ran::Done.but(given_up));
+            return Ok(self.of.committed(Ran::Done.but(given_up), success));
         }
         // Not by unwinding: their destructors may panic too.
         swallow_panic(|| drop(others));
         match ran {
-            Ok(ran) => self.end(ran),
+            Ok(ran) => self.end(ran, NOT_OWN),
             Err(panic) => Err(Stop::panicked(panic)),
         }
     }
@@ -144,10 +147,30 @@ impl<B: Backend> WorkerThread<'_, B> {
 
     /// Commits a run that has not failed.
     #[inline]
-    fn end<R: Into<Ran>, E: Debug>(&mut self, ran: Result<R, E>) -> Stepped<B> {
+    fn end<R: Into<Ran>, E: Debug, A>(
+        &mut self,
+        ran: Result<R, E>,
+        own: Option<Own<A>>,
+    ) -> Stepped<B> {
         match ran {
-            Ok(ran) => self.driver.drive(self.of.commit(&mut self.tx, ran.into())),
+            Ok(ran) => {
+                let commit = self.of.commit(&mut self.tx, ran.into(), own);
+                self.driver.drive(commit)
+            }
             Err(error) => Err(Stop::failed(error)),
         }
+    }
+}
+
+impl<T: Send, O: Order<T>> WorkerThread<'_, Queue<T, O>> {
+    /// Takes an item out of the queue, and runs on it; see [`ItemOut`].
+    pub(super) fn owned<E: Debug>(
+        &mut self,
+        run: impl Fn(T, &Transaction<'static, T, O>) -> Result<(), E>,
+    ) -> Stepped<Queue<T, O>> {
+        self.tx.vouch();
+        let ItemOut { item, own } = self.driver.drive(self.of.take_out())?;
+        let ran = self.call(own.attempts, || run(item, self.tx.view()));
+        self.end(ran, Some(own))
     }
 }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use requeue::workers::AnyQueue;
-use requeue::{Job, JobError, Order, Outcome, Queue, Report, Workers, WorkersBuilder};
+use requeue::{Job, JobError, Order, Outcome, Queue, Report, Success, Workers, WorkersBuilder};
 
 fn pool<O: Order<u8>>(queue: &Queue<u8, O>) -> WorkersBuilder<u8, O> {
     Workers::builder(queue)
@@ -120,4 +120,16 @@ fn tasks_run_jobs_until_a_future_is_ready() {
         stop.send(()).unwrap();
         assert_eq!(tasks.join().await.done, 2);
     });
+}
+
+#[test]
+fn runs_own_items_and_succeed() {
+    let workers = pool(&closed()).on_success(|success: &Success| {
+        assert_eq!((success.items, success.attempts), (1, 1));
+        let _ = (&success.worker, success.took);
+    });
+    let report = workers
+        .run_owned(|item: u8, _tx| Err::<(), u8>(item).or(Ok::<(), u8>(())))
+        .join();
+    assert_eq!(report.done, 4);
 }

@@ -20,6 +20,8 @@ mod idle;
 mod leader;
 mod overdue;
 mod owned;
+#[cfg(feature = "tokio")]
+mod paused;
 mod peeks;
 mod pop_batches;
 #[cfg(feature = "stream")]

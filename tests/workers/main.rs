@@ -5,6 +5,8 @@ mod common;
 
 mod generic;
 mod jobs;
+mod owned;
+mod resize;
 mod status;
 #[cfg(feature = "tokio")]
 mod task_items;

@@ -12,8 +12,9 @@ impl<A: Send + 'static, P: Order<A>> Others for &DurableQueue<A, P> {
     type Handles = Handle<A, P>;
     type Transactions<'h> = Transaction<'h, A, P>;
 
-    fn handles(&self, worker: &Arc<str>) -> Self::Handles {
-        self.named_handle(Arc::clone(worker))
+    fn handles(&self) -> impl Fn(&Arc<str>) -> Self::Handles + Send + Sync + 'static {
+        let queue = DurableQueue::clone(self);
+        move |worker| queue.named_handle(Arc::clone(worker))
     }
 
     fn begin(handle: &mut Self::Handles) -> Self::Transactions<'_> {
