@@ -52,6 +52,7 @@ impl<T: Send, O: Order<T>> QueueWorker<Queue<T, O>> {
 }
 
 /// For runs of tasks that own their item.
+#[cfg_attr(not(feature = "tokio"), allow(dead_code))] // only `run_owned_async` has it
 #[derive(Clone, Copy)]
 pub(super) struct Owned;
 

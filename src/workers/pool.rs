@@ -105,14 +105,15 @@ impl WorkerPool {
         let rested = mem::replace(&mut crew.rests, size == 0);
         let first = crew.workers.first().cloned();
         drop(crew);
-        leaving.iter().for_each(|it| it.command(Command::Stop));
-        let first = first.filter(|_| rested != (size == 0));
-        let command = if rested {
-            Command::Work
-        } else {
-            Command::Pause
-        };
-        first.into_iter().for_each(|it| it.command(command));
+        for worker in leaving {
+            worker.command(Command::Stop);
+        }
+        if rested != (size == 0) {
+            let command = [Command::Pause, Command::Work][usize::from(rested)];
+            if let Some(first) = first {
+                first.command(command);
+            }
+        }
         fresh
     }
 
@@ -139,7 +140,9 @@ impl WorkerPool {
         crew.stopped |= command == Command::Stop;
         let workers: Vec<_> = crew.all().cloned().collect();
         drop(crew);
-        workers.iter().for_each(|worker| worker.command(command));
+        for worker in workers {
+            worker.command(command);
+        }
     }
 
     /// Of all workers, then of those that are leaving.
@@ -253,5 +256,35 @@ async fn nothing_left(queue: &AnyQueue<'_>) {
     while !matches!(queue.0.left().await, Ok(0)) {
         asked += 1;
         sleep(BACKOFF.delay(asked)).await;
+    }
+}
+
+#[cfg(all(loom, test))]
+mod models {
+    use super::{Command, Hooks, WorkerPool};
+    use crate::sync::model::model;
+    use loom::thread;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_stop_reaches_workers_that_join_and_leave_meanwhile() {
+        for size in [0, 1, 3] {
+            model(move || {
+                let pool = WorkerPool::new("worker".into(), Hooks::default());
+                let mut workers = pool.resize(2);
+                let stop = thread::spawn({
+                    let pool = Arc::clone(&pool);
+                    move || pool.command_all(Command::Stop)
+                });
+                workers.extend(pool.resize(size));
+                stop.join().unwrap();
+                workers.extend(pool.resize(4));
+                assert!(workers.len() >= 4);
+                for worker in workers {
+                    worker.command(Command::Work); // which ends a pause alone
+                    assert!(worker.is_interrupted());
+                }
+            });
+        }
     }
 }

@@ -320,7 +320,7 @@ where
     let ran = worker.drive(Caught::new(within(&span, running))).await;
     let (stepped, tx) = match (ran, keeper.into_value()) {
         (Ok(ran), Some(mut tx)) => {
-            let stepped = within(&span, pin!(worker.commit(&mut tx, ran, own))).await;
+            let stepped = within(&span, pin!(worker.commit_and_tell(&mut tx, ran, own))).await;
             (stepped, Some(tx))
         }
         (Ok(_), None) => {

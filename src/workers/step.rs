@@ -149,9 +149,14 @@ impl<B: Backend> QueueWorker<B> {
         Ok(items)
     }
 
-    /// Commits a run, with the delivery of the item that it owns, if any.
     #[inline]
-    pub(super) async fn commit<A>(
+    pub(super) async fn commit(&self, tx: &mut B::Tx, ran: Ran) -> Stepped<B> {
+        let Committed { given_up } = tx.commit().await.map_err(Stop::Error)?;
+        Ok(ran.but(given_up))
+    }
+
+    /// Commits a run, with the delivery of the item that it owns, if any, and tells of it.
+    pub(super) async fn commit_and_tell<A>(
         &self,
         tx: &mut B::Tx,
         ran: Ran,
@@ -163,10 +168,17 @@ impl<B: Backend> QueueWorker<B> {
         Ok(self.committed(ran.but(given_up), success))
     }
 
-    /// What is to be told of a run that is about to be committed, if anybody wants to know.
+    /// Whether anybody wants to know of a run that is committed.
     #[inline]
+    pub(super) fn tells(&self) -> bool {
+        self.pool.hooks.success.is_some()
+    }
+
+    /// What is to be told of a run that is about to be committed.
     pub(super) fn success<A>(&self, tx: &mut B::Tx, own: Option<&Own<A>>) -> Option<Success> {
-        self.pool.hooks.success.as_ref()?;
+        if !self.tells() {
+            return None;
+        }
         let (held, attempts) = tx.deliveries();
         let own = own.map_or((0, tx.since()), |own| (own.attempts, own.since));
         Some(Success {
@@ -178,7 +190,6 @@ impl<B: Backend> QueueWorker<B> {
     }
 
     /// Calls the hook after a commit. Its panics are caught and ignored.
-    #[inline]
     pub(super) fn committed(&self, ran: Ran, success: Option<Success>) -> Ran {
         if let (Ran::Done, Some(success), Some(hook)) = (ran, success, &self.pool.hooks.success) {
             swallow_panic(|| hook(&success));

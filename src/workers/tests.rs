@@ -1,5 +1,7 @@
 //! A worker's wait, poll by poll.
 
+use super::failure::Hooks;
+use super::pool::WorkerPool;
 use super::step::unless_interrupted;
 use super::worker::{Command, Worker};
 use crate::Queue;
@@ -29,6 +31,16 @@ impl Wake for Bell {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+#[test]
+fn a_stop_is_for_new_workers_too() {
+    let pool = WorkerPool::new("worker".into(), Hooks::default());
+    assert_eq!(pool.resize(1).len(), 1);
+    pool.command_all(Command::Stop);
+    let workers = pool.resize(3);
+    assert_eq!(workers.len(), 2);
+    assert!(workers.iter().all(|worker| worker.is_interrupted()));
 }
 
 #[test]

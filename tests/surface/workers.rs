@@ -128,8 +128,23 @@ fn runs_own_items_and_succeed() {
         assert_eq!((success.items, success.attempts), (1, 1));
         let _ = (&success.worker, success.took);
     });
-    let report = workers
-        .run_owned(|item: u8, _tx| Err::<(), u8>(item).or(Ok::<(), u8>(())))
-        .join();
-    assert_eq!(report.done, 4);
+    let mut workers = workers.run_owned(|item: u8, _tx| Err::<(), u8>(item).or(Ok::<(), u8>(())));
+    workers.resize(2);
+    assert_eq!(workers.size(), 2);
+    assert_eq!(workers.join().done, 4);
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn tasks_own_items_by_the_clock_of_their_runtime() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let clock = requeue::TokioClock::new();
+        let queue: Queue<u8> = Queue::builder().clock(clock).build();
+        let builder = Workers::builder(&queue).tasks(1);
+        let mut tasks = builder.run_owned_async(|_item: u8, _tx| ready(Ok::<(), ()>(())));
+        tasks.resize(2);
+        assert_eq!(tasks.size(), 2);
+        tasks.stop().await;
+    });
 }

@@ -227,7 +227,7 @@ mod tasks {
     }
 
     #[test]
-    fn a_stop_is_for_new_tasks_too() {
+    fn a_pool_of_tasks_that_was_stopped_does_not_grow() {
         on_tokio(|| async {
             let queue = Queue::<u32>::unbounded();
             let tasks = Workers::builder(&queue).tasks(1);
