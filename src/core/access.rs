@@ -1,7 +1,7 @@
 //! A handle's access to its queue: the shards and permits by which it stores and takes items.
 
 use super::mode::{Ready, DRAINED, SLOWS_PUSH};
-use super::shared::Shared;
+use super::shared::{Shared, FIRST};
 use crate::bound::Permits;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::{Endpoint, HeldPosition, Holder, Stager, Stored, Unborrowed};
@@ -21,6 +21,10 @@ pub(crate) struct Access<T, O: Order<T>> {
     pub(super) plain: bool,
     /// Whether a push may find no room: the queue is bounded, or keys have limits.
     pub(super) may_find_full: bool,
+    /// Whether items have a time to live.
+    pub(super) expires: bool,
+    /// The time stamp of the first staged item.
+    staged_since: u64,
 }
 
 /// When a pushed item becomes ready.
@@ -41,6 +45,8 @@ impl<T, O: Order<T>> Access<T, O> {
             plain: !permits.is_bounded() && !shared.registers(),
             may_find_full: permits.is_bounded() || shared.is_limited(),
             permits,
+            expires: shared.expires(),
+            staged_since: FIRST,
             shared,
         }
     }
@@ -74,8 +80,16 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline]
     pub(super) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.shared.ended(count > 0);
+            self.shared.end_seen(count, FIRST);
         }
+    }
+
+    /// Records the time stamp of the item that is staged or pushed next.
+    pub(super) fn note_time(&mut self, since: u64) {
+        if self.staged() == 0 {
+            self.staged_since = since;
+        }
+        self.endpoint.note_time(since);
     }
 
     /// Takes a permit for one more item; returns whether there was one.
@@ -292,7 +306,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Stages an item with the metadata of its registration.
     pub(super) fn stage_registered(&mut self, item: T, PushMeta { since, meta }: PushMetaOf<T, O>) {
         if self.shared.timed {
-            self.endpoint.note_time(since);
+            self.note_time(since);
         }
         self.endpoint.stage(Stored { item, meta });
     }
@@ -322,7 +336,9 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(always)] // the commit
     pub(super) fn wake_for(&mut self, published: usize, later: usize, freed: usize) {
         self.permits.end(freed, published + later);
-        self.notify_end(published);
+        if self.ready.notify_end(published) {
+            self.shared.end_seen(published, self.staged_since);
+        }
     }
 
     /// Records in the order that the held items are gone for good.

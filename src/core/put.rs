@@ -209,13 +209,17 @@ impl<T, O: Order<T>> Load<T, O> for T {
         put: Put,
     ) -> Result<(), PushError<T>> {
         if local.shared.timed {
-            local.endpoint.note_time(since);
+            local.note_time(since);
         }
         let stored = Stored { item: self, meta };
         match put {
             Put::Publish => {
                 let hidden = local.endpoint.push_hidden(stored);
-                local.announce(hidden)
+                let pushed = local.announce(hidden);
+                if pushed.is_ok() && local.expires {
+                    local.shared.pushed(since);
+                }
+                pushed
             }
             Put::Stage => local.store_staged(stored),
         }

@@ -6,6 +6,7 @@
 
 use super::{Dequeued, Engine, Sequence, ShardsOf, Shown, Sorted, Unleased, Unsorted, PART};
 use crate::raw::{Entry, Stored};
+use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
@@ -46,7 +47,9 @@ type StackEntry<T> = Entry<Stored<T, ()>>;
 
 /// Returned items, and pushed ones; those that come next are last.
 pub(crate) struct Stacks<T> {
-    slots: [Vec<Slot<T>>; STACKS],
+    slots: [VecDeque<Slot<T>>; STACKS],
+    /// How many slots were removed at the bottom of each: indices count from the first one that there ever was.
+    removed: [usize; STACKS],
     /// The number of items that are not being shown.
     ready: usize,
     /// The name of the item that was shown last.
@@ -75,28 +78,34 @@ pub(crate) struct Position {
 impl<T> Stacks<T> {
     pub(super) fn new() -> Self {
         Self {
-            slots: [(); STACKS].map(|()| Vec::new()),
+            slots: [(); STACKS].map(|()| VecDeque::new()),
+            removed: [0; STACKS],
             ready: 0,
             names: 0,
         }
     }
 
+    /// The index after the last slot of a stack.
+    fn end(&self, stack: usize) -> usize {
+        self.removed[stack] + self.slots[stack].len()
+    }
+
     fn push(&mut self, stack: usize, entry: StackEntry<T>) {
-        self.slots[stack].push(Slot::Item(entry));
+        self.slots[stack].push_back(Slot::Item(entry));
         self.ready += 1;
     }
 }
 
 /// Releases the memory of a stack that needs less than a quarter of it.
 #[inline]
-fn tidy<T>(stack: &mut Vec<Slot<T>>) {
+fn tidy<T>(stack: &mut VecDeque<Slot<T>>) {
     if stack.len() < stack.capacity() / 4 && stack.capacity() > KEPT_CAPACITY {
         stack.shrink_to((2 * stack.len()).max(KEPT_CAPACITY));
     }
 }
 
 impl<T> Sequence<T, ()> for Stacks<T> {
-    /// How many slots of each stack are still to be visited, from the last one on.
+    /// Up to which index slots of each stack are still to be visited, from the last one on.
     type Visit = [usize; STACKS];
     type Position = Position;
 
@@ -118,7 +127,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     #[inline]
     fn next(&mut self, _for_good: bool) -> Option<Dequeued<T, ()>> {
         for stack in &mut self.slots {
-            while let Some(slot) = stack.pop() {
+            while let Some(slot) = stack.pop_back() {
                 tidy(stack);
                 if let Slot::Item(entry) = slot {
                     self.ready -= 1;
@@ -129,12 +138,44 @@ impl<T> Sequence<T, ()> for Stacks<T> {
         None
     }
 
+    /// The first ones of each stack are those at its bottom.
+    fn take_old(
+        &mut self,
+        until: u64,
+        most: usize,
+        into: &mut Vec<Dequeued<T, ()>>,
+    ) -> Option<u64> {
+        let mut least = None;
+        for (stack, removed) in self.slots.iter_mut().zip(&mut self.removed) {
+            let next = loop {
+                match stack.front() {
+                    Some(Slot::Item(first)) => {
+                        let since = first.delivery.since;
+                        if since > until || into.len() >= most {
+                            break Some(since);
+                        }
+                    }
+                    Some(Slot::Gap(_)) => break Some(until.saturating_add(1)),
+                    None => break None,
+                }
+                if let Some(Slot::Item(entry)) = stack.pop_front() {
+                    into.push(Dequeued { entry, gone: 0 });
+                    self.ready -= 1;
+                    *removed += 1;
+                }
+            };
+            tidy(stack);
+            least = least.into_iter().chain(next).min();
+        }
+        least
+    }
+
     fn ready(&self) -> usize {
         self.ready
     }
 
     fn begin_visit(&mut self) -> [usize; STACKS] {
-        [RETURNED, PUSHED, AT_TAIL].map(|stack| self.slots[stack].len())
+        [RETURNED, PUSHED, AT_TAIL].map(|stack| self.end(stack))
     }
 
     /// Shows the items in the order in which they would be dequeued.
@@ -143,36 +184,44 @@ impl<T> Sequence<T, ()> for Stacks<T> {
         visit: &mut [usize; STACKS],
         into: &mut Vec<Shown<T, (), Position>>,
     ) -> bool {
+        let mut more = false;
         for (stack, left) in visit.iter_mut().enumerate() {
+            let removed = self.removed[stack];
+            *left = self.end(stack).min(*left);
             let slots = &mut self.slots[stack];
-            *left = slots.len().min(*left);
-            while *left > 0 && into.len() < PART {
+            while *left > removed && into.len() < PART {
                 *left -= 1;
                 let (index, name) = (*left, self.names + 1);
-                match mem::replace(&mut slots[index], Slot::Gap(name)) {
+                let slot = &mut slots[index - removed];
+                match mem::replace(slot, Slot::Gap(name)) {
                     Slot::Item(entry) => {
                         self.names = name;
                         self.ready -= 1;
                         let position = Position { stack, index, name };
                         into.push(Shown { entry, position });
                     }
-                    gap @ Slot::Gap(_) => slots[index] = gap,
+                    gap @ Slot::Gap(_) => *slot = gap,
                 }
             }
+            more |= *left > removed;
         }
-        *visit != [0; STACKS]
+        more
     }
 
     fn put_back(&mut self, visit: &mut [usize; STACKS], shown: Shown<T, (), Position>) {
         let Position { stack, index, name } = shown.position;
+        let end = self.end(stack);
         let slots = &mut self.slots[stack];
         self.ready += 1;
-        match slots.get_mut(index) {
-            Some(Slot::Gap(its)) if *its == name => slots[index] = Slot::Item(shown.entry),
+        // Slots at the bottom are not removed while one is a gap.
+        match slots.get_mut(index.wrapping_sub(self.removed[stack])) {
+            Some(Slot::Gap(its)) if *its == name => {
+                slots[index - self.removed[stack]] = Slot::Item(shown.entry);
+            }
             _ => {
                 // It was seen, but pops may have removed slots that this visit has yet to see.
-                visit[stack] = visit[stack].min(slots.len());
-                slots.push(Slot::Item(shown.entry));
+                visit[stack] = visit[stack].min(end);
+                slots.push_back(Slot::Item(shown.entry));
             }
         }
     }

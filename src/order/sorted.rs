@@ -149,6 +149,10 @@ where
         least
     }
 
+    fn take_old(&self, until: u64, most: usize, into: &mut Vec<Dequeued<T, M>>) -> Option<u64> {
+        self.with(|sequence| sequence.take_old(until, most, into))
+    }
+
     fn begin_visit(&self) -> S::Visit {
         self.lock().sequence.begin_visit()
     }

@@ -9,3 +9,4 @@ mod own_queue;
 mod priority;
 mod schedule;
 mod snapshot;
+mod ttl;
