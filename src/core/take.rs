@@ -149,6 +149,7 @@ impl<T, O: Order<T>> Access<T, O> {
     }
 
     /// Takes the next item whose time to live is not over.
+    #[cold]
     #[inline(never)]
     fn take_alive(&mut self, counters: &Counters) -> Option<Away<StoredOf<T, O>>> {
         // A clock is user code: before anything is taken.
@@ -171,6 +172,8 @@ impl<T, O: Order<T>> Access<T, O> {
     }
 
     /// Takes the next item whose time to live is not over, for good.
+    #[cold]
+    #[inline(never)]
     fn pop_alive(&mut self) -> Option<T> {
         let counters = self.endpoint.counters();
         let stored = self.take_alive(counters)?.item;

@@ -75,9 +75,13 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn release_due(&self) {
         if self.due_timer.next() != NEVER {
-            let now = self.time.now();
-            while self.release(now) {}
+            self.release_all(self.time.now());
         }
+    }
+
+    #[cold]
+    fn release_all(&self, now: u64) {
+        while self.release(now) {}
     }
 
     /// Reclaims items that are due; returns whether there may have been any, so that there may be more room now.
