@@ -199,6 +199,14 @@ impl<T, O: Order<T>> Access<T, O> {
         self.notify(hidden)
     }
 
+    /// As [`Access::announce`], for an item with a time stamp, if it has a time to live.
+    #[inline(never)]
+    pub(super) fn announce_timed(&mut self, hidden: bool, since: u64) -> Result<(), PushError<T>> {
+        self.announce(hidden)?;
+        self.shared.pushed(since);
+        Ok(())
+    }
+
     /// Shows the item just pushed if it is hidden, and wakes a waiter for it.
     #[cold]
     #[inline(never)]

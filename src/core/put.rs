@@ -208,18 +208,18 @@ impl<T, O: Order<T>> Load<T, O> for T {
         PushMeta { since, meta }: PushMetaOf<T, O>,
         put: Put,
     ) -> Result<(), PushError<T>> {
-        if local.shared.timed {
+        let timed = local.shared.timed;
+        if timed {
             local.note_time(since);
         }
         let stored = Stored { item: self, meta };
         match put {
             Put::Publish => {
                 let hidden = local.endpoint.push_hidden(stored);
-                let pushed = local.announce(hidden);
-                if pushed.is_ok() && local.expires {
-                    local.shared.pushed(since);
+                if timed {
+                    return local.announce_timed(hidden, since);
                 }
-                pushed
+                local.announce(hidden)
             }
             Put::Stage => local.store_staged(stored),
         }

@@ -6,7 +6,6 @@
 
 use super::{Dequeued, Engine, Sequence, ShardsOf, Shown, Sorted, Unleased, Unsorted, PART};
 use crate::raw::{Entry, Stored};
-use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
@@ -47,8 +46,8 @@ type StackEntry<T> = Entry<Stored<T, ()>>;
 
 /// Returned items, and pushed ones; those that come next are last.
 pub(crate) struct Stacks<T> {
-    slots: [VecDeque<Slot<T>>; STACKS],
-    /// How many slots were removed at the bottom of each: indices count from the first one that there ever was.
+    slots: [Vec<Slot<T>>; STACKS],
+    /// How many gaps were removed at the bottom of each: indices count from the first one that there ever was.
     removed: [usize; STACKS],
     /// The number of items that are not being shown.
     ready: usize,
@@ -61,9 +60,12 @@ const PUSHED: usize = 1;
 const AT_TAIL: usize = 2;
 const STACKS: usize = 3;
 
+/// The name of no item: that of the gaps at the bottom of a stack, whose items were taken out for good.
+const REMOVED: u64 = 0;
+
 enum Slot<T> {
     Item(StackEntry<T>),
-    /// The gap of the item with this name, which is being shown.
+    /// The gap of the item with this name, which is being shown; or [`REMOVED`].
     Gap(u64),
 }
 
@@ -78,7 +80,7 @@ pub(crate) struct Position {
 impl<T> Stacks<T> {
     pub(super) fn new() -> Self {
         Self {
-            slots: [(); STACKS].map(|()| VecDeque::new()),
+            slots: [(); STACKS].map(|()| Vec::new()),
             removed: [0; STACKS],
             ready: 0,
             names: 0,
@@ -91,14 +93,14 @@ impl<T> Stacks<T> {
     }
 
     fn push(&mut self, stack: usize, entry: StackEntry<T>) {
-        self.slots[stack].push_back(Slot::Item(entry));
+        self.slots[stack].push(Slot::Item(entry));
         self.ready += 1;
     }
 }
 
 /// Releases the memory of a stack that needs less than a quarter of it.
 #[inline]
-fn tidy<T>(stack: &mut VecDeque<Slot<T>>) {
+fn tidy<T>(stack: &mut Vec<Slot<T>>) {
     if stack.len() < stack.capacity() / 4 && stack.capacity() > KEPT_CAPACITY {
         stack.shrink_to((2 * stack.len()).max(KEPT_CAPACITY));
     }
@@ -127,7 +129,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     #[inline]
     fn next(&mut self, _for_good: bool) -> Option<Dequeued<T, ()>> {
         for stack in &mut self.slots {
-            while let Some(slot) = stack.pop_back() {
+            while let Some(slot) = stack.pop() {
                 tidy(stack);
                 if let Slot::Item(entry) = slot {
                     self.ready -= 1;
@@ -147,24 +149,32 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     ) -> Option<u64> {
         let mut least = None;
         for (stack, removed) in self.slots.iter_mut().zip(&mut self.removed) {
+            let is_removed = |slot: &Slot<T>| matches!(slot, Slot::Gap(REMOVED));
+            let mut first = stack.partition_point(is_removed);
             let next = loop {
-                match stack.front() {
-                    Some(Slot::Item(first)) => {
-                        let since = first.delivery.since;
-                        if since > until || into.len() >= most {
-                            break Some(since);
-                        }
+                match stack.get_mut(first) {
+                    Some(Slot::Item(entry))
+                        if entry.delivery.since > until || into.len() >= most =>
+                    {
+                        break Some(entry.delivery.since);
                     }
+                    Some(slot @ Slot::Item(_)) => {
+                        if let Slot::Item(entry) = mem::replace(slot, Slot::Gap(REMOVED)) {
+                            into.push(Dequeued { entry, gone: 0 });
+                        }
+                        self.ready -= 1;
+                        first += 1;
+                    }
+                    // It is looked at again and again, as long as it is shown.
                     Some(Slot::Gap(_)) => break Some(until.saturating_add(1)),
                     None => break None,
                 }
-                if let Some(Slot::Item(entry)) = stack.pop_front() {
-                    into.push(Dequeued { entry, gone: 0 });
-                    self.ready -= 1;
-                    *removed += 1;
-                }
             };
-            tidy(stack);
+            if first > stack.len() / 2 {
+                stack.drain(..first);
+                *removed += first;
+                tidy(stack);
+            }
             least = least.into_iter().chain(next).min();
         }
         least
@@ -213,7 +223,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
         let end = self.end(stack);
         let slots = &mut self.slots[stack];
         self.ready += 1;
-        // Slots at the bottom are not removed while one is a gap.
+        // What is removed at the bottom is below it.
         match slots.get_mut(index.wrapping_sub(self.removed[stack])) {
             Some(Slot::Gap(its)) if *its == name => {
                 slots[index - self.removed[stack]] = Slot::Item(shown.entry);
@@ -221,7 +231,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
             _ => {
                 // It was seen, but pops may have removed slots that this visit has yet to see.
                 visit[stack] = visit[stack].min(end);
-                slots.push_back(Slot::Item(shown.entry));
+                slots.push(Slot::Item(shown.entry));
             }
         }
     }

@@ -13,6 +13,7 @@ mod items;
 mod lent;
 mod pace;
 mod schedule;
+mod ttl;
 mod waits;
 
 use loom::thread;

@@ -10,7 +10,7 @@
 //! | claimed, if it is over | |
 //! | a dead letter, or not; unregistered; its permit is back, which wakes those that wait for room | |
 //! | its delivery is counted as ended | who sees that sees all of this |
-//! | a look whether the queue is idle or drained | those that have seen it open are woken |
+//! | a look whether the queue is idle or drained, by the caller, unless it holds another item | those that have seen it open are woken |
 //! | the destructor, which is user code | nobody waits for it |
 //!
 //! A sweep plans the next one for the least time that it has found. What becomes ready plans the end of its time, if nothing is
@@ -78,7 +78,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         lives.map_or(0, |lives| lives.ttl.over(self.time.now()))
     }
 
-    /// Ends the delivery of items whose time to live is over, and that these counters have counted as taken.
+    /// Ends the delivery of items whose time to live is over, and that these counters have counted as taken. The caller then
+    /// [notifies](Shared::notify_end) an end.
     #[inline(never)]
     pub(crate) fn time_out(
         &self,
@@ -103,7 +104,6 @@ impl<T, O: Order<T>> Shared<T, O> {
         step!("ttl.keeps-permits", self.give_back(items));
         counters.count_elsewhere(Ending::Moved, dead);
         counters.count_elsewhere(Ending::TimedOut, gone.len());
-        step!("ttl.ends-unsaid", self.notify_end(0));
         self.emit(|| Event::TimedOut { items });
         self.drop_excess_letters();
         Gone(gone)

@@ -389,7 +389,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.join_ring(meta.key, RingEnd::Front);
     }
 
-    #[inline]
+    #[inline(always)] // the pop
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
         if self.items.has_gaps() {
             self.skip_shown();

@@ -237,7 +237,7 @@ impl<T> PriorityHeap<T> {
     }
 
     /// Takes out the next item.
-    #[inline]
+    #[inline(always)] // the pop
     fn take_next(&mut self) -> Option<PriorityEntry<T>> {
         if self.levels.items.has_gaps() {
             self.levels.trim();
@@ -338,7 +338,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         self.add(self.first, entry);
     }
 
-    #[inline]
+    #[inline(always)] // the pop
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, PriorityMeta>> {
         let entry = self.take_next()?;
         Some(Dequeued {
