@@ -501,3 +501,41 @@ fn an_item_whose_lease_expires_ends_then() {
     let builder = builder.fair_by(|item: &u32| *item).leased(TTL);
     check(&clock, &builder.serial().build());
 }
+
+/// Whoever takes an item decides: a sweep does not find one that is behind a younger one.
+#[test]
+fn what_is_behind_a_younger_item_is_not_delivered() {
+    fn check<O: Order<u32>>(clock: &ManualClock, queue: &Queue<u32, O>) {
+        let takes: [fn(&Queue<u32, O>) -> Option<u32>; 3] = [
+            |queue| queue.pop().ok(),
+            |queue| queue.take().ok()?.try_ack().ok(),
+            |queue| {
+                let mut handle = queue.handle();
+                let tx = handle.begin();
+                let item = *tx.pop().ok()?;
+                tx.try_commit().ok()?;
+                Some(item)
+            },
+        ];
+        for take in takes {
+            let before = timed_out(queue);
+            queue.push(0).unwrap();
+            let mut held = vec![queue.take().unwrap()];
+            clock.advance(TTL / 2);
+            queue.push(3).unwrap();
+            held.push(queue.take().unwrap());
+            // The older one is at the tail, or below.
+            for delivery in held.into_iter().rev() {
+                delivery.nack_to(ReturnTo::Tail);
+            }
+            clock.advance(TTL / 2);
+            let mut taken = vec![take(queue)];
+            taken.push(take(queue));
+            assert_eq!(taken, [Some(3), None]);
+            assert_at_rest(queue, 0, 0);
+            assert_eq!(timed_out(queue), before + 1);
+        }
+    }
+    in_all_orders!(check, |builder| builder);
+    in_all_orders!(check, |builder| builder.capacity(2));
+}
