@@ -76,7 +76,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let policies = settings.policies(overflow, timed, wait_queue, room.as_ref());
         let source = O::source(order, &shards);
         Self {
-            lives: ttl.map(|ttl| ttl::Lives::new(ttl, &shards)),
+            lives: ttl.map(|ttl| Box::new(ttl::Lives::new(ttl, &shards))),
             shards,
             source: ByProof::new(source, proof),
             ready: Ready::new(&policies.due_timer),

@@ -56,12 +56,12 @@ impl<T> Drop for Gone<T> {
 }
 
 impl<T, O: Order<T>> Lives<T, O> {
-    pub(super) fn new(ttl: Ttl, shards: &Arc<Shards<StoredOf<T, O>>>) -> Box<Self> {
-        Box::new(Self {
+    pub(super) fn new(ttl: Ttl, shards: &Arc<Shards<StoredOf<T, O>>>) -> Self {
+        Self {
             ttl,
             sweeping: Mutex::new(()),
             swept: Outstanding::new(shards),
-        })
+        }
     }
 }
 
