@@ -211,4 +211,6 @@ pub enum Reason {
     /// It was held for longer than its [lease](crate::Builder::leased), or
     /// [recovered](crate::Queue::recover).
     Expired,
+    /// Its [time to live](crate::Builder::ttl) was over before it was delivered once more.
+    TimedOut,
 }

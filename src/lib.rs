@@ -264,6 +264,7 @@ pub use order::priority::{ByPriority, Prioritized};
 pub use order::{Fifo, Leased, Lifo, Order, Ticket, Unleased};
 pub use policy::dead::DeadLetter;
 pub use policy::retry::ReturnTo;
+pub use policy::ttl::AfterTtl;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;
 pub use queue::{Builder, DeadLetters, Queue};

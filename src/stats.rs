@@ -41,6 +41,9 @@ pub struct Stats {
     pub aborted: u64,
     /// Deliveries that were taken back, because a lease expired or by a recovery.
     pub expired: u64,
+    /// Items that were dropped since their [time to live](crate::Builder::ttl) was over. Those that became dead letters instead
+    /// count as these.
+    pub timed_out: u64,
     /// Items that ever became dead letters.
     pub dead: u64,
     /// Threads and tasks that wait for an item and were not woken yet.
@@ -51,7 +54,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Checks that no item was lost or duplicated: `pushed = ready + held + delayed + committed + dead`.
+    /// Checks that no item was lost or duplicated: `pushed = ready + held + delayed + committed + timed_out + dead`.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -69,6 +72,7 @@ impl Stats {
             self.held,
             self.delayed,
             self.committed,
+            self.timed_out,
             self.dead,
         ];
         let known = known.into_iter().map(u128::from).sum();

@@ -1,7 +1,7 @@
 //! A handle's access to its queue: the shards and permits by which it stores and takes items.
 
 use super::mode::{Ready, DRAINED, SLOWS_PUSH};
-use super::shared::Shared;
+use super::shared::{Shared, FIRST};
 use crate::bound::Permits;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::{Endpoint, HeldPosition, Holder, Stager, Stored, Unborrowed};
@@ -23,6 +23,10 @@ pub(crate) struct Access<T, O: Order<T>> {
     pub(super) may_find_full: bool,
     /// Whether its transaction is that of an item which is out for delivery: that counts as held by it.
     vouched: bool,
+    /// Whether items have a time to live.
+    pub(super) expires: bool,
+    /// The time stamp of the first staged item.
+    staged_since: u64,
 }
 
 /// When a pushed item becomes ready.
@@ -44,6 +48,8 @@ impl<T, O: Order<T>> Access<T, O> {
             may_find_full: permits.is_bounded() || shared.is_limited(),
             permits,
             vouched: false,
+            expires: shared.expires(),
+            staged_since: FIRST,
             shared,
         }
     }
@@ -93,8 +99,16 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline]
     pub(super) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.shared.ended(count > 0);
+            self.shared.end_seen(count, FIRST);
         }
+    }
+
+    /// Records the time stamp of the item that is staged or pushed next.
+    pub(super) fn note_time(&mut self, since: u64) {
+        if self.staged() == 0 {
+            self.staged_since = since;
+        }
+        self.endpoint.note_time(since);
     }
 
     /// Takes a permit for one more item; returns whether there was one.
@@ -204,6 +218,14 @@ impl<T, O: Order<T>> Access<T, O> {
         self.notify(hidden)
     }
 
+    /// As [`Access::announce`], for an item with a time stamp, if it has a time to live.
+    #[inline(never)]
+    pub(super) fn announce_timed(&mut self, hidden: bool, since: u64) -> Result<(), PushError<T>> {
+        self.announce(hidden)?;
+        self.shared.pushed(since);
+        Ok(())
+    }
+
     /// Shows the item just pushed if it is hidden, and wakes a waiter for it.
     #[cold]
     #[inline(never)]
@@ -311,7 +333,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Stages an item with the metadata of its registration.
     pub(super) fn stage_registered(&mut self, item: T, PushMeta { since, meta }: PushMetaOf<T, O>) {
         if self.shared.timed {
-            self.endpoint.note_time(since);
+            self.note_time(since);
         }
         self.endpoint.stage(Stored { item, meta });
     }
@@ -341,7 +363,9 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(always)] // the commit
     pub(super) fn wake_for(&mut self, published: usize, later: usize, freed: usize) {
         self.permits.end(freed, published + later);
-        self.notify_end(published);
+        if self.ready.notify_end(published) {
+            self.shared.end_seen(published, self.staged_since);
+        }
     }
 
     /// Records in the order that the held items are gone for good.

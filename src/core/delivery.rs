@@ -9,7 +9,7 @@ use super::local::{CellOf, Local};
 use super::origin::Origin;
 use super::pool::CheckedOut;
 use super::shared::Shared;
-use super::take::{next_of_order, IntoHold, Target};
+use super::take::{IntoHold, Target};
 use crate::order::{Order, StoredOf};
 use crate::policy::failed::{Cause, Failed};
 use crate::policy::lease::{Lease, WatchOf};
@@ -307,9 +307,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
     }
 
     fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
-        let counters = self.origin.outstanding.counters();
-        let next = next_of_order(access.shared(), counters);
-        let away = next.map(|(entry, number)| Away::ranked(entry, number));
+        let away = access.take_next(self.origin.outstanding.counters());
         *self.delivered = away.map(|away| Delivered::new(away, self.origin));
         self.delivered.is_some()
     }

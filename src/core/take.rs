@@ -5,10 +5,10 @@ use super::access::Access;
 use super::local::Local;
 use super::mode::{DRAINED, SLOW_POPS};
 use super::shared::Shared;
-use crate::order::{EntryOf, Order};
+use crate::order::{Order, StoredOf};
 use crate::policy::limit::Token;
-use crate::raw::{Counters, Fresh, Purpose, Stored};
-use crate::sync::{defer_with, step};
+use crate::raw::{Away, Counters, Ending, Fresh, Purpose, Stored};
+use crate::sync::{defer_with, planted, step};
 use std::mem;
 
 /// The destination of dequeued items.
@@ -37,6 +37,10 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
 
     #[inline]
     fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+        if access.expires {
+            *self = access.pop_alive();
+            return self.is_some();
+        }
         *self = access.shared.pop_next();
         if self.is_some() {
             access.endpoint.counters().count_popped(1);
@@ -112,29 +116,71 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
     }
 }
 
-/// Takes the next item of the order into the endpoint; returns whether there was one.
+/// Takes the next item into the endpoint; returns whether there was one.
 fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> bool {
-    let Access {
-        shared, endpoint, ..
-    } = access;
-    endpoint.expect(purpose);
-    let next = next_of_order(shared, endpoint.counters());
-    next.map(|(entry, _)| endpoint.accept(purpose, entry))
+    access.endpoint.expect(purpose);
+    let next = access.take_next(access.endpoint.counters());
+    next.map(|away| access.endpoint.accept(purpose, away.into_entry()))
         .is_some()
 }
 
-/// Takes the next item of the order, counted by these counters, and its number among those that were taken.
-pub(super) fn next_of_order<T, O: Order<T>>(
+/// Takes the next item of the order, counted by these counters.
+fn next_of_order<T, O: Order<T>>(
     shared: &Shared<T, O>,
     counters: &Counters,
-) -> Option<(EntryOf<T, O>, u64)> {
+) -> Option<Away<StoredOf<T, O>>> {
     // Counted as taken beforehand; not any more if there is none, or if a comparison of keys panics.
     counters.count_taken(1);
     let uncount = defer_with(counters, |counters| counters.uncount_taken(1));
     let mut number = 0;
     let entry = shared.try_next(&mut number)?;
     uncount.cancel();
-    Some((entry, number))
+    Some(Away::ranked(entry, number))
+}
+
+impl<T, O: Order<T>> Access<T, O> {
+    /// Takes the next item of an order, or of any queue whose items have a time to live; counted by these counters.
+    #[inline]
+    pub(super) fn take_next(&mut self, counters: &Counters) -> Option<Away<StoredOf<T, O>>> {
+        if self.expires {
+            return self.take_alive(counters);
+        }
+        next_of_order(&self.shared, counters)
+    }
+
+    /// Takes the next item whose time to live is not over.
+    #[cold]
+    #[inline(never)]
+    fn take_alive(&mut self, counters: &Counters) -> Option<Away<StoredOf<T, O>>> {
+        // A clock is user code: before anything is taken.
+        let over = self.shared.over();
+        loop {
+            let next = if Shared::<T, O>::SORTS {
+                next_of_order(&self.shared, counters)?
+            } else {
+                counters.count_taken(1);
+                self.endpoint.search_away(counters)?
+            };
+            if Shared::<T, O>::is_alive(next.delivery(), over) || planted!("ttl.takes-all") {
+                return Some(next);
+            }
+            let meta = next.item.meta;
+            let gone = self.shared.time_out([next.into_entry()], counters);
+            self.shared.retire(meta);
+            drop(gone);
+        }
+    }
+
+    /// Takes the next item whose time to live is not over, for good.
+    #[cold]
+    #[inline(never)]
+    fn pop_alive(&mut self) -> Option<T> {
+        let counters = self.endpoint.counters();
+        let stored = self.take_alive(counters)?.item;
+        self.shared.retire(stored.meta);
+        counters.count_elsewhere(Ending::Committed, 1);
+        Some(stored.item)
+    }
 }
 
 impl<T, O: Order<T>> Local<T, O> {
@@ -203,7 +249,7 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(always)] // the pop of an order
     fn take_from<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
-        if Shared::<T, O>::SORTS {
+        if Shared::<T, O>::SORTS || self.expires {
             while count < most && target.take_next(self) {
                 count += 1;
                 if !G::HOLDS {
@@ -224,6 +270,8 @@ impl<T, O: Order<T>> Access<T, O> {
             }
         } else if count > 0 {
             self.shared.popped();
+        } else if self.expires {
+            self.shared.notify_end(0); // as above
         }
         count
     }

@@ -48,6 +48,8 @@ type StackEntry<T> = Entry<Stored<T, ()>>;
 /// Returned items, and pushed ones; those that come next are last.
 pub(crate) struct Stacks<T> {
     slots: [Vec<Slot<T>>; STACKS],
+    /// How many gaps were removed at the bottom of each: indices count from the first one that there ever was.
+    removed: [usize; STACKS],
     /// The number of items that are not being shown.
     ready: usize,
     /// The name of the item that was shown last.
@@ -61,9 +63,12 @@ const PUSHED: usize = 1;
 const AT_TAIL: usize = 2;
 const STACKS: usize = 3;
 
+/// The name of no item: that of the gaps at the bottom of a stack, whose items were taken out for good.
+const REMOVED: u64 = 0;
+
 enum Slot<T> {
     Item(StackEntry<T>),
-    /// The gap of the item with this name, which is being shown.
+    /// The gap of the item with this name, which is being shown; or [`REMOVED`].
     Gap(u64),
 }
 
@@ -79,10 +84,16 @@ impl<T> Stacks<T> {
     pub(super) fn new() -> Self {
         Self {
             slots: [(); STACKS].map(|()| Vec::new()),
+            removed: [0; STACKS],
             ready: 0,
             names: 0,
             visits: 0,
         }
+    }
+
+    /// The index after the last slot of a stack.
+    fn end(&self, stack: usize) -> usize {
+        self.removed[stack] + self.slots[stack].len()
     }
 
     fn push(&mut self, stack: usize, entry: StackEntry<T>) {
@@ -100,7 +111,7 @@ fn tidy<T>(stack: &mut Vec<Slot<T>>) {
 }
 
 impl<T> Sequence<T, ()> for Stacks<T> {
-    /// How many slots of each stack are still to be visited, from the last one on.
+    /// Up to which index slots of each stack are still to be visited, from the last one on.
     type Visit = [usize; STACKS];
     type Position = Position;
 
@@ -133,13 +144,57 @@ impl<T> Sequence<T, ()> for Stacks<T> {
         None
     }
 
+    /// The first ones of each stack are those at its bottom.
+    fn take_old(
+        &mut self,
+        until: u64,
+        most: usize,
+        into: &mut Vec<Dequeued<T, ()>>,
+    ) -> Option<u64> {
+        let (mut least, shows) = (None, self.visits > 0);
+        for (stack, removed) in self.slots.iter_mut().zip(&mut self.removed) {
+            let is_removed = |slot: &Slot<T>| matches!(slot, Slot::Gap(REMOVED));
+            let mut first = stack.partition_point(is_removed);
+            let next = loop {
+                match stack.get_mut(first) {
+                    Some(Slot::Item(entry))
+                        if entry.delivery.since > until || into.len() >= most =>
+                    {
+                        break Some(entry.delivery.since);
+                    }
+                    Some(slot @ Slot::Item(_)) => {
+                        if let Slot::Item(entry) = mem::replace(slot, Slot::Gap(REMOVED)) {
+                            into.push(Dequeued { entry, gone: 0 });
+                        }
+                        self.ready -= 1;
+                        first += 1;
+                    }
+                    // It is looked at again and again, as long as it is shown.
+                    Some(Slot::Gap(_)) if shows => break Some(until.saturating_add(1)),
+                    Some(gap) => {
+                        *gap = Slot::Gap(REMOVED); // by a visit
+                        first += 1;
+                    }
+                    None => break None,
+                }
+            };
+            if first > stack.len() / 2 {
+                stack.drain(..first);
+                *removed += first;
+                tidy(stack);
+            }
+            least = least.into_iter().chain(next).min();
+        }
+        least
+    }
+
     fn ready(&self) -> usize {
         self.ready
     }
 
     fn begin_visit(&mut self) -> [usize; STACKS] {
         self.visits += 1;
-        [RETURNED, PUSHED, AT_TAIL].map(|stack| self.slots[stack].len())
+        [RETURNED, PUSHED, AT_TAIL].map(|stack| self.end(stack))
     }
 
     /// Shows the items in the order in which they would be dequeued.
@@ -148,35 +203,43 @@ impl<T> Sequence<T, ()> for Stacks<T> {
         visit: &mut [usize; STACKS],
         into: &mut Vec<Shown<T, (), Position>>,
     ) -> bool {
+        let mut more = false;
         for (stack, left) in visit.iter_mut().enumerate() {
+            let removed = self.removed[stack];
+            *left = self.end(stack).min(*left);
             let slots = &mut self.slots[stack];
-            *left = slots.len().min(*left);
-            while *left > 0 && into.len() < PART {
+            while *left > removed && into.len() < PART {
                 *left -= 1;
                 let (index, name) = (*left, self.names + 1);
-                match mem::replace(&mut slots[index], Slot::Gap(name)) {
+                let slot = &mut slots[index - removed];
+                match mem::replace(slot, Slot::Gap(name)) {
                     Slot::Item(entry) => {
                         self.names = name;
                         self.ready -= 1;
                         let position = Position { stack, index, name };
                         into.push(Shown { entry, position });
                     }
-                    gap @ Slot::Gap(_) => slots[index] = gap,
+                    gap @ Slot::Gap(_) => *slot = gap,
                 }
             }
+            more |= *left > removed;
         }
-        *visit != [0; STACKS]
+        more
     }
 
     fn put_back(&mut self, visit: &mut [usize; STACKS], shown: Shown<T, (), Position>) {
         let Position { stack, index, name } = shown.position;
+        let end = self.end(stack);
         let slots = &mut self.slots[stack];
         self.ready += 1;
-        match slots.get_mut(index) {
-            Some(Slot::Gap(its)) if *its == name => slots[index] = Slot::Item(shown.entry),
+        // What is removed at the bottom is below it.
+        match slots.get_mut(index.wrapping_sub(self.removed[stack])) {
+            Some(Slot::Gap(its)) if *its == name => {
+                slots[index - self.removed[stack]] = Slot::Item(shown.entry);
+            }
             _ => {
                 // It was seen, but pops may have removed slots that this visit has yet to see.
-                visit[stack] = visit[stack].min(slots.len());
+                visit[stack] = visit[stack].min(end);
                 slots.push(Slot::Item(shown.entry));
             }
         }

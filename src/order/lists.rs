@@ -253,6 +253,11 @@ impl<T, M: Copy> Lists<T, M> {
         self.chunks.prefetch(list.first);
     }
 
+    /// The time of the first item of a list; `None` if it is empty, or begins with a gap.
+    pub(super) fn since_of_first(&self, list: &List) -> Option<u64> {
+        self.item_at(list.first).map(|(_, _, since)| since)
+    }
+
     /// The position of the first item of a list, or its gap.
     #[inline]
     pub(super) fn first(&self, list: &List) -> Option<Position> {

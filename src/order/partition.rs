@@ -47,12 +47,18 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
     }
 
     /// Takes in the visible items of the shards.
-    #[inline]
+    #[inline(always)] // the pop of an order
     pub(super) fn take_in(&mut self) {
         self.take_in_by::<false>();
     }
 
-    #[inline]
+    /// As [`Partition::take_in`], for other calls.
+    #[inline(never)]
+    pub(super) fn take_in_slowly(&mut self) {
+        self.take_in();
+    }
+
+    #[inline(always)] // the pop of an order
     fn take_in_by<const TIMED: bool>(&mut self) {
         let Self {
             sequence,

@@ -51,6 +51,11 @@ pub(crate) trait Sequence<T, M> {
         None
     }
 
+    /// Takes up to `most` items out for good that were pushed at `until` or before, ready or not, as far as each is the first
+    /// one of its kind and is not shown: others are found when they come first. It is as if they had not been dequeued. Returns
+    /// the least time of those that are the first ones then, or an earlier one.
+    fn take_old(&mut self, until: u64, most: usize, into: &mut Vec<Dequeued<T, M>>) -> Option<u64>;
+
     /// The number of ready items.
     fn ready(&self) -> usize;
 

@@ -49,7 +49,7 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
     /// Calls `f` with the sequence after an intake from the shards.
     pub(crate) fn with<B>(&self, f: impl FnOnce(&mut S) -> B) -> B {
         let mut partition = self.lock();
-        partition.take_in();
+        partition.take_in_slowly();
         f(&mut partition.sequence)
     }
 
@@ -118,12 +118,12 @@ where
     }
 
     fn take_in(&self) {
-        self.lock().take_in();
+        self.lock().take_in_slowly();
     }
 
     fn restore(&self, entries: Vec<Entry<Stored<T, M>>>) {
         let mut partition = self.lock();
-        partition.take_in();
+        partition.take_in_slowly();
         for entry in entries {
             partition.sequence.arrive(entry);
         }
@@ -147,6 +147,10 @@ where
         while self.lock().sequence.scan_times(&mut visit, &mut least) {}
         self.end_visit();
         least
+    }
+
+    fn take_old(&self, until: u64, most: usize, into: &mut Vec<Dequeued<T, M>>) -> Option<u64> {
+        self.with(|sequence| sequence.take_old(until, most, into))
     }
 
     fn begin_visit(&self) -> S::Visit {

@@ -1,6 +1,6 @@
 //! The source from which the items of a queue are taken.
 
-use super::{Due, Registry, Shown, Ticket};
+use super::{Dequeued, Due, Registry, Shown, Ticket};
 use crate::raw::{Choice, Entry, Stored};
 
 /// The source from which the items of a queue are taken: its shards, which is what the defaults implement, or a
@@ -57,6 +57,13 @@ pub(crate) trait Source<T, M> {
     /// The approximate least known timestamp of the ready items that were taken in. Scans all of them, but in
     /// small parts, so that other threads do not wait for long.
     fn oldest(&self) -> Option<u64> {
+        None
+    }
+
+    /// Takes up to `most` items out for good that were pushed at `until` or before, as far as they are the first ones of their
+    /// kind. Returns the least time of those that are the first ones then. The caller unregisters them. Not called if it does
+    /// not sort.
+    fn take_old(&self, _until: u64, _most: usize, _into: &mut Vec<Dequeued<T, M>>) -> Option<u64> {
         None
     }
 

@@ -89,6 +89,10 @@ impl Sequence<u32, ()> for UntimedItems {
         self.0.next(for_good)
     }
 
+    fn take_old(&mut self, _: u64, _: usize, _: &mut Vec<Dequeued<u32, ()>>) -> Option<u64> {
+        unreachable!("items of these queues live for ever")
+    }
+
     fn ready(&self) -> usize {
         self.0.ready()
     }

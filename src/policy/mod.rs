@@ -5,7 +5,7 @@
 //!
 //! Failed deliveries, [`failed`]: [`retry`] has the rules, [`delay`] the delayed items, [`dead`] the dead letters. The state of a
 //! transaction that is visible to others, and the items that can be taken away from it: [`mod@watch`] and [`lease`].
-//! When an item may be started: [`limit`]. What is kept of each held item is found by its position. Events: [`telemetry`].
+//! When an item may be started: [`limit`], and until when: [`mod@ttl`]. What is kept of each held item is found by its position. Events: [`telemetry`].
 
 mod ascending;
 pub(crate) mod dead;
@@ -18,6 +18,7 @@ pub(crate) mod limit;
 pub(crate) mod retry;
 pub(crate) mod settings;
 pub(crate) mod telemetry;
+pub(crate) mod ttl;
 pub(crate) mod watch;
 
 use self::failed::Failed;

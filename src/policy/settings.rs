@@ -3,6 +3,7 @@
 use super::dead::{Letters, Overflow};
 use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
+use super::ttl::{AfterTtl, Ttl};
 use super::watch::WatchTable;
 use super::Policies;
 use crate::bound::Room;
@@ -27,6 +28,9 @@ pub(crate) struct Settings {
     pub(crate) return_to: ReturnTo,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) timestamps: bool,
+    /// How long items live, if not for ever.
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) after_ttl: AfterTtl,
     /// The term of leases, if items are leased.
     pub(crate) lease: Option<Duration>,
     pub(crate) pace: Pace,
@@ -46,6 +50,8 @@ impl Settings {
             return_to: ReturnTo::Head,
             clock: None,
             timestamps: false,
+            ttl: None,
+            after_ttl: AfterTtl::Drop,
             lease: None,
             pace: Pace::unlimited(),
             max_held: None,
@@ -53,6 +59,12 @@ impl Settings {
             name: None,
             stickiness: STICKINESS,
         }
+    }
+
+    /// How long items live, if not for ever.
+    pub(crate) fn ttl(&self) -> Option<Ttl> {
+        let after = self.after_ttl;
+        self.ttl.map(|span| Ttl { span, after })
     }
 
     /// Whether pops check more than the source of items.
@@ -75,8 +87,9 @@ impl Settings {
     ) -> Policies<T, O> {
         let letters = Letters::new(self.max_dead_letters, overflow);
         let time = self.clock.map_or_else(Time::system, Time::of);
-        // An item whose lease expires may become a dead letter.
-        let room = room.filter(|_| Policies::<T, O>::RECLAIMS).cloned();
+        // An item whose lease expires may become a dead letter, and one whose time to live is over is gone.
+        let frees = Policies::<T, O>::RECLAIMS || self.ttl.is_some();
+        let room = room.filter(|_| frees).cloned();
         let room = room.map(|room| room as _);
         let due_timer = DueTimer::new(time.clone(), wait_queue, room);
         self.pace.join(&due_timer);

@@ -5,7 +5,7 @@ use crate::policy::dead::Overflow;
 use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::time::{Backoff, Clock, SystemClock};
-use crate::{DeadLetter, Fifo, Leased, Lifo, Queue, ReturnTo, Unleased};
+use crate::{AfterTtl, DeadLetter, Fifo, Leased, Lifo, Queue, ReturnTo, Unleased};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -229,6 +229,76 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// ```
     pub fn timestamps(mut self) -> Self {
         self.settings.timestamps = true;
+        self
+    }
+
+    /// Sets the time to live of items: one that was pushed longer ago is not delivered any more. The default is no limit.
+    ///
+    /// By default such items are dropped; see [`Builder::on_expired`]. An item that is held when its time is over may still be
+    /// committed; otherwise its time ends when it comes back. That of a scheduled item begins when it is due, and that of a
+    /// dead letter that is pushed again begins anew.
+    ///
+    /// The time is decided by the [clock](Builder::clock) at each pop, take or peek, also of a batch. Nobody has to pop for
+    /// items to end: whatever inspects or waits for the queue, and pushes, drop those whose time is over, so at that time a
+    /// push that waits for room goes on, and [`Queue::wait_idle`] ends. An item that is behind a younger one, such as one that
+    /// was delayed or went back to the tail, is dropped when it would be next, and takes up room until then.
+    ///
+    /// Keeps [timestamps](Builder::timestamps).
+    ///
+    /// ```
+    /// use requeue::{ManualClock, Queue};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let queue = Queue::builder()
+    ///     .ttl(Duration::from_secs(60))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("stale")?;
+    /// clock.advance(Duration::from_secs(30));
+    /// queue.push("fresh")?;
+    /// clock.advance(Duration::from_secs(30));
+    /// assert_eq!(queue.pop()?, "fresh");
+    /// assert_eq!(queue.stats().timed_out, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `ttl` is zero: nothing could be delivered.
+    #[doc(alias("expiry", "expiration", "time to live"))]
+    #[track_caller]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        assert!(
+            !ttl.is_zero(),
+            "time to live of zero: nothing could be delivered"
+        );
+        self.settings.ttl = Some(ttl);
+        self
+    }
+
+    /// Sets what becomes of items whose [time to live](Builder::ttl) is over. By default they are dropped, by the thread that
+    /// finds them: a panic of a destructor is caught.
+    ///
+    /// ```
+    /// use requeue::{AfterTtl, ManualClock, Queue, Reason};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let queue = Queue::builder()
+    ///     .ttl(Duration::from_secs(60))
+    ///     .on_expired(AfterTtl::DeadLetter)
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("stale")?;
+    /// clock.advance(Duration::from_secs(60));
+    /// assert!(queue.is_empty());
+    /// let letter = queue.dead_letters().next().unwrap();
+    /// assert_eq!((letter.item, letter.reason), ("stale", Reason::TimedOut));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_expired(mut self, then: AfterTtl) -> Self {
+        self.settings.after_ttl = then;
         self
     }
 

@@ -14,6 +14,7 @@ mod lent;
 mod pace;
 mod retain;
 mod schedule;
+mod ttl;
 mod waits;
 
 use loom::thread;

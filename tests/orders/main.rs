@@ -10,3 +10,4 @@ mod priority;
 mod retain;
 mod schedule;
 mod snapshot;
+mod ttl;

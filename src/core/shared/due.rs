@@ -1,5 +1,6 @@
 //! Items that become ready with time: due ones, and those reclaimed from transactions.
 
+use super::ttl::FIRST;
 use super::Shared;
 use crate::core::mode::SLOW_POPS;
 use crate::order::{Due, EntryOf, Order, Source, StoredOf};
@@ -46,6 +47,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.ready.set(SLOW_POPS);
         let count = self.shards.put_at_head(entries);
         step!("due.retries-unsaid", self.ready.notify(count));
+        self.plan_end(FIRST);
         count
     }
 
@@ -62,6 +64,7 @@ impl<T, O: Order<T>> Shared<T, O> {
                 let meta = failed.entry.item.meta;
                 self.shards.put_at_tail(failed.entry);
                 self.ready.notify(1 + self.source.leave(meta, false));
+                self.plan_end(FIRST);
             }
             Disposition::Delay(delay) => self.delay(envelope(), failed, now, delay),
             Disposition::Death => self.dead_letter(envelope(), failed),
@@ -72,8 +75,13 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn release_due(&self) {
         if self.due_timer.next() != NEVER {
-            self.release(self.time.now());
+            self.release_all(self.time.now());
         }
+    }
+
+    #[cold]
+    fn release_all(&self, now: u64) {
+        while self.release(now) {}
     }
 
     /// Reclaims items that are due; returns whether there may have been any, so that there may be more room now.
@@ -81,17 +89,19 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline(never)]
     pub(crate) fn reclaim(&self) -> bool {
         let next = self.due_timer.next();
-        let is_due = Policies::<T, O>::RECLAIMS && next != NEVER && next <= self.time.now();
+        let frees = Policies::<T, O>::RECLAIMS || self.expires();
+        let is_due = frees && next != NEVER && next <= self.time.now();
         if is_due {
             self.release_due();
         }
         is_due
     }
 
+    /// Makes some items ready that are due at `now`; returns whether there may be more.
     #[cold]
-    fn release(&self, now: u64) {
+    pub(super) fn release(&self, now: u64) -> bool {
         if now < self.due_timer.next() {
-            return;
+            return false;
         }
         let mut released = 0;
         let is_mine = self.failures.delayed.release(
@@ -104,7 +114,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         );
         if !is_mine {
             thread::yield_now();
-            return;
+            return false;
         }
         if Policies::<T, O>::RECLAIMS {
             let watches = self.watches.all();
@@ -114,14 +124,19 @@ impl<T, O: Order<T>> Shared<T, O> {
         if let Some(until) = self.paused_until() {
             self.due_timer.plan(until);
         }
+        let (_gone, more) = self.sweep(now);
         // At least one waiter has to take up the new plan, or check the rate limit again.
         self.due_timer.call_backup();
         let planned = self.due_timer.next() != NEVER;
-        self.notify_end(released + usize::from(planned || self.gate.is_paced()));
+        let woken = released + usize::from(planned || self.gate.is_paced());
+        if self.ready.notify_end(woken) {
+            self.ended(woken > 0);
+        }
         if planned {
             self.due_timer.notify_room();
         }
         self.drop_excess_letters();
+        more
     }
 
     /// Makes due items ready, and returns their number. Where the order is that of the shards, all of them go to the head, in
@@ -130,9 +145,14 @@ impl<T, O: Order<T>> Shared<T, O> {
         &self,
         DueItems {
             mut failed,
-            scheduled,
+            mut scheduled,
         }: DueItems<StoredOf<T, O>>,
     ) -> usize {
+        if self.expires() {
+            // Their time begins now.
+            let since = |item: &mut Due<EntryOf<T, O>>| item.entry.delivery.since = item.due + 1;
+            scheduled.iter_mut().for_each(since);
+        }
         let count = failed.len() + scheduled.len();
         let delayed = &self.failures.delayed;
         planted!("due.uncounts-early", delayed.count_released(count));

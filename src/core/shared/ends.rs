@@ -11,6 +11,7 @@
 //! transaction, a delayed one becomes ready first, and even what only seems to be open, such as an attempt to take something, ends with
 //! a look. A waiter looks too, behind the barrier of its wait queue, before it sleeps.
 
+use super::ttl::FIRST;
 use super::Shared;
 use crate::core::mode::{AWAITS_ENDS, DRAINED, NOTIFY_ENDS};
 use crate::order::{Order, Source};
@@ -23,8 +24,18 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.ended(count > 0);
+            self.end_seen(count, FIRST);
         }
+    }
+
+    /// As [`Shared::ended`], after an end that has published items with time stamps from `since` on.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_seen(&self, count: usize, since: u64) {
+        if count > 0 {
+            self.plan_end(since);
+        }
+        self.ended(count > 0);
     }
 
     /// Records that an item was taken for good, or an attempt to take one has ended.

@@ -7,10 +7,11 @@ mod order;
 pub(crate) mod restore;
 mod schedule;
 mod stats;
+mod ttl;
 mod visit;
 
 use crate::bound::Room;
-use crate::core::mode::{mode, Ready, SLOW_POPS};
+use crate::core::mode::{mode, Ready, NOTIFY_ENDS, SLOW_POPS};
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
 use crate::policy::dead::Overflow;
 use crate::policy::settings::Settings;
@@ -23,6 +24,7 @@ use crate::{PopError, PushError};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
+pub(crate) use ttl::FIRST;
 
 /// A queue: its shards, wait queues and room, and its failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
@@ -34,6 +36,8 @@ pub(crate) struct Shared<T, O: Order<T>> {
     room: Option<Arc<Room>>,
     /// The wait queue for the queue to be idle, made for the first waiter.
     idle: OnceBox<WaitQueue>,
+    /// How long items live, if not for ever.
+    lives: Option<Box<ttl::Lives<T, O>>>,
     policies: Policies<T, O>,
 }
 
@@ -53,7 +57,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {
-        let timed = settings.timestamps || O::is_timed(&order);
+        let ttl = settings.ttl();
+        let timed = settings.timestamps || O::is_timed(&order) || ttl.is_some();
         // An order that sorts takes all that is there.
         let stickiness = if Self::SORTS {
             u32::MAX
@@ -63,12 +68,16 @@ impl<T, O: Order<T>> Shared<T, O> {
         let shards = Arc::new(Shards::with(timed, stickiness));
         let slow_pops = timed || Self::SORTS || settings.slows_pops();
         let bounded = settings.capacity.is_some();
-        let mode = mode(bounded, timed || Self::SORTS, slow_pops);
+        let mut mode = mode(bounded, timed || Self::SORTS, slow_pops);
+        if ttl.is_some() {
+            mode = mode.with(WaitWord::of(NOTIFY_ENDS));
+        }
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
         let wait_queue = Ready::wait_queue(mode);
         let policies = settings.policies(overflow, timed, wait_queue, room.as_ref());
         let source = O::source(order, &shards);
         Self {
+            lives: ttl.map(|ttl| Box::new(ttl::Lives::new(ttl, &shards))),
             shards,
             source: ByProof::new(source, proof),
             ready: Ready::new(&policies.due_timer),
@@ -131,6 +140,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
         permit.cancel();
         ready.notify(1);
+        self.pushed(since);
         Ok(())
     }
 

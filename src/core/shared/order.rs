@@ -45,7 +45,11 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn register_again(&self, entry: &EntryOf<T, O>) -> Option<PushMetaOf<T, O>> {
         let Stored { item, meta } = &entry.item;
         let meta = self.registry().register_again(item, *meta)?;
-        let since = entry.delivery.since;
+        let since = if self.expires() {
+            self.stamp()
+        } else {
+            entry.delivery.since
+        };
         Some(PushMeta { since, meta })
     }
 

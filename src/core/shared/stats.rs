@@ -36,6 +36,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             committed: tally.committed,
             aborted: tally.aborted,
             expired: tally.expired,
+            timed_out: tally.timed_out,
             dead: self.failures.letters.died(),
             waiting: self.ready().word().waiting() as u64,
             oldest: self.oldest(),

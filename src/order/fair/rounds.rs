@@ -19,6 +19,8 @@ use crate::order::lists::{List, Lists};
 use crate::order::{Dequeued, Sequence, Shown, PART};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 mod visit;
 
@@ -49,6 +51,9 @@ pub(crate) struct Rounds<T> {
     blocked: usize,
     /// The number of visits in progress. Meanwhile items stay in their places.
     visits: usize,
+    /// When to look at which key for old items; made at the first [`Sequence::take_old`]. Only the least time of a key is
+    /// valid: the one that it has [noted](KeyState::noted).
+    ages: Option<BinaryHeap<Reverse<(u64, u32)>>>,
     /// The numbers of items: increasing for pushed ones, decreasing for those at the front.
     last: i64,
     first: i64,
@@ -70,6 +75,8 @@ struct KeyState {
     gone: u32,
     /// Whether one of its items is held; only in a serial queue.
     held: bool,
+    /// The time of its first item, or of an earlier one, if that is noted.
+    noted: u64,
 }
 
 /// Out of the ring.
@@ -85,6 +92,7 @@ impl Default for KeyState {
             weight: 0,
             gone: 0,
             held: false,
+            noted: u64::MAX,
         }
     }
 }
@@ -152,6 +160,7 @@ impl<T> Rounds<T> {
             batch,
             blocked: 0,
             visits: 0,
+            ages: None,
             last: 0,
             first: 0,
         }
@@ -202,6 +211,54 @@ impl<T> Rounds<T> {
         self.keys.take(number).gone
     }
 
+    /// Notes the time of the first item of a key, unless an earlier one is noted.
+    fn note_age(&mut self, number: u32) {
+        let Some(ages) = &mut self.ages else {
+            return;
+        };
+        let key = &mut self.keys[number];
+        let since = self.items.since_of_first(&key.items);
+        if let Some(since) = since.filter(|&since| since < key.noted) {
+            key.noted = since;
+            ages.push(Reverse((since, number)));
+        }
+    }
+
+    /// The key whose noted time is the least, and that time.
+    fn oldest_key(&mut self) -> Option<(u64, u32)> {
+        let ages = self.ages.as_mut()?;
+        while let Some(&Reverse((since, number))) = ages.peek() {
+            let noted = self.keys.get(number).map(|key| key.noted);
+            if noted == Some(since) {
+                return Some((since, number));
+            }
+            ages.pop();
+        }
+        None
+    }
+
+    /// Takes out the first item of a key, which is not a gap, for good and without a turn.
+    fn remove_first(&mut self, number: u32) -> Option<Dequeued<T, KeyMeta>> {
+        let key = &mut self.keys[number];
+        let entry = self.items.pop_front(&mut key.items)?;
+        self.items.trim_gone(&mut key.items);
+        let entry = with_meta(entry, KeyMeta::new(number, key.weight));
+        key.len -= 1;
+        let (is_out, is_gone) = (key.is_out(), key.len == 0 && !key.held);
+        let mut gone = 1;
+        if key.items.is_empty() {
+            if !is_out {
+                self.leave_ring(number);
+            }
+            if is_gone {
+                gone += self.forget(number);
+            }
+        } else if self.serial && !is_out && self.items.begins_with_gap(&key.items) {
+            self.blocked += 1;
+        }
+        Some(Dequeued { entry, gone })
+    }
+
     /// Releases the memory of places that are not needed, unless a visit needs them.
     #[cold]
     fn sweep(&mut self) {
@@ -229,6 +286,7 @@ impl<T> Rounds<T> {
             self.front = number;
         }
         self.ring += 1;
+        self.note_age(number);
     }
 
     /// Removes a key from the ring.
@@ -313,8 +371,12 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.last += 1;
         self.items
             .push_back(&mut key.items, self.last, with_meta(entry, ()));
-        if key.is_out() && (is_new || !self.serial) {
-            self.join_ring(meta.key, RingEnd::Back);
+        if key.is_out() {
+            if is_new || !self.serial {
+                self.join_ring(meta.key, RingEnd::Back);
+            } else {
+                self.note_age(meta.key);
+            }
         }
     }
 
@@ -338,7 +400,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.join_ring(meta.key, RingEnd::Front);
     }
 
-    #[inline]
+    #[inline(always)] // the pop
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
         if self.items.has_gaps() {
             self.dequeue_among_gaps(for_good)
@@ -349,6 +411,44 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
 
     fn tracks_removal(&self) -> bool {
         self.serial
+    }
+
+    fn take_old(
+        &mut self,
+        until: u64,
+        most: usize,
+        into: &mut Vec<Dequeued<T, KeyMeta>>,
+    ) -> Option<u64> {
+        if self.ages.is_none() {
+            self.ages = Some(BinaryHeap::new());
+            for number in 0..self.keys.end() {
+                if self.keys.get(number).is_some() {
+                    self.note_age(number);
+                }
+            }
+        }
+        let next = loop {
+            let Some((since, number)) = self.oldest_key() else {
+                break None;
+            };
+            if since > until || into.len() >= most {
+                break Some(since);
+            }
+            let key = &mut self.keys[number];
+            key.noted = u64::MAX;
+            let first = self.items.since_of_first(&key.items);
+            if first.is_some_and(|first| first <= until) {
+                into.extend(self.remove_first(number));
+            }
+            // Not while its first item is shown.
+            if self.keys.get(number).is_some() {
+                self.note_age(number);
+            }
+        };
+        if self.items.is_wasteful() {
+            self.sweep();
+        }
+        next
     }
 
     /// Continues the service of the key if it has turns left.
@@ -427,6 +527,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         } else if !self.serial || is_first && !key.held {
             self.join_ring(number, RingEnd::Front);
         }
+        self.note_age(number);
     }
 
     fn remove_shown(&mut self, _: KeyMeta, position: KeyPosition) -> u32 {

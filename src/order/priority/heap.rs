@@ -21,7 +21,9 @@ use super::times::DueTimes;
 use super::PriorityEntry;
 use crate::order::lists::Position;
 use crate::order::{Dequeued, Due, Sequence, Shown, Ticket, PART, SCAN_STEP};
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::mem;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -45,6 +47,8 @@ pub(crate) struct PriorityHeap<T> {
     first: i64,
     /// The places of the items with tickets; built on the first lookup.
     places: Option<HashMap<Ticket, Place>>,
+    /// The ranked items by their times, and some that are gone; made at the first [`Sequence::take_old`].
+    ages: Option<BinaryHeap<Reverse<(u64, Rank)>>>,
     /// The number of visits in progress. Meanwhile listed items stay in their places.
     visits: usize,
 }
@@ -113,6 +117,7 @@ impl<T> PriorityHeap<T> {
             last: 0,
             first: 0,
             places: None,
+            ages: None,
             visits: 0,
         }
     }
@@ -187,8 +192,44 @@ impl<T> PriorityHeap<T> {
         });
         let placed = self.next_number();
         self.note_place(meta, Place::Ranked((rank, number)));
+        if let Some(ages) = &mut self.ages {
+            ages.push(Reverse((entry.delivery.since, (rank, number))));
+        }
         let item = Box::new(Ranked { entry, placed });
         self.ranked.insert((rank, number), item);
+    }
+
+    /// Takes out ranked items that were pushed at `until` or before, as [`Levels::take_old`] does.
+    fn take_old_ranked(
+        &mut self,
+        until: u64,
+        most: usize,
+        into: &mut Vec<PriorityEntry<T>>,
+    ) -> Option<u64> {
+        let Self { ranked, ages, .. } = self;
+        let since = |item: &Ranked<T>| item.entry.delivery.since;
+        if ages
+            .as_ref()
+            .map_or(true, |it| it.len() > 2 * ranked.len() + KEPT_CAPACITY)
+        {
+            let all = ranked.iter();
+            let all = all.map(|(rank, item)| Reverse((since(item), *rank)));
+            *ages = Some(all.collect());
+        }
+        let ages = ages.as_mut()?;
+        while let Some(first) = ages.peek_mut() {
+            let Reverse((time, rank)) = *first;
+            if ranked.get(&rank).map(|item| since(item)) != Some(time) {
+                PeekMut::pop(first);
+                continue;
+            }
+            if time > until || into.len() >= most {
+                return Some(time);
+            }
+            PeekMut::pop(first);
+            into.extend(ranked.remove(&rank).map(|item| item.entry));
+        }
+        None
     }
 
     /// Takes out an item that is not held.
@@ -200,7 +241,7 @@ impl<T> PriorityHeap<T> {
     }
 
     /// Takes out the next item.
-    #[inline]
+    #[inline(always)] // the pop
     fn take_next(&mut self) -> Option<PriorityEntry<T>> {
         if self.levels.items.has_gaps() {
             self.levels.trim();
@@ -301,7 +342,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         self.add(self.first, entry);
     }
 
-    #[inline]
+    #[inline(always)] // the pop
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, PriorityMeta>> {
         let entry = self.take_next()?;
         Some(Dequeued {
@@ -327,6 +368,22 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
 
     fn cancel(&mut self, ticket: Ticket) -> Option<PriorityEntry<T>> {
         self.remove(ticket).map(|(_, entry)| entry)
+    }
+
+    fn take_old(
+        &mut self,
+        until: u64,
+        most: usize,
+        into: &mut Vec<Dequeued<T, PriorityMeta>>,
+    ) -> Option<u64> {
+        let mut old = Vec::new();
+        let listed = self.levels.take_old(until, most, &mut old);
+        let ranked = self.take_old_ranked(until, most, &mut old);
+        for entry in old {
+            let entry = self.release(entry);
+            into.push(Dequeued { entry, gone: 1 });
+        }
+        listed.into_iter().chain(ranked).min()
     }
 
     fn ready(&self) -> usize {

@@ -204,18 +204,50 @@ impl<T> Levels<T> {
         is_empty
     }
 
+    /// The levels whose lists have items or gaps.
+    fn filled(&self) -> Vec<usize> {
+        let mut levels = Vec::new();
+        for number in 0..self.lists.used.len() * BITS {
+            let page = self.lists.made.get(self.lists.place(number));
+            let mut filled = page.map_or(0, |page| page.filled);
+            while filled != 0 {
+                levels.push(number * BITS + filled.trailing_zeros() as usize);
+                filled &= filled - 1;
+            }
+        }
+        levels
+    }
+
+    /// See [`Sequence::take_old`](crate::order::Sequence::take_old); each level is a kind of its own.
+    pub(super) fn take_old(
+        &mut self,
+        until: u64,
+        most: usize,
+        into: &mut Vec<PriorityEntry<T>>,
+    ) -> Option<u64> {
+        let mut least = None;
+        for level in self.filled() {
+            while !self.trim_list(level) {
+                let page = self.lists.place(level / BITS);
+                let list = &mut self.lists.made[page].lists[level % BITS];
+                let first = self.items.since_of_first(list);
+                if first > Some(until) || into.len() >= most {
+                    least = least.into_iter().chain(first).min();
+                    break;
+                }
+                into.extend(self.items.pop_front(list));
+            }
+        }
+        least
+    }
+
     /// Releases the memory of places that are not needed.
     pub(super) fn sweep(&mut self) {
         let pages = self.lists.made.iter_mut();
         self.items.sweep(pages.flat_map(|page| &mut page.lists));
         // Lists of gaps are empty now.
-        for number in 0..self.lists.used.len() * BITS {
-            let page = self.lists.made.get(self.lists.place(number));
-            let mut filled = page.map_or(0, |page| page.filled);
-            while filled != 0 {
-                self.trim_list(number * BITS + filled.trailing_zeros() as usize);
-                filled &= filled - 1;
-            }
+        for level in self.filled() {
+            self.trim_list(level);
         }
     }
 

@@ -13,7 +13,7 @@ const QUEUE: &str = "queue";
 /// The name of a count, its meaning, and its value.
 type Count = (&'static str, &'static str, fn(&Stats) -> u64);
 
-const COUNTERS: [Count; 5] = [
+const COUNTERS: [Count; 6] = [
     ("requeue_pushed_total", "items pushed", |stats| stats.pushed),
     (
         "requeue_committed_total",
@@ -27,6 +27,11 @@ const COUNTERS: [Count; 5] = [
         "requeue_expired_total",
         "deliveries whose lease expired",
         |stats| stats.expired,
+    ),
+    (
+        "requeue_timed_out_total",
+        "items dropped since their time to live was over",
+        |stats| stats.timed_out,
     ),
     (
         "requeue_dead_total",
@@ -86,7 +91,11 @@ pub(super) fn record(queue: &Arc<str>, event: Event<'_>) {
             histogram!("requeue_hold_seconds", QUEUE => queue()).record(held);
         }
         Event::Counted(stats) => count(&queue(), stats),
-        Event::Delayed { .. } | Event::Died { .. } | Event::Expired { .. } | Event::Closed => {}
+        Event::Delayed { .. }
+        | Event::Died { .. }
+        | Event::Expired { .. }
+        | Event::TimedOut { .. }
+        | Event::Closed => {}
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) enum Event<'e> {
         worker: Option<&'e str>,
         items: usize,
     },
+    /// The time to live of items was over.
+    TimedOut { items: usize },
     /// The queue was closed.
     Closed,
     /// The counts were read.

@@ -32,6 +32,9 @@ pub(super) fn record(queue: &str, event: Event<'_>) {
         Event::Expired { worker, items } => {
             warn!(target: "requeue", queue, worker, items, "items were taken back");
         }
+        Event::TimedOut { items } => {
+            debug!(target: "requeue", queue, items, "the time to live of items was over");
+        }
         Event::Closed => info!(target: "requeue", queue, "the queue was closed"),
         Event::Counted(_) => {}
     }

@@ -162,8 +162,9 @@ impl<T> Endpoint<T> {
         Some(Away::of(Entry { item, delivery }, shard, rank))
     }
 
+    /// As [`Endpoint::take_away`], where the item is counted as taken by these counters, but not if there is none.
     #[inline(never)]
-    fn search_away(&mut self, counters: &Counters) -> Option<Away<T>> {
+    pub(crate) fn search_away(&mut self, counters: &Counters) -> Option<Away<T>> {
         let (entry, rank) = (None, 0);
         let mut sink = Ranked { entry, rank };
         self.consumer.take_all(&self.shards, &mut sink, 1);

@@ -28,7 +28,9 @@ pub(crate) enum Ending {
     Expired,
     Committed,
     Aborted,
-    /// Another handle holds the item.
+    /// The item was dropped, since its time to live was over.
+    TimedOut,
+    /// Another handle holds the item, or it is a dead letter.
     Moved,
 }
 
@@ -42,8 +44,16 @@ pub(crate) struct Tally {
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
     pub(crate) expired: u64,
+    pub(crate) timed_out: u64,
     moved: u64,
     pub(crate) held: u64,
+}
+
+impl Tally {
+    /// The number of deliveries that have ended.
+    fn ended(&self) -> u64 {
+        self.committed + self.aborted + self.expired + self.timed_out + self.moved
+    }
 }
 
 /// Counters, and the deliveries of their open transaction.
@@ -109,7 +119,7 @@ impl Counters {
         self.add_to(&mut tally);
         Holder {
             counters,
-            ended: tally.committed + tally.aborted + tally.expired + tally.moved,
+            ended: tally.ended(),
             held: tally.held,
         }
     }
@@ -189,13 +199,16 @@ impl Counters {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let elsewhere = |ending: Ending| load(&self.elsewhere[ending as usize]);
         let (expired, moved) = (elsewhere(Ending::Expired), elsewhere(Ending::Moved));
+        let timed_out = elsewhere(Ending::TimedOut);
         let committed = load(&self.committed) + elsewhere(Ending::Committed);
         let aborted = load(&self.aborted) + elsewhere(Ending::Aborted);
         tally.committed += load(&self.popped) + committed;
         tally.aborted += aborted;
         tally.expired += expired;
+        tally.timed_out += timed_out;
         tally.moved += moved;
-        tally.held += load(&self.taken).saturating_sub(committed + aborted + expired + moved);
+        let ended = committed + aborted + expired + timed_out + moved;
+        tally.held += load(&self.taken).saturating_sub(ended);
     }
 }
 

@@ -66,7 +66,7 @@ impl<T> Intake<T> {
     }
 
     /// Passes the pushed items that are visible now to `receiver`.
-    #[inline]
+    #[inline(always)] // the pop of an order
     pub(crate) fn take_arrived(&mut self, receiver: &mut impl Receive<T>) {
         if !self.shards.attached().is_at(&self.version) {
             self.find_shards();

@@ -297,6 +297,31 @@ impl<T> Shards<T> {
         shards.min()
     }
 
+    /// Takes up to `most` items that were pushed at `until` or before from the heads of the shards. Returns the least time of
+    /// those that are at the heads then; that of an item behind a younger one counts when it comes there. The caller counts
+    /// what is taken beforehand.
+    pub(crate) fn take_old(
+        &self,
+        until: u64,
+        most: usize,
+        into: &mut Vec<Entry<T>>,
+    ) -> Option<u64> {
+        let mut least = None;
+        for number in self.attached().from(0) {
+            let mut cursor = self.cursor(number);
+            let next = loop {
+                // One that there is no more room for is old, too.
+                let until = if into.len() < most { until } else { 0 };
+                if let Err(next) = cursor.take_old(into, until) {
+                    break next;
+                }
+            };
+            cursor.flush();
+            least = least.into_iter().chain(next).min();
+        }
+        least
+    }
+
     /// The number of items ever pushed, exact at rest.
     pub(crate) fn pushed(&self) -> u64 {
         // ORDERING: Relaxed; statistics.

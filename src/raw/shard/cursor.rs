@@ -2,9 +2,11 @@
 
 use crate::raw::memory::{reclaim, Segment};
 use crate::raw::shard::front::{Front, Head};
+use crate::raw::shard::run::Run;
 use crate::raw::shard::sink::Sink;
 use crate::raw::shard::Shard;
 use crate::sync::Backoff;
+use std::cell::Cell;
 use std::ptr::NonNull;
 
 /// The result of one attempt to take items from a shard.
@@ -256,6 +258,46 @@ impl<T> Cursor<T> {
                 sink.accept(item, segment.delivery(position));
             }
         }
+    }
+
+    /// Moves the next item into the sink if it was pushed at `until` or before. Otherwise returns the time of its push, if it is
+    /// known and there is one.
+    ///
+    /// A claim at the head proves that the time read before is that of the claimed item: the head has not moved since.
+    pub(in crate::raw) fn take_old<S: Sink<T>>(
+        &mut self,
+        sink: &mut S,
+        until: u64,
+    ) -> Result<(), Option<u64>> {
+        let front = self.front();
+        if front.has_runs() {
+            let next = Cell::new(None);
+            let wanted = |run: &Run<T>, cursor| {
+                next.set(run.next_since(cursor));
+                next.get().is_some_and(|since| since <= until)
+            };
+            if front.take_if(sink, 1, wanted) > 0 {
+                return Ok(());
+            }
+            if let Some(since) = next.get() {
+                return Err(Some(since));
+            }
+        }
+        let backoff = Backoff::new();
+        while let Some((head, since)) = self.shard().time_at_head() {
+            if since > until {
+                return Err(Some(since));
+            }
+            self.set_head(head);
+            match self.take_if(sink, 1, Front::is_passable) {
+                Take::Got(_) => return Ok(()),
+                Take::Spent => self.enter(),
+                Take::Lost => backoff.spin(),
+                // Whoever has put runs before the head, or detaches the shard, has said so.
+                Take::Empty | Take::Returned => break,
+            }
+        }
+        Err(None)
     }
 
     /// Claims up to `most` positions at the head, for which the sink has room. Returns the first one and their number.

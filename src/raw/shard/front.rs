@@ -393,6 +393,16 @@ impl<T> Front<T> {
     /// Moves up to `most` items of one run into the sink, and returns their number: 0 if there are none.
     #[cold]
     pub(in crate::raw) fn take<S: Sink<T>>(&self, sink: &mut S, most: usize) -> usize {
+        self.take_if(sink, most, |_, _| true)
+    }
+
+    /// Same as [`Front::take`], if the first run with items, and what is left of it, are `wanted`.
+    pub(in crate::raw) fn take_if<S: Sink<T>>(
+        &self,
+        sink: &mut S,
+        most: usize,
+        wanted: impl Fn(&Run<T>, Progress) -> bool,
+    ) -> usize {
         let visit = self.visit();
         loop {
             let Some((run, cursor)) = self.next_run(&visit) else {
@@ -401,6 +411,9 @@ impl<T> Front<T> {
                 }
                 return 0;
             };
+            if !wanted(run, cursor) {
+                return 0;
+            }
             let count = sink.reserve(most.min(cursor.left()), self.home());
             let after = cursor.after(count);
             if !self.claim_run(run, cursor, after) {

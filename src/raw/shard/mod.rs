@@ -476,21 +476,23 @@ impl<T> Shard<T> {
 impl<T> Shard<T> {
     /// The least of the times of the item at the head and of the returned ones.
     pub(in crate::raw) fn oldest(&self) -> Option<u64> {
-        let at_head = self.time_at_head();
+        let at_head = self.time_at_head().map(|(_, since)| since);
         at_head.into_iter().chain(self.front.oldest()).min()
     }
 
-    /// The time of the item at the head, if one is visible there.
-    fn time_at_head(&self) -> Option<u64> {
+    /// The head, and the time of the item there, if one is visible. It is that of a later item if the head has moved since.
+    fn time_at_head(&self) -> Option<(Head, u64)> {
         // Before the head is read: a segment that is reachable then is not freed until the end.
         let pin = reclaim::pin();
-        let position = self.front.head().position();
+        let head = self.front.head();
+        let position = head.position();
         if position >= self.tail() {
             return None;
         }
         let (segment, _) = self.directory().find::<T>(position, &pin)?;
         // SAFETY: the head was read under the pin, and a segment with times is retired.
-        known(unsafe { segment.since(position) })
+        let since = known(unsafe { segment.since(position) })?;
+        Some((head, since))
     }
 }
 

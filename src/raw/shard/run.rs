@@ -369,6 +369,12 @@ impl<T> Run<T> {
         times.filter_map(known).min()
     }
 
+    /// The time of the next item, if it is known. There is one.
+    pub(super) fn next_since(&self, cursor: Progress) -> Option<u64> {
+        // SAFETY: filled before the link.
+        known(unsafe { self.held(cursor.next()).delivery() }.since)
+    }
+
     pub(super) fn held(&self, index: usize) -> &HeldSlot<T> {
         // SAFETY: a run is reached only while its block is alive; indices stay within it.
         unsafe { Row::get(self.block(), index) }

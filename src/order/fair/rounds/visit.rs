@@ -75,9 +75,9 @@ impl<T> Rounds<T> {
             self.join_ring(number, RingEnd::Front);
         }
         if is_gone {
-            1 + self.forget(number)
-        } else {
-            1
+            return 1 + self.forget(number);
         }
+        self.note_age(number);
+        1
     }
 }
