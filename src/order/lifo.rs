@@ -130,7 +130,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
         self.push(RETURNED, entry);
     }
 
-    #[inline]
+    #[inline(always)] // the pop
     fn next(&mut self, _for_good: bool) -> Option<Dequeued<T, ()>> {
         for stack in &mut self.slots {
             while let Some(slot) = stack.pop() {
