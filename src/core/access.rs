@@ -183,6 +183,38 @@ impl<T, O: Order<T>> Access<T, O> {
         Err(self.refuse(stored.item))
     }
 
+    /// Stores an item that was registered, and has its permit.
+    #[inline(always)] // the push of an order
+    pub(super) fn store_registered(
+        &mut self,
+        stored: StoredOf<T, O>,
+        put: Put,
+    ) -> Result<(), PushError<T>> {
+        match put {
+            Put::Publish => {
+                let hidden = self.endpoint.push_hidden(stored);
+                self.announce(hidden)
+            }
+            Put::Stage => self.store_staged(stored),
+        }
+    }
+
+    /// As [`Access::store_registered`], for an item with a time stamp.
+    #[inline(never)] // apart from the items without, which most queues have
+    pub(super) fn store_timed(
+        &mut self,
+        stored: StoredOf<T, O>,
+        since: u64,
+        put: Put,
+    ) -> Result<(), PushError<T>> {
+        self.note_time(since);
+        self.store_registered(stored, put)?;
+        if put == Put::Publish {
+            self.shared.pushed(since);
+        }
+        Ok(())
+    }
+
     /// Announces that items are staged; returns false if the queue refuses them. One that is closed does not if the
     /// transaction holds something: then no pop returns `Closed` before the transaction has ended, or has at least given
     /// all items back and shows that it stages.
@@ -216,14 +248,6 @@ impl<T, O: Order<T>> Access<T, O> {
             return Ok(());
         }
         self.notify(hidden)
-    }
-
-    /// As [`Access::announce`], for an item with a time stamp, if it has a time to live.
-    #[inline(never)]
-    pub(super) fn announce_timed(&mut self, hidden: bool, since: u64) -> Result<(), PushError<T>> {
-        self.announce(hidden)?;
-        self.shared.pushed(since);
-        Ok(())
     }
 
     /// Shows the item just pushed if it is hidden, and wakes a waiter for it.

@@ -208,20 +208,10 @@ impl<T, O: Order<T>> Load<T, O> for T {
         PushMeta { since, meta }: PushMetaOf<T, O>,
         put: Put,
     ) -> Result<(), PushError<T>> {
-        let timed = local.shared.timed;
-        if timed {
-            local.note_time(since);
-        }
         let stored = Stored { item: self, meta };
-        match put {
-            Put::Publish => {
-                let hidden = local.endpoint.push_hidden(stored);
-                if timed {
-                    return local.announce_timed(hidden, since);
-                }
-                local.announce(hidden)
-            }
-            Put::Stage => local.store_staged(stored),
+        if local.shared.timed {
+            return local.store_timed(stored, since, put);
         }
+        local.store_registered(stored, put)
     }
 }

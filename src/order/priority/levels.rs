@@ -150,7 +150,7 @@ impl<T> Levels<T> {
     }
 
     /// Removes the first item.
-    #[inline]
+    #[inline(always)] // the pop
     pub(super) fn pop(&mut self) -> Option<PriorityEntry<T>> {
         let (page, number) = self.lists.first()?;
         let (list, index) = page.first();
