@@ -23,10 +23,8 @@ pub(crate) struct Access<T, O: Order<T>> {
     pub(super) may_find_full: bool,
     /// Whether its transaction is that of an item which is out for delivery: that counts as held by it.
     vouched: bool,
-    /// Whether items have a time to live.
-    pub(super) expires: bool,
-    /// The time stamp of the first staged item.
-    staged_since: u64,
+    /// The time stamp of the first staged item, if items have a time to live.
+    staged_since: Option<u64>,
 }
 
 /// When a pushed item becomes ready.
@@ -48,8 +46,7 @@ impl<T, O: Order<T>> Access<T, O> {
             may_find_full: permits.is_bounded() || shared.is_limited(),
             permits,
             vouched: false,
-            expires: shared.expires(),
-            staged_since: FIRST,
+            staged_since: shared.expires().then_some(FIRST),
             shared,
         }
     }
@@ -103,10 +100,16 @@ impl<T, O: Order<T>> Access<T, O> {
         }
     }
 
+    /// Whether items have a time to live.
+    #[inline]
+    pub(super) fn expires(&self) -> bool {
+        cfg!(feature = "ttl") && self.staged_since.is_some()
+    }
+
     /// Records the time stamp of the item that is staged or pushed next.
     pub(super) fn note_time(&mut self, since: u64) {
-        if self.staged() == 0 {
-            self.staged_since = since;
+        if self.expires() && self.staged() == 0 {
+            self.staged_since = Some(since);
         }
         self.endpoint.note_time(since);
     }
@@ -388,7 +391,8 @@ impl<T, O: Order<T>> Access<T, O> {
     pub(super) fn wake_for(&mut self, published: usize, later: usize, freed: usize) {
         self.permits.end(freed, published + later);
         if self.ready.notify_end(published) {
-            self.shared.end_seen(published, self.staged_since);
+            let since = self.staged_since.unwrap_or(FIRST);
+            self.shared.end_seen(published, since);
         }
     }
 

@@ -18,6 +18,7 @@ pub(crate) mod limit;
 pub(crate) mod retry;
 pub(crate) mod settings;
 pub(crate) mod telemetry;
+#[cfg_attr(not(feature = "ttl"), allow(unreachable_pub))]
 pub(crate) mod ttl;
 pub(crate) mod watch;
 

@@ -5,7 +5,9 @@ use crate::policy::dead::Overflow;
 use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::time::{Backoff, Clock, SystemClock};
-use crate::{AfterTtl, DeadLetter, Fifo, Leased, Lifo, Queue, ReturnTo, Unleased};
+#[cfg(feature = "ttl")]
+use crate::AfterTtl;
+use crate::{DeadLetter, Fifo, Leased, Lifo, Queue, ReturnTo, Unleased};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -268,6 +270,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// If `ttl` is zero: nothing could be delivered.
     #[doc(alias("expiry", "expiration", "time to live"))]
     #[track_caller]
+    #[cfg(feature = "ttl")]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         assert!(
             !ttl.is_zero(),
@@ -297,6 +300,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// assert_eq!((letter.item, letter.reason), ("stale", Reason::TimedOut));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg(feature = "ttl")]
     pub fn on_expired(mut self, then: AfterTtl) -> Self {
         self.settings.after_ttl = then;
         self

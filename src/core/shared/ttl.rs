@@ -69,7 +69,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Whether items have a time to live.
     #[inline]
     pub(crate) fn expires(&self) -> bool {
-        self.lives.is_some()
+        cfg!(feature = "ttl") && self.lives.is_some()
     }
 
     /// The last time stamp of the items whose time to live is over; 0 if there are none. Reads the clock.
@@ -112,7 +112,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Takes some of the items out whose time is over at `now`, and plans when to look again. Returns what is left of them, and
     /// whether there may be more.
     pub(super) fn sweep(&self, now: u64) -> (Option<Gone<T>>, bool) {
-        let Some(lives) = self.lives.as_deref() else {
+        let Some(lives) = self.lives.as_deref().filter(|_| self.expires()) else {
             return (None, false);
         };
         let (mut old, counters) = (Vec::with_capacity(MOST), lives.swept.counters());
@@ -157,7 +157,7 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Plans the end of the time of items that have become ready, the first of which has this time stamp.
     pub(crate) fn plan_end(&self, since: u64) {
-        let Some(lives) = self.lives.as_deref() else {
+        let Some(lives) = self.lives.as_deref().filter(|_| self.expires()) else {
             return;
         };
         barrier::full("ttl.plans");
