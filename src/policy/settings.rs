@@ -64,7 +64,8 @@ impl Settings {
     /// How long items live, if not for ever.
     pub(crate) fn ttl(&self) -> Option<Ttl> {
         let after = self.after_ttl;
-        self.ttl.map(|span| Ttl { span, after })
+        let ttl = self.ttl.filter(|_| cfg!(feature = "ttl"));
+        ttl.map(|span| Ttl { span, after })
     }
 
     /// Whether pops check more than the source of items.

@@ -46,7 +46,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Order
     ///
     /// The items that stay keep their places, and no delivery is counted. Only two visits at the same time may leave some items
-    /// behind others, as [`peek_each`](Queue::peek_each#order) says. First the delayed and scheduled items are examined,
+    /// behind others, as [`peek_each`](Queue::peek_each) says. First the delayed and scheduled items are examined,
     /// in the order of their times, then the others, as by [`peek_each`](Queue::peek_each); so one that becomes due
     /// meanwhile is examined twice rather than never.
     ///
