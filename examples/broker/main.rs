@@ -32,7 +32,7 @@ fn consume(group: &str, consumer: &Consumer, counts: &Counts) {
         };
         let rest = consumer.receive_batch(9);
         for order in iter::once(first).chain(rest) {
-            // Every tenth order is too much for the one who ships, the first time.
+            // Every tenth is too much for the one who ships, the first time.
             if group == "ship" && order.attempts() == 1 && order.body.ends_with(b"0") {
                 drop(order); // as a panic, an early return or a lost connection would
                 counts.given_back.fetch_add(1, Ordering::Relaxed);
@@ -46,6 +46,7 @@ fn consume(group: &str, consumer: &Consumer, counts: &Counts) {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let limits = Limits {
         max_messages: 100,
+        max_age: Duration::from_secs(60),
         ack_wait: Duration::from_secs(10),
         max_deliveries: 3,
     };

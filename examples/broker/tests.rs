@@ -8,6 +8,7 @@ fn broker() -> (Broker<ManualClock>, ManualClock) {
     let clock = ManualClock::new();
     let limits = Limits {
         max_messages: 4,
+        max_age: 90 * SECOND,
         ack_wait: 30 * SECOND,
         max_deliveries: 2,
     };
@@ -96,6 +97,16 @@ fn what_nobody_can_handle_is_a_dead_letter() {
     ];
     assert_eq!(letters, expected);
     assert!(ship.receive_batch(1).is_empty());
+}
+
+#[test]
+fn a_message_that_is_too_old_is_gone() {
+    let (broker, clock) = broker();
+    let ship = broker.join("orders", "ship");
+    (0..4).for_each(|_| drop(broker.publish("orders", "old")));
+    clock.advance(90 * SECOND);
+    assert_eq!(broker.publish("orders", "new"), Ok(1)); // there is room again
+    assert_eq!(acknowledged(&ship), ["new"]);
 }
 
 #[test]

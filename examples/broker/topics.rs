@@ -2,8 +2,6 @@
 
 use requeue::{Clock, DeadLetter, Leased, PopError, Queue};
 use std::collections::HashMap;
-use std::error::Error;
-use std::fmt;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -12,6 +10,8 @@ use std::time::Duration;
 pub(crate) struct Limits {
     /// How many messages may wait or be unacknowledged in a group.
     pub(crate) max_messages: usize,
+    /// How long a message is of use: then nobody gets it any more.
+    pub(crate) max_age: Duration,
     /// How long a consumer may take before its message goes to another one.
     pub(crate) ack_wait: Duration,
     /// After how many deliveries a message is a dead letter.
@@ -34,14 +34,6 @@ pub(crate) type Delivery = requeue::Delivery<Arc<Message>, Leased>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
-impl fmt::Display for Full {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a group of the topic has no room")
-    }
-}
-
-impl Error for Full {}
-
 /// Topics by name, each with its groups by name.
 pub(crate) struct Broker<C> {
     limits: Limits,
@@ -51,11 +43,10 @@ pub(crate) struct Broker<C> {
 
 impl<C: Clock + Clone + 'static> Broker<C> {
     pub(crate) fn new(limits: Limits, clock: C) -> Self {
-        let topics = RwLock::default();
         Self {
             limits,
             clock,
-            topics,
+            topics: RwLock::default(),
         }
     }
 
@@ -70,6 +61,7 @@ impl<C: Clock + Clone + 'static> Broker<C> {
     fn group(&self) -> Group {
         Queue::builder()
             .capacity(self.limits.max_messages)
+            .ttl(self.limits.max_age)
             .leased(self.limits.ack_wait)
             .max_attempts(self.limits.max_deliveries)
             .clock(self.clock.clone())
