@@ -1,7 +1,7 @@
 //! A handle's access to its queue: the shards and permits by which it stores and takes items.
 
 use super::mode::{Ready, DRAINED, SLOWS_PUSH};
-use super::shared::{Shared, FIRST};
+use super::shared::Shared;
 use crate::bound::Permits;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::{Endpoint, HeldPosition, Holder, Stager, Stored, Unborrowed};
@@ -23,8 +23,6 @@ pub(crate) struct Access<T, O: Order<T>> {
     pub(super) may_find_full: bool,
     /// Whether its transaction is that of an item which is out for delivery: that counts as held by it.
     vouched: bool,
-    /// The time stamp of the first staged item, if items have a time to live.
-    staged_since: Option<u64>,
 }
 
 /// When a pushed item becomes ready.
@@ -46,7 +44,6 @@ impl<T, O: Order<T>> Access<T, O> {
             may_find_full: permits.is_bounded() || shared.is_limited(),
             permits,
             vouched: false,
-            staged_since: shared.expires().then_some(FIRST),
             shared,
         }
     }
@@ -96,22 +93,8 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline]
     pub(super) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.shared.end_seen(count, FIRST);
+            self.shared.end_seen(count);
         }
-    }
-
-    /// Whether items have a time to live.
-    #[inline]
-    pub(super) fn expires(&self) -> bool {
-        cfg!(feature = "ttl") && self.staged_since.is_some()
-    }
-
-    /// Records the time stamp of the item that is staged or pushed next.
-    pub(super) fn note_time(&mut self, since: u64) {
-        if self.expires() && self.staged() == 0 {
-            self.staged_since = Some(since);
-        }
-        self.endpoint.note_time(since);
     }
 
     /// Takes a permit for one more item; returns whether there was one.
@@ -210,7 +193,7 @@ impl<T, O: Order<T>> Access<T, O> {
         since: u64,
         put: Put,
     ) -> Result<(), PushError<T>> {
-        self.note_time(since);
+        self.endpoint.note_time(since);
         self.store_registered(stored, put)?;
         if put == Put::Publish {
             self.shared.pushed(since);
@@ -360,7 +343,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Stages an item with the metadata of its registration.
     pub(super) fn stage_registered(&mut self, item: T, PushMeta { since, meta }: PushMetaOf<T, O>) {
         if self.shared.timed {
-            self.note_time(since);
+            self.endpoint.note_time(since);
         }
         self.endpoint.stage(Stored { item, meta });
     }
@@ -390,10 +373,7 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(always)] // the commit
     pub(super) fn wake_for(&mut self, published: usize, later: usize, freed: usize) {
         self.permits.end(freed, published + later);
-        if self.ready.notify_end(published) {
-            let since = self.staged_since.unwrap_or(FIRST);
-            self.shared.end_seen(published, since);
-        }
+        self.notify_end(published);
     }
 
     /// Records in the order that the held items are gone for good.

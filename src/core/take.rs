@@ -37,7 +37,7 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
 
     #[inline]
     fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
-        if access.expires() {
+        if access.shared.expires() {
             *self = access.pop_alive();
             return self.is_some();
         }
@@ -142,7 +142,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Takes the next item of an order, or of any queue whose items have a time to live; counted by these counters.
     #[inline]
     pub(super) fn take_next(&mut self, counters: &Counters) -> Option<Away<StoredOf<T, O>>> {
-        if self.expires() {
+        if self.shared.expires() {
             return self.take_alive(counters);
         }
         next_of_order(&self.shared, counters)
@@ -249,7 +249,7 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(always)] // the pop of an order
     fn take_from<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
-        if Shared::<T, O>::SORTS || self.expires() {
+        if Shared::<T, O>::SORTS || self.shared.expires() {
             while count < most && target.take_next(self) {
                 count += 1;
                 if !G::HOLDS {
@@ -270,7 +270,7 @@ impl<T, O: Order<T>> Access<T, O> {
             }
         } else if count > 0 {
             self.shared.popped();
-        } else if self.expires() {
+        } else if self.shared.expires() {
             self.shared.notify_end(0); // as above
         }
         count

@@ -228,7 +228,7 @@ impl<T, O: Order<T>> Local<T, O> {
         wake_target: &WakeTarget<'_>,
         attempt: impl FnMut(&mut Self) -> Option<Result<R, E>>,
     ) -> Poll<Result<R, E>> {
-        let frees = Policies::<T, O>::RECLAIMS || self.expires();
+        let frees = Policies::<T, O>::RECLAIMS || self.shared.expires();
         let awaited = frees && !planted!("waits.leads-for-room");
         self.wait_for_due(wake_target, awaited, |local| {
             let mut wait = ForRoom {

@@ -12,6 +12,7 @@ use crate::sync::{lock, MutexGuard};
 use crate::Expired;
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Preallocated memory for an item whose delivery fails.
 pub(crate) type Envelope<T, O> = Vacant<Failed<StoredOf<T, O>>>;
@@ -282,7 +283,8 @@ impl<T, O: Order<T>> Deliveries<T, O> {
 
     /// Extends all leases by a full term from now on.
     pub(crate) fn renew(&self, policies: &Policies<T, O>) -> Result<(), Expired> {
-        let until = policies.lease.map(|term| policies.time.after(term));
+        let term = Duration::from_nanos(policies.lease);
+        let until = Policies::<T, O>::RECLAIMS.then(|| policies.time.after(term));
         let leases = self.leases().zip(until);
         leases.map_or(Ok(()), |(mut leases, until)| leases.renew(until))
     }

@@ -16,6 +16,7 @@ use crate::raw::{DeliveryMeta, Entry, HeldPosition, Stored};
 use crate::sync::{lock, step, Mutex};
 use crate::time::{later, NEVER};
 use crate::Expired;
+use std::time::Duration;
 
 /// A watch of a queue that may lease its items.
 pub(crate) type WatchOf<T, O> = Watch<Mutex<LeaseTable<StoredOf<T, O>>>>;
@@ -136,11 +137,11 @@ impl<T, O: Order<T>> Policies<T, O> {
         delivery: DeliveryMeta,
         position: HeldPosition,
     ) -> bool {
-        let (Some(term), Some(copy)) = (self.lease, O::COPY) else {
+        let Some(copy) = O::COPY else {
             return false;
         };
         let now = self.time.now();
-        let until = later(now, term);
+        let until = later(now, Duration::from_nanos(self.lease));
         let item = Stored {
             item: copy(&stored.item),
             meta: stored.meta,

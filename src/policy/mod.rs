@@ -46,8 +46,8 @@ pub(crate) struct Policies<T, O: Order<T>> {
     pub(crate) gate: Gate,
     pub(crate) failures: Failures<T, O::Meta>,
     pub(crate) watches: WatchTable<Mutex<LeaseTable<StoredOf<T, O>>>>,
-    /// The term of leases, if items are leased.
-    pub(crate) lease: Option<Duration>,
+    /// The term of leases in nanoseconds, if items are leased.
+    pub(crate) lease: u64,
     /// Whether the time of each push is kept.
     pub(crate) timed: bool,
     pub(crate) name: Option<Arc<str>>,

@@ -9,7 +9,7 @@ use super::Policies;
 use crate::bound::Room;
 use crate::order::Order;
 use crate::rate::{Gate, Pace};
-use crate::time::{Backoff, Clock, Time};
+use crate::time::{whole, Backoff, Clock, Time};
 use crate::wait::{DueTimer, WaitQueue};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Settings {
             gate: Gate::new(self.pace, self.max_held),
             failures: Failures::new(self.max_attempts, self.backoff, self.return_to, letters),
             watches: WatchTable::new(),
-            lease: self.lease,
+            lease: self.lease.map_or(0, whole),
             timed,
             telemetry: Telemetry::of(self.name.as_ref()),
             name: self.name,

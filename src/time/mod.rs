@@ -149,7 +149,7 @@ pub(crate) fn later(now: u64, delay: Duration) -> u64 {
 }
 
 /// A duration in nanoseconds, clamped to the last time before [`NEVER`].
-fn whole(duration: Duration) -> u64 {
+pub(crate) fn whole(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).map_or(NEVER - 1, |nanos| nanos.min(NEVER - 1))
 }
 

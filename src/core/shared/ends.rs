@@ -24,16 +24,16 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.end_seen(count, FIRST);
+            self.end_seen(count);
         }
     }
 
-    /// As [`Shared::ended`], after an end that has published items with time stamps from `since` on.
+    /// As [`Shared::ended`], after an end that has published `count` items.
     #[cold]
     #[inline(never)]
-    pub(crate) fn end_seen(&self, count: usize, since: u64) {
+    pub(crate) fn end_seen(&self, count: usize) {
         if count > 0 {
-            self.plan_end(since);
+            self.plan_end(FIRST);
         }
         self.ended(count > 0);
     }

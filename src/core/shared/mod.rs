@@ -24,7 +24,6 @@ use crate::{PopError, PushError};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
-pub(crate) use ttl::FIRST;
 
 /// A queue: its shards, wait queues and room, and its failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {

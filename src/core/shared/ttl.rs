@@ -32,7 +32,7 @@ use std::sync::Arc;
 const MOST: usize = 64;
 
 /// The time stamp of no item is less.
-pub(crate) const FIRST: u64 = 1;
+pub(super) const FIRST: u64 = 1;
 
 /// How long the items of a queue live.
 pub(crate) struct Lives<T, O: Order<T>> {
