@@ -546,3 +546,29 @@ fn what_is_behind_a_younger_item_is_not_delivered() {
     in_all_orders!(check, |builder| builder);
     in_all_orders!(check, |builder| builder.capacity(2));
 }
+
+/// The first item is removed, or the second one: the times of the others are found, and the timer waits for them.
+#[test]
+fn what_was_removed_hides_no_item_that_ends() {
+    fn check<O: Order<u32>>(clock: &ManualClock, queue: &Queue<u32, O>) {
+        for removed in [3, 6] {
+            let start = clock.now();
+            for item in [3, 6, 9] {
+                queue.push(item).unwrap();
+                clock.advance(SECOND);
+            }
+            assert_eq!(queue.retain(|item, _| *item != removed), 1);
+            assert_eq!(queue.len(), 2);
+            let mut left = 2;
+            for (pushed, item) in (0..).zip([3, 6, 9]) {
+                clock.advance(start + SECOND * pushed + TTL - clock.now());
+                left -= usize::from(item != removed);
+                assert_eq!(queue.len(), left);
+                let due = queue.next_due();
+                assert!(left == 0 || due >= Some(clock.now() + SECOND), "{due:?}");
+            }
+        }
+        assert_eq!(timed_out(queue), 4);
+    }
+    in_all_orders!(check, |it| it);
+}

@@ -13,8 +13,8 @@
 //! | a look whether the queue is idle or drained, by the caller, unless it holds another item | those that have seen it open are woken |
 //! | the destructor, which is user code | nobody waits for it |
 //!
-//! A sweep plans the next one for the least time that it has found. What becomes ready plans the end of its time, if nothing is
-//! due earlier. If a sweep finds nothing it plans nothing, and looks once more behind a barrier: so it sees the item, or
+//! A sweep plans the next one for the least time that it has found. A push plans the end of its time, if nothing is due
+//! earlier; a commit and a return, which do not know the least of their times, plan a sweep at once. If a sweep finds nothing it plans nothing, and looks once more behind a barrier: so it sees the item, or
 //! whoever has pushed that, behind a barrier too, sees that nothing is planned. If it finds something, an item that it has not
 //! seen is later than that, except as long as its push was interrupted after it had read the clock.
 
