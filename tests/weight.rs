@@ -47,9 +47,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// How often a queue is weighed: the place of a key in memory is random.
+const TRIES: usize = 32;
+
 /// Asserts that what `make` returns keeps at most `limit` bytes, on a thread that has used another queue before.
 #[track_caller]
-fn assert_weight<Q>(name: &str, limit: usize, make: impl FnOnce() -> Q + Send) {
+fn assert_weight<Q>(name: &str, limit: usize, make: impl Fn() -> Q + Sync) {
     let weigh = || {
         let other = use_once(Queue::unbounded());
         let (bytes, blocks) = live();
@@ -58,8 +61,9 @@ fn assert_weight<Q>(name: &str, limit: usize, make: impl FnOnce() -> Q + Send) {
         drop((subject, other));
         kept
     };
-    let weight = thread::scope(|scope| scope.spawn(weigh).join());
-    let (bytes, blocks) = weight.expect("the queue can be made and used");
+    let weights = (0..TRIES).map(|_| thread::scope(|scope| scope.spawn(weigh).join()));
+    let most = weights.map(|weight| weight.expect("the queue can be made and used"));
+    let (bytes, blocks) = most.max().expect("some tries");
     println!("{name:<20} {bytes:>6} bytes in {blocks:>2} blocks");
     assert!(bytes <= limit, "{name}: {bytes} bytes, and not {limit}");
 }
@@ -95,12 +99,11 @@ fn queues_weigh_no_more() {
     assert_weight("lifo", 2_072, lifo);
     assert_weight("lifo, used", 4_848, || use_once(lifo()));
     assert_weight("leased", 1_120, leased);
-    assert_weight("leased, used", 4_072, || use_once(leased()));
+    assert_weight("leased, used", 3_928, || use_once(leased()));
     assert_weight("fair", 2_344, fair);
-    // The table of a key, and so the place of its state, is random.
     assert_weight("fair, used", 5_788, || use_once(fair()));
     assert_weight("priority", 2_416, priority);
-    assert_weight("priority, used", 5_902, || use_once(priority()));
+    assert_weight("priority, used", 5_800, || use_once(priority()));
     assert_weight("channel", 1_184, channel::unbounded::<u64>);
     assert_weight("channel, used", 3_832, || {
         let (sender, receiver) = channel::unbounded();

@@ -1,9 +1,10 @@
 //! Fair by key: the rounds and the keys of a fair queue.
 //!
-//! [`by_key`] is the order. Its sequence is [`rounds`]: the keys in a ring, each with its items. Its registry is
-//! [`keys`]: it numbers the keys, and counts the items of each; a [`table`] is a shard of it, which [`hints`] save a search.
+//! [`by_key`] is the order. Its sequence is [`rounds`]: the keys in a ring, each with its items;
+//! [`ages`] knows which of them is old. Its registry is [`keys`]: it numbers the keys, and counts the items of each; a [`table`] is a shard of it, which [`hints`] save a search.
 //! [`meta`] is the metadata of an item. Both store numbered values in [`pages`]; the items of each key are in [lists](super::lists).
 
+mod ages;
 mod by_key;
 mod hints;
 mod keys;

@@ -13,14 +13,13 @@
 //! the ring until then. In a serial queue shown items are not skipped: while the first item of a key is shown, the
 //! key is *blocked*, and leaves the ring when its turn comes.
 
+use super::ages::Ages;
 use super::meta::KeyMeta;
 use super::pages::Pages;
 use crate::order::lists::{List, Lists};
 use crate::order::{Dequeued, Sequence, Shown, PART};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 mod visit;
 
@@ -51,9 +50,8 @@ pub(crate) struct Rounds<T> {
     blocked: usize,
     /// The number of visits in progress. Meanwhile items stay in their places.
     visits: usize,
-    /// When to look at which key for old items; made at the first [`Sequence::take_old`]. Only the least time of a key is
-    /// valid: the one that it has [noted](KeyState::noted).
-    ages: Option<BinaryHeap<Reverse<(u64, u32)>>>,
+    /// When to look at which key for old items; made at the first [`Sequence::take_old`].
+    ages: Option<Box<Ages>>,
     /// The numbers of items: increasing for pushed ones, decreasing for those at the front.
     last: i64,
     first: i64,
@@ -75,8 +73,6 @@ struct KeyState {
     gone: u32,
     /// Whether one of its items is held; only in a serial queue.
     held: bool,
-    /// The time of its first item, or of an earlier one, if that is noted.
-    noted: u64,
 }
 
 /// Out of the ring.
@@ -92,7 +88,6 @@ impl Default for KeyState {
             weight: 0,
             gone: 0,
             held: false,
-            noted: u64::MAX,
         }
     }
 }
@@ -211,30 +206,13 @@ impl<T> Rounds<T> {
         self.keys.take(number).gone
     }
 
-    /// Notes the time of the first item of a key, unless an earlier one is noted.
+    /// Notes the time of the first item of a key, if there is one, unless an earlier one is noted.
     fn note_age(&mut self, number: u32) {
-        let Some(ages) = &mut self.ages else {
-            return;
-        };
-        let key = &mut self.keys[number];
-        let since = self.items.since_of_first(&key.items);
-        if let Some(since) = since.filter(|&since| since < key.noted) {
-            key.noted = since;
-            ages.push(Reverse((since, number)));
-        }
-    }
-
-    /// The key whose noted time is the least, and that time.
-    fn oldest_key(&mut self) -> Option<(u64, u32)> {
-        let ages = self.ages.as_mut()?;
-        while let Some(&Reverse((since, number))) = ages.peek() {
-            let noted = self.keys.get(number).map(|key| key.noted);
-            if noted == Some(since) {
-                return Some((since, number));
+        if let (Some(ages), Some(key)) = (&mut self.ages, self.keys.get(number)) {
+            if let Some(since) = self.items.since_of_first(&key.items) {
+                ages.note(number, since);
             }
-            ages.pop();
         }
-        None
     }
 
     /// Takes out the first item of a key, which is not a gap, for good and without a turn.
@@ -420,30 +398,26 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         into: &mut Vec<Dequeued<T, KeyMeta>>,
     ) -> Option<u64> {
         if self.ages.is_none() {
-            self.ages = Some(BinaryHeap::new());
+            self.ages = Some(Box::default());
             for number in 0..self.keys.end() {
-                if self.keys.get(number).is_some() {
-                    self.note_age(number);
-                }
+                self.note_age(number);
             }
         }
         let next = loop {
-            let Some((since, number)) = self.oldest_key() else {
+            let ages = self.ages.as_mut()?;
+            let Some((since, number)) = ages.first() else {
                 break None;
             };
             if since > until || into.len() >= most {
                 break Some(since);
             }
-            let key = &mut self.keys[number];
-            key.noted = u64::MAX;
-            let first = self.items.since_of_first(&key.items);
+            ages.remove_first();
+            let key = self.keys.get(number);
+            let first = key.and_then(|key| self.items.since_of_first(&key.items));
             if first.is_some_and(|first| first <= until) {
                 into.extend(self.remove_first(number));
             }
-            // Not while its first item is shown.
-            if self.keys.get(number).is_some() {
-                self.note_age(number);
-            }
+            self.note_age(number); // not while its first item is shown
         };
         if self.items.is_wasteful() {
             self.sweep();
