@@ -206,12 +206,12 @@ impl Permits {
         }
     }
 
-    /// Releases the permit of an item that is gone for good, unless the transaction needs it for a staged item.
-    pub(crate) fn release_one(&mut self, staged: usize, held: usize) {
-        if staged > held + self.extra && self.is_bounded() {
-            self.extra += 1;
-        } else {
-            self.give_back(1);
+    /// Releases the permits of an item that is gone for good, except for those that the transaction needs for staged items.
+    pub(crate) fn release_gone(&mut self, permits: usize, staged: usize, held: usize) {
+        if self.is_bounded() {
+            let kept = self.missing(staged, held).min(permits);
+            self.extra += kept;
+            self.give_back(permits - kept);
         }
     }
 

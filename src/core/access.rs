@@ -4,7 +4,7 @@ use super::mode::{Ready, DRAINED, SLOWS_PUSH};
 use super::shared::Shared;
 use crate::bound::Permits;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
-use crate::raw::{Endpoint, HeldPosition, Holder, Stager, Stored, Unborrowed};
+use crate::raw::{Endpoint, Entry, HeldPosition, Holder, Stager, Stored, Unborrowed};
 use crate::sync::{defer_with, planted};
 use crate::wait::WaitWord;
 use crate::PushError;
@@ -194,7 +194,11 @@ impl<T, O: Order<T>> Access<T, O> {
         put: Put,
     ) -> Result<(), PushError<T>> {
         self.endpoint.note_time(since);
-        self.store_registered(stored, put)?;
+        let stored = self.store_registered(stored, put);
+        if stored.is_err() {
+            self.shared.forget(since);
+            return stored;
+        }
         if put == Put::Publish {
             self.shared.pushed(since);
         }
@@ -353,7 +357,7 @@ impl<T, O: Order<T>> Access<T, O> {
 impl<T, O: Order<T>> Access<T, O> {
     /// Drops the staged items but the first ones, which are so many.
     pub(super) fn drop_staged(&mut self, kept: usize) {
-        if !Shared::<T, O>::SORTS {
+        if !Shared::<T, O>::SORTS && !self.shared.tracks() {
             return self.endpoint.drop_staged(kept);
         }
         // The destructor of an item may panic.
@@ -363,7 +367,9 @@ impl<T, O: Order<T>> Access<T, O> {
             }
         });
         while let Some(entry) = local.endpoint.unstage(kept) {
-            local.shared.unregister(entry.item.meta);
+            let Entry { item, delivery } = &entry;
+            let (meta, since) = (item.meta, delivery.since);
+            local.shared.withdraw(PushMeta { since, meta });
             drop(entry);
         }
     }
@@ -376,11 +382,13 @@ impl<T, O: Order<T>> Access<T, O> {
         self.notify_end(published);
     }
 
-    /// Records in the order that the held items are gone for good.
+    /// Records that the held items are gone for good.
     pub(super) fn retire_held(&mut self, unborrowed: &Unborrowed<'_>) {
-        if Shared::<T, O>::SORTS {
+        if Shared::<T, O>::SORTS || self.shared.tracks() {
             let mut position = HeldPosition::default();
-            while let Some((stored, _)) = self.endpoint.next_held(&mut position, unborrowed) {
+            let held = |position: &mut _| self.endpoint.next_held(position, unborrowed);
+            while let Some((stored, delivery)) = held(&mut position) {
+                self.shared.forget(delivery.since);
                 self.shared.retire(stored.meta);
             }
         }

@@ -39,8 +39,12 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     /// Returns the permits of items that are not pushed after all.
     fn return_permits(local: &mut Local<T, O>, put: Put);
 
-    /// Registers the items, the first of them for this place; `None`: one has no room, and none is registered.
-    fn register(&self, shared: &Shared<T, O>, place: PlaceOf<T, O>) -> Option<Self::Metas>;
+    /// Registers the items, the first of them for this place: all of them, or none.
+    fn enter(
+        &self,
+        shared: &Shared<T, O>,
+        place: PlaceOf<T, O>,
+    ) -> Result<Self::Metas, PushError<()>>;
 
     /// Stores the admitted items.
     fn store(
@@ -78,11 +82,11 @@ impl<T, O: Order<T>> Local<T, O> {
             }
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        let Some(metas) = load.register(&local.shared, place) else {
-            return Some(Err(PushError::Full(())));
-        };
-        local.cancel();
-        Some(Ok(metas))
+        let metas = load.enter(&local.shared, place);
+        if metas.is_ok() {
+            local.cancel();
+        }
+        Some(metas)
     }
 
     /// As [`Local::admit`], except that on a closed queue a lack of room is final: possibly only transactions that wait like

@@ -4,7 +4,7 @@ use super::access::Put;
 use super::admit::Load;
 use super::local::Local;
 use super::shared::Shared;
-use crate::order::{Order, Place, PlaceOf, PushMeta, PushMetaOf};
+use crate::order::{Order, Place, PlaceOf, PushMetaOf};
 use crate::sync::defer_with;
 use crate::time::Wait;
 use crate::PushError;
@@ -41,19 +41,22 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         local.release();
     }
 
-    fn register(&self, shared: &Shared<T, O>, place: PlaceOf<T, O>) -> Option<Self::Metas> {
+    fn enter(
+        &self,
+        shared: &Shared<T, O>,
+        place: PlaceOf<T, O>,
+    ) -> Result<Self::Metas, PushError<()>> {
         if !shared.registers() {
-            return Some(VecDeque::new());
+            return Ok(VecDeque::new());
         }
         let since = shared.stamp();
         let metas = VecDeque::with_capacity(self.len());
         // Also if the registration of a further item panics.
-        let mut metas = defer_with(metas, |metas| unregister(shared, mem::take(metas)));
+        let mut metas = defer_with(metas, |metas| withdraw(shared, mem::take(metas)));
         for (nth, item) in self.iter().enumerate() {
-            let meta = shared.register(item, place.nth(nth))?;
-            metas.push_back(PushMeta { since, meta });
+            metas.push_back(shared.enter(item, since, place.nth(nth))?);
         }
-        Some(mem::take(&mut *metas))
+        Ok(mem::take(&mut *metas))
     }
 
     fn store(
@@ -64,15 +67,15 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
     ) -> Result<usize, PushError<Self>> {
         let register = |_: &_, _: &_| metas.pop_front().expect("each item is registered");
         let stored = local.store_all(self.into_iter(), put, register);
-        unregister(&local.shared, metas);
+        withdraw(&local.shared, metas);
         stored
     }
 }
 
-/// Unregisters items that are not pushed after all.
-pub(super) fn unregister<T, O: Order<T>>(shared: &Shared<T, O>, metas: VecDeque<PushMetaOf<T, O>>) {
-    for PushMeta { meta, .. } in metas {
-        shared.unregister(meta);
+/// Withdraws items that are not pushed after all.
+pub(super) fn withdraw<T, O: Order<T>>(shared: &Shared<T, O>, metas: VecDeque<PushMetaOf<T, O>>) {
+    for meta in metas {
+        shared.withdraw(meta);
     }
 }
 
@@ -92,10 +95,8 @@ impl<T, O: Order<T>> Local<T, O> {
         let since = self.shared.stamp();
         let register = |shared: &Shared<T, O>, item: &T| {
             // Without limits the registration always succeeds.
-            let meta = shared
-                .register(item, Default::default())
-                .unwrap_or_default();
-            PushMeta { since, meta }
+            let entered = shared.enter(item, since, Default::default());
+            entered.unwrap_or_default()
         };
         self.store_all(items.into_iter(), put, register)
     }

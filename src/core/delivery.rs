@@ -43,6 +43,7 @@ struct Open<T, O: Order<T>> {
 #[derive(Default)]
 struct Notes {
     token: Token,
+    since: u64,
     /// How long the item was in the queue, if the times of pushes are kept.
     waited: Option<Duration>,
 }
@@ -200,7 +201,8 @@ impl<T, O: Order<T>> Drop for Acking<T, O> {
     fn drop(&mut self) {
         let shared = &self.origin.shared;
         self.origin.outstanding.count_ended(Ending::Committed);
-        shared.give_back(1);
+        let since = self.notes.as_ref().map_or(0, |notes| notes.since);
+        shared.give_back(shared.forget(since));
         shared.notify_end(0);
         // After the waiters were notified, as in the commit of a transaction. Nothing here panics.
         shared.retire(self.meta);
@@ -264,6 +266,7 @@ impl<T, O: Order<T>> Open<T, O> {
             ..
         } = self;
         let (shared, is_dead) = (&origin.shared, disposition == Disposition::Death);
+        let mut permits = 0;
         let published = match disposition {
             Disposition::Head => {
                 if let End::Released = end {
@@ -274,13 +277,13 @@ impl<T, O: Order<T>> Open<T, O> {
             }
             elsewhere => {
                 let failed = Failed::new(away.into_entry(), &cause);
-                shared.put_elsewhere(elsewhere, now, failed, Vacant::new);
+                permits = shared.put_elsewhere(elsewhere, now, failed, Vacant::new);
                 0
             }
         };
         origin.outstanding.count_ended(Ending::Aborted);
         if is_dead {
-            shared.give_back(1);
+            shared.give_back(permits);
         }
         // Before waiters are woken, who may need it.
         end_token(shared, notes, false);
@@ -306,10 +309,10 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
         usize::from(self.delivered.is_some())
     }
 
-    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
-        let away = access.take_next(self.origin.outstanding.counters());
-        *self.delivered = away.map(|away| Delivered::new(away, self.origin));
-        self.delivered.is_some()
+    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
+        let away = access.take_next(self.origin.outstanding.counters())?;
+        *self.delivered = Some(Delivered::new(away, self.origin));
+        Some(0)
     }
 
     fn record(&mut self, local: &mut Local<T, O>, _count: usize, token: Token) {
@@ -320,6 +323,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
         if token.is_some() || delivery.since > 0 {
             let notes = open.notes.insert(Box::default());
             notes.token = token;
+            notes.since = delivery.since;
             // A clock that panics drops the delivery, which gives the item back.
             notes.waited = (delivery.since > 0).then(|| shared.time.age(delivery.since));
         }

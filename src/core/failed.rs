@@ -67,34 +67,35 @@ impl<T, O: Order<T>> Local<T, O> {
             if disposition == Disposition::Head || is_delayed && now.is_none() {
                 continue;
             }
-            dead += usize::from(disposition == Disposition::Death);
             let entry = self.endpoint.remove_before(position, unborrowed);
             let failed = Failed::new(entry, cause);
-            self.route(disposition, now.unwrap_or_default(), failed, None);
+            dead += self.route(disposition, now.unwrap_or_default(), failed, None);
         }
         self.deliveries.free_envelopes();
         dead
     }
 
     /// Moves a failed item to where `disposition` says, but if that is the head to `at_head`, if there is one: the caller then
-    /// [puts](Local::put_at_head) it there.
+    /// [puts](Local::put_at_head) it there. Returns how many permits the item had, if it is a dead letter now.
     fn route(
         &mut self,
         disposition: Disposition,
         now: u64,
         failed: Failed<StoredOf<T, O>>,
         at_head: Option<&mut AtHead<T, O>>,
-    ) {
+    ) -> usize {
         if disposition == Disposition::Head {
-            return match at_head {
+            match at_head {
                 Some(at_head) => at_head.push(failed.entry),
                 None => self.put_at_head([failed.entry]),
-            };
+            }
+            return 0;
         }
         let envelope = || self.deliveries.envelope();
         let shared = &self.access.shared;
-        shared.put_elsewhere(disposition, now, failed, envelope);
+        let permits = shared.put_elsewhere(disposition, now, failed, envelope);
         self.endpoint.counters().count_aborted(1);
+        permits
     }
 
     /// Puts removed items at the head, in their order.
@@ -137,10 +138,10 @@ impl<T, O: Order<T>> Local<T, O> {
         if let Settlement::PutBack = settlement {
             entry.delivery = entry.delivery.before();
         }
-        self.route(disposition, now, Failed::new(entry, &cause), at_head);
+        let permits = self.route(disposition, now, Failed::new(entry, &cause), at_head);
         if is_dead {
             let (staged, held) = (self.staged(), self.held());
-            self.permits.release_one(staged, held);
+            self.permits.release_gone(permits, staged, held);
             self.shared.drop_excess_letters();
         }
         self.deliveries.left(&self.access.shared, position);

@@ -14,7 +14,7 @@
 
 use super::access::{Access, Put};
 use super::admit::Load;
-use super::batch::unregister;
+use super::batch::withdraw;
 use super::local::Local;
 use super::shared::Shared;
 use super::staged::{Call, Staged};
@@ -41,8 +41,8 @@ pub(crate) trait Items<T, O: Order<T>>: Load<T, O> {
     /// The items with their metadata.
     fn registered(self, metas: Self::Metas) -> impl Iterator<Item = (T, PushMetaOf<T, O>)>;
 
-    /// Unregisters items that are not pushed after all.
-    fn unregister(metas: Self::Metas, shared: &Shared<T, O>);
+    /// Withdraws items that are not pushed after all.
+    fn withdraw(metas: Self::Metas, shared: &Shared<T, O>);
 
     /// The result of a push of so many items.
     fn pushed(count: usize) -> Self::Pushed;
@@ -54,8 +54,8 @@ impl<T, O: Order<T>> Items<T, O> for T {
         iter::once((self, meta))
     }
 
-    fn unregister(meta: PushMetaOf<T, O>, shared: &Shared<T, O>) {
-        shared.unregister(meta.meta);
+    fn withdraw(meta: PushMetaOf<T, O>, shared: &Shared<T, O>) {
+        shared.withdraw(meta);
     }
 
     #[inline]
@@ -68,8 +68,8 @@ impl<T, O: Order<T>> Items<T, O> for Vec<T> {
         items.map(move |item| (item, metas.pop_front().unwrap_or_default()))
     }
 
-    fn unregister(metas: Self::Metas, shared: &Shared<T, O>) {
-        unregister(shared, metas);
+    fn withdraw(metas: Self::Metas, shared: &Shared<T, O>) {
+        withdraw(shared, metas);
     }
 
     fn pushed(count: usize) -> usize {
@@ -111,8 +111,12 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
     }
 
     #[inline]
-    fn register(&self, shared: &Shared<T, O>, place: PlaceOf<T, O>) -> Option<L::Metas> {
-        self.load.register(shared, place)
+    fn enter(
+        &self,
+        shared: &Shared<T, O>,
+        place: PlaceOf<T, O>,
+    ) -> Result<L::Metas, PushError<()>> {
+        self.load.enter(shared, place)
     }
 
     #[inline]
@@ -147,7 +151,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
         if self.ready.fenced_word().is_closed() {
             delayed.count_released(count);
-            L::unregister(metas, shared);
+            L::withdraw(metas, shared);
             L::return_permits(self, Put::Publish);
             return Err(self.refuse(load));
         }

@@ -195,10 +195,12 @@ impl<T, O: Order<T>> Load<T, O> for T {
     }
 
     #[inline]
-    fn register(&self, shared: &Shared<T, O>, place: PlaceOf<T, O>) -> Option<PushMetaOf<T, O>> {
-        let since = shared.stamp();
-        let meta = shared.register(self, place)?;
-        Some(PushMeta { since, meta })
+    fn enter(
+        &self,
+        shared: &Shared<T, O>,
+        place: PlaceOf<T, O>,
+    ) -> Result<PushMetaOf<T, O>, PushError<()>> {
+        shared.enter(self, shared.stamp(), place)
     }
 
     #[inline]

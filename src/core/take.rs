@@ -7,7 +7,7 @@ use super::mode::{DRAINED, SLOW_POPS};
 use super::shared::Shared;
 use crate::order::{Order, StoredOf};
 use crate::policy::limit::Token;
-use crate::raw::{Away, Counters, Ending, Fresh, Purpose, Stored};
+use crate::raw::{Away, Counters, Ending, Entry, Fresh, Purpose, Stored};
 use crate::sync::{defer_with, planted, step};
 use std::mem;
 
@@ -17,8 +17,8 @@ pub(super) trait Target<T, O: Order<T>> {
     const HOLDS: bool;
     /// Takes up to `most` items from the shards.
     fn fill(&mut self, access: &mut Access<T, O>, most: usize) -> usize;
-    /// Takes the next item of the order; returns whether there was one.
-    fn take_next(&mut self, access: &mut Access<T, O>) -> bool;
+    /// Takes the next item of the order; returns how many permits it leaves, if there was one.
+    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize>;
     /// Records the last `count` items; `count` is 1 if there is a token, which an item spends that is not held.
     fn record(&mut self, _: &mut Local<T, O>, _count: usize, token: Token) {
         token.spend();
@@ -36,16 +36,15 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
     }
 
     #[inline]
-    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
-        if access.shared.expires() {
-            *self = access.pop_alive();
-            return self.is_some();
+    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
+        if access.shared.tracks() {
+            let (item, permits) = access.pop_alive()?;
+            *self = Some(item);
+            return Some(permits);
         }
-        *self = access.shared.pop_next();
-        if self.is_some() {
-            access.endpoint.counters().count_popped(1);
-        }
-        self.is_some()
+        *self = Some(access.shared.pop_next()?);
+        access.endpoint.counters().count_popped(1);
+        Some(1)
     }
 }
 
@@ -57,7 +56,7 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
         access.endpoint.pop_batch(most, self)
     }
 
-    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
         self.reserve(1);
         let mut item = None;
         let taken = Target::<T, O>::take_next(&mut item, access);
@@ -79,7 +78,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
         access.endpoint.hold_batch(most)
     }
 
-    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
         accept_next(access, Purpose::Hold)
     }
 
@@ -107,7 +106,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
         usize::from(access.endpoint.peek())
     }
 
-    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
         accept_next(access, Purpose::Peek)
     }
 
@@ -116,12 +115,12 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
     }
 }
 
-/// Takes the next item into the endpoint; returns whether there was one.
-fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> bool {
+/// Takes the next item into the endpoint, if there is one. It leaves no permits.
+fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> Option<usize> {
     access.endpoint.expect(purpose);
-    let next = access.take_next(access.endpoint.counters());
-    next.map(|away| access.endpoint.accept(purpose, away.into_entry()))
-        .is_some()
+    let next = access.take_next(access.endpoint.counters())?;
+    access.endpoint.accept(purpose, next.into_entry());
+    Some(0)
 }
 
 /// Takes the next item of the order, counted by these counters.
@@ -142,7 +141,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Takes the next item of an order, or of any queue whose items have a time to live; counted by these counters.
     #[inline]
     pub(super) fn take_next(&mut self, counters: &Counters) -> Option<Away<StoredOf<T, O>>> {
-        if self.shared.expires() {
+        if self.shared.tracks() {
             return self.take_alive(counters);
         }
         next_of_order(&self.shared, counters)
@@ -171,15 +170,16 @@ impl<T, O: Order<T>> Access<T, O> {
         }
     }
 
-    /// Takes the next item whose time to live is not over, for good.
+    /// Takes the next item whose time to live is not over, for good. Returns how many permits it leaves, too.
     #[cold]
     #[inline(never)]
-    fn pop_alive(&mut self) -> Option<T> {
+    fn pop_alive(&mut self) -> Option<(T, usize)> {
         let counters = self.endpoint.counters();
-        let stored = self.take_alive(counters)?.item;
-        self.shared.retire(stored.meta);
+        let Entry { item, delivery } = self.take_alive(counters)?.into_entry();
+        let permits = self.shared.forget(delivery.since);
+        self.shared.retire(item.meta);
         counters.count_elsewhere(Ending::Committed, 1);
-        Some(stored.item)
+        Some((item.item, permits))
     }
 }
 
@@ -249,11 +249,14 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(always)] // the pop of an order
     fn take_from<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
-        if Shared::<T, O>::SORTS || self.shared.expires() {
-            while count < most && target.take_next(self) {
+        if Shared::<T, O>::SORTS || self.shared.tracks() {
+            while count < most {
+                let Some(permits) = target.take_next(self) else {
+                    break;
+                };
                 count += 1;
                 if !G::HOLDS {
-                    self.permits.give_back(1);
+                    self.permits.give_back(permits);
                 }
             }
         } else {
@@ -270,7 +273,7 @@ impl<T, O: Order<T>> Access<T, O> {
             }
         } else if count > 0 {
             self.shared.popped();
-        } else if self.shared.expires() {
+        } else if self.shared.tracks() {
             self.shared.notify_end(0); // as above
         }
         count

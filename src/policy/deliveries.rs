@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Preallocated memory for an item whose delivery fails.
 pub(crate) type Envelope<T, O> = Vacant<Failed<StoredOf<T, O>>>;
 
-/// Flag: items are leased, events are observed, or the order has to be notified of the end of a transaction.
+/// Flag: items are leased, events are observed, or something is kept of each item until it is gone for good.
 const ALWAYS: u8 = 1;
 /// Flag: the transaction has tokens of a rate limit, or items that count against `max_held`.
 const HAS_TOKENS: u8 = 1 << 1;
@@ -47,10 +47,10 @@ impl<T, O: Order<T>> Deliveries<T, O> {
     /// Those of a new handle with this name, if any, and with these counters.
     pub(crate) fn new(policies: &Policies<T, O>, name: Option<Arc<str>>, counters: usize) -> Self {
         let listens = Policies::<T, O>::RECLAIMS || policies.is_observed();
-        let sorts = <O::Source as Source<T, O::Meta>>::SORTS;
+        let registers = <O::Source as Source<T, O::Meta>>::SORTS || policies.keeps_records;
         let is_watched = name.is_some() || policies.timed || listens;
         Self {
-            flags: if listens || sorts { ALWAYS } else { 0 },
+            flags: if listens || registers { ALWAYS } else { 0 },
             envelopes: VacantList::new(),
             tokens: HeldTokens::default(),
             watch: is_watched.then(|| policies.watches.add(counters, name)),

@@ -5,7 +5,8 @@
 //!
 //! Failed deliveries, [`failed`]: [`retry`] has the rules, [`delay`] the delayed items, [`dead`] the dead letters. The state of a
 //! transaction that is visible to others, and the items that can be taken away from it: [`mod@watch`] and [`lease`].
-//! When an item may be started: [`limit`], and until when: [`mod@ttl`]. What is kept of each held item is found by its position. Events: [`telemetry`].
+//! When an item may be started: [`limit`], and until when: [`mod@ttl`]. What is kept of each held item is found by its position,
+//! and of each item by its time: [`records`]. Events: [`telemetry`].
 
 mod ascending;
 pub(crate) mod dead;
@@ -15,6 +16,7 @@ mod due_heap;
 pub(crate) mod failed;
 pub(crate) mod lease;
 pub(crate) mod limit;
+pub(crate) mod records;
 pub(crate) mod retry;
 pub(crate) mod settings;
 pub(crate) mod telemetry;
@@ -50,6 +52,8 @@ pub(crate) struct Policies<T, O: Order<T>> {
     pub(crate) lease: u64,
     /// Whether the time of each push is kept.
     pub(crate) timed: bool,
+    /// Whether there are [`records`].
+    pub(crate) keeps_records: bool,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) telemetry: Option<Telemetry>,
 }

@@ -1,6 +1,7 @@
 //! The settings of a queue.
 
-use super::dead::{Letters, Overflow};
+use super::dead::Letters;
+use super::records::Callbacks;
 use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
 use super::ttl::{AfterTtl, Ttl};
@@ -31,6 +32,8 @@ pub(crate) struct Settings {
     /// How long items live, if not for ever.
     pub(crate) ttl: Option<Duration>,
     pub(crate) after_ttl: AfterTtl,
+    /// Whether something is kept beside each item.
+    pub(crate) records: bool,
     /// The term of leases, if items are leased.
     pub(crate) lease: Option<Duration>,
     pub(crate) pace: Pace,
@@ -52,6 +55,7 @@ impl Settings {
             timestamps: false,
             ttl: None,
             after_ttl: AfterTtl::Drop,
+            records: false,
             lease: None,
             pace: Pace::unlimited(),
             max_held: None,
@@ -68,6 +72,11 @@ impl Settings {
         ttl.map(|span| Ttl { span, after })
     }
 
+    /// Whether something is kept beside each item.
+    pub(crate) fn keeps_records(&self) -> bool {
+        cfg!(feature = "ttl") && self.records
+    }
+
     /// Whether pops check more than the source of items.
     pub(crate) fn slows_pops(&self) -> bool {
         self.max_attempts.is_some()
@@ -81,12 +90,13 @@ impl Settings {
     /// The policies of a queue with these settings, and with this wait queue for items.
     pub(crate) fn policies<T, O: Order<T>>(
         self,
-        overflow: Option<Overflow<T>>,
+        callbacks: Callbacks<T>,
         timed: bool,
         wait_queue: WaitQueue,
         room: Option<&Arc<Room>>,
     ) -> Policies<T, O> {
-        let letters = Letters::new(self.max_dead_letters, overflow);
+        let keeps_records = self.keeps_records();
+        let letters = Letters::new(self.max_dead_letters, callbacks.overflow);
         let time = self.clock.map_or_else(Time::system, Time::of);
         // An item whose lease expires may become a dead letter, and one whose time to live is over is gone.
         let frees = Policies::<T, O>::RECLAIMS || self.ttl.is_some();
@@ -102,6 +112,7 @@ impl Settings {
             watches: WatchTable::new(),
             lease: self.lease.map_or(0, whole),
             timed,
+            keeps_records,
             telemetry: Telemetry::of(self.name.as_ref()),
             name: self.name,
         }

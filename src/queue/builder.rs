@@ -1,7 +1,7 @@
 //! The builder of queues.
 
 use crate::order::Order;
-use crate::policy::dead::Overflow;
+use crate::policy::records::Callbacks;
 use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::time::{Backoff, Clock, SystemClock};
@@ -27,7 +27,7 @@ pub struct Builder<T, O: Order<T> = Fifo> {
     /// What makes a queue with items and keys that may be sent between threads one that may be sent itself.
     proof: Shareable<O::Source>,
     settings: Settings,
-    overflow: Option<Overflow<T>>,
+    callbacks: Callbacks<T>,
 }
 
 impl<T, O: Order<T>> Builder<T, O> {
@@ -137,7 +137,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         mut self,
         overflow: impl Fn(DeadLetter<T>) + Send + Sync + 'static,
     ) -> Self {
-        self.overflow = Some(Arc::new(overflow));
+        self.callbacks.overflow = Some(Arc::new(overflow));
         self
     }
 
@@ -462,7 +462,7 @@ impl<T, O: Order<T>> Builder<T, O> {
             order: order(self.order),
             proof,
             settings: self.settings,
-            overflow: self.overflow,
+            callbacks: self.callbacks,
         }
     }
 
@@ -474,7 +474,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// ```
     pub fn build(self) -> Queue<T, O> {
         let paused = self.settings.paused;
-        let queue = Queue::with(self.settings, self.overflow, self.order, self.proof);
+        let queue = Queue::with(self.settings, self.callbacks, self.order, self.proof);
         if paused {
             queue.pause();
         }
@@ -488,7 +488,7 @@ impl<T, O: Order<T>> Clone for Builder<T, O> {
             order: self.order.clone(),
             proof: self.proof,
             settings: self.settings.clone(),
-            overflow: self.overflow.clone(),
+            callbacks: self.callbacks.clone(),
         }
     }
 }
@@ -609,7 +609,7 @@ impl<T> Default for Builder<T> {
             order: (),
             proof: Shareable::proved(),
             settings: Settings::new(),
-            overflow: None,
+            callbacks: Callbacks::default(),
         }
     }
 }

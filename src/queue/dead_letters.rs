@@ -209,8 +209,8 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
                 letters.put_back(letter);
             }
         });
-        let register = |letter: &Failed<_>| self.shared.register_again(&letter.entry);
-        let Some(known) = letter.as_ref().and_then(register) else {
+        let enter = |letter: &Failed<_>| self.shared.enter_again(&letter.entry).ok();
+        let Some(known) = letter.as_ref().and_then(enter) else {
             return false;
         };
         let Some(failed) = letter.take() else {
@@ -221,13 +221,13 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         let mut admitted = false;
         let pushed = self.shared.push_as(item, |_| {
             admitted = true;
-            Some(known)
+            Ok(known)
         });
         let Err(refused) = pushed else {
             return true;
         };
         if !admitted {
-            self.shared.unregister(known.meta);
+            self.shared.withdraw(known);
         }
         let item = Stored {
             item: refused.into_inner(),

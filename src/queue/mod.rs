@@ -34,7 +34,7 @@ use crate::core::pool::{CheckedOut, Pool};
 use crate::core::shared::Shared;
 use crate::core::CellOf;
 use crate::order::Order;
-use crate::policy::dead::Overflow;
+use crate::policy::records::Callbacks;
 use crate::policy::settings::Settings;
 use crate::raw::Shareable;
 use crate::{Fifo, Handle};
@@ -103,11 +103,11 @@ pub struct Queue<T, O: Order<T> = Fifo> {
 impl<T, O: Order<T>> Queue<T, O> {
     pub(crate) fn with(
         settings: Settings,
-        overflow: Option<Overflow<T>>,
+        callbacks: Callbacks<T>,
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {
-        let shared = Arc::new(Shared::new(settings, overflow, order, proof));
+        let shared = Arc::new(Shared::new(settings, callbacks, order, proof));
         Self {
             pool: Arc::new(Pool::new(Arc::clone(&shared))),
             shared,

@@ -8,7 +8,7 @@ use crate::policy::delay::DueItems;
 use crate::policy::failed::Failed;
 use crate::policy::retry::Disposition;
 use crate::policy::{Envelope, Policies, WatchOf};
-use crate::raw::Vacant;
+use crate::raw::{Entry, Vacant};
 use crate::sync::{planted, step, thread};
 use crate::time::NEVER;
 use crate::Reason;
@@ -51,14 +51,15 @@ impl<T, O: Order<T>> Shared<T, O> {
         count
     }
 
-    /// Puts a failed item where it belongs, which is not the head. Its holder counts it as aborted afterwards.
+    /// Puts a failed item where it belongs, which is not the head. Its holder counts it as aborted afterwards. Returns how many
+    /// permits it had, if it is a dead letter now.
     pub(crate) fn put_elsewhere(
         &self,
         disposition: Disposition,
         now: u64,
         failed: Failed<StoredOf<T, O>>,
         envelope: impl FnOnce() -> Envelope<T, O>,
-    ) {
+    ) -> usize {
         match disposition {
             Disposition::Head | Disposition::Tail => {
                 let meta = failed.entry.item.meta;
@@ -67,8 +68,9 @@ impl<T, O: Order<T>> Shared<T, O> {
                 self.plan_end(FIRST);
             }
             Disposition::Delay(delay) => self.delay(envelope(), failed, now, delay),
-            Disposition::Death => self.dead_letter(envelope(), failed),
+            Disposition::Death => return self.dead_letter(envelope(), failed),
         }
+        0
     }
 
     /// Makes due items ready, and those that are to be reclaimed by now.
@@ -150,8 +152,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) -> usize {
         if self.expires() {
             // Their time begins now.
-            let since = |item: &mut Due<EntryOf<T, O>>| item.entry.delivery.since = item.due + 1;
-            scheduled.iter_mut().for_each(since);
+            for Due { entry, due } in &mut scheduled {
+                let since = &mut entry.delivery.since;
+                *since = self.restamp(*since, *due + 1);
+            }
         }
         let count = failed.len() + scheduled.len();
         let delayed = &self.failures.delayed;
@@ -193,22 +197,28 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.failures.disposition(entry.delivery, &cause) == Disposition::Death
         };
         let (dead, alive): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_dead);
-        let died = dead.len();
+        let mut permits = 0;
         for entry in dead {
-            self.dead_letter(Vacant::new(), Failed::new(entry, &cause));
+            permits += self.dead_letter(Vacant::new(), Failed::new(entry, &cause));
         }
         let ready = self.shards.put_at_head(alive);
-        self.give_back(died);
+        self.give_back(permits);
         // The counters are open until the items are at the head, or dead letters.
         self.policies.taken_away(watch, count);
         self.shards.count_expired(watch.counters, count);
         ready
     }
 
-    /// Makes an item a dead letter; its place among them was reserved before.
-    pub(crate) fn dead_letter(&self, envelope: Envelope<T, O>, failed: Failed<StoredOf<T, O>>) {
-        let meta = failed.entry.item.meta;
+    /// Makes an item a dead letter; its place among them was reserved before. Returns how many permits it had.
+    pub(crate) fn dead_letter(
+        &self,
+        envelope: Envelope<T, O>,
+        failed: Failed<StoredOf<T, O>>,
+    ) -> usize {
+        let Entry { item, delivery } = &failed.entry;
+        let (meta, since) = (item.meta, delivery.since);
         self.policies.dead_letter(envelope, failed);
         self.retire(meta);
+        self.forget(since)
     }
 }

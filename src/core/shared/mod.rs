@@ -7,13 +7,14 @@ mod order;
 pub(crate) mod restore;
 mod schedule;
 mod stats;
+mod tracking;
 mod ttl;
 mod visit;
 
 use crate::bound::Room;
 use crate::core::mode::{mode, Ready, NOTIFY_ENDS, SLOW_POPS};
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
-use crate::policy::dead::Overflow;
+use crate::policy::records::{Callbacks, Records};
 use crate::policy::settings::Settings;
 use crate::policy::telemetry::Event;
 use crate::policy::Policies;
@@ -24,6 +25,7 @@ use crate::{PopError, PushError};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
+use tracking::Tracking;
 
 /// A queue: its shards, wait queues and room, and its failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
@@ -35,8 +37,7 @@ pub(crate) struct Shared<T, O: Order<T>> {
     room: Option<Arc<Room>>,
     /// The wait queue for the queue to be idle, made for the first waiter.
     idle: OnceBox<WaitQueue>,
-    /// How long items live, if not for ever.
-    lives: Option<Box<ttl::Lives<T, O>>>,
+    tracking: Option<Box<Tracking<T, O>>>,
     policies: Policies<T, O>,
 }
 
@@ -52,12 +53,14 @@ impl<T, O: Order<T>> Deref for Shared<T, O> {
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(
         settings: Settings,
-        overflow: Option<Overflow<T>>,
+        callbacks: Callbacks<T>,
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {
         let ttl = settings.ttl();
-        let timed = settings.timestamps || O::is_timed(&order) || ttl.is_some();
+        let records = settings.keeps_records().then(Records::new);
+        let tracks = ttl.is_some() || records.is_some();
+        let timed = settings.timestamps || O::is_timed(&order) || tracks;
         // An order that sorts takes all that is there.
         let stickiness = if Self::SORTS {
             u32::MAX
@@ -68,15 +71,15 @@ impl<T, O: Order<T>> Shared<T, O> {
         let slow_pops = timed || Self::SORTS || settings.slows_pops();
         let bounded = settings.capacity.is_some();
         let mut mode = mode(bounded, timed || Self::SORTS, slow_pops);
-        if ttl.is_some() {
+        if tracks {
             mode = mode.with(WaitWord::of(NOTIFY_ENDS));
         }
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
         let wait_queue = Ready::wait_queue(mode);
-        let policies = settings.policies(overflow, timed, wait_queue, room.as_ref());
+        let policies = settings.policies(callbacks, timed, wait_queue, room.as_ref());
         let source = O::source(order, &shards);
         Self {
-            lives: ttl.map(|ttl| Box::new(ttl::Lives::new(ttl, &shards))),
+            tracking: tracks.then(|| Box::new(Tracking::new(ttl, records, &shards))),
             shards,
             source: ByProof::new(source, proof),
             ready: Ready::new(&policies.due_timer),
@@ -118,7 +121,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn push_as(
         &self,
         item: T,
-        register: impl FnOnce(&T) -> Option<PushMetaOf<T, O>>,
+        enter: impl FnOnce(&T) -> Result<PushMetaOf<T, O>, PushError<()>>,
     ) -> Result<(), PushError<T>> {
         let ready = &self.ready;
         if ready.word().is_closed() {
@@ -129,12 +132,14 @@ impl<T, O: Order<T>> Shared<T, O> {
             return Err(PushError::Full(item));
         }
         let permit = defer(|| self.give_back(1));
-        let Some(PushMeta { since, meta }) = register(&item) else {
-            return Err(PushError::Full(item));
+        let known = match enter(&item) {
+            Ok(known) => known,
+            Err(refusal) => return Err(refusal.of(item)),
         };
+        let PushMeta { since, meta } = known;
         let admit = || !ready.fenced_word().is_closed();
         if let Err(stored) = self.shards.push(Stored { item, meta }, since, admit) {
-            self.unregister(meta);
+            self.withdraw(known);
             return Err(PushError::Closed(stored.item));
         }
         permit.cancel();

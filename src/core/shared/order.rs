@@ -1,10 +1,8 @@
 //! Operations that depend on the order of the queue.
 
 use super::Shared;
-use crate::order::{
-    EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry, RegistryOf, Source, StoredOf,
-};
-use crate::raw::{Entry, Stored};
+use crate::order::{EntryOf, Order, Registry, RegistryOf, Source};
+use crate::raw::Entry;
 
 impl<T, O: Order<T>> Shared<T, O> {
     /// Whether items are taken from the shards by a [`Source`], and not directly.
@@ -30,27 +28,6 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {
         self.registry().is_limited()
-    }
-
-    /// Registers an item that is about to be pushed to this place, and returns its metadata; `None`: there is no room for one like it.
-    /// May run user code.
-    ///
-    /// A caller that does not push it afterwards [unregisters](Shared::unregister) it.
-    #[inline]
-    pub(crate) fn register(&self, item: &T, place: PlaceOf<T, O>) -> Option<O::Meta> {
-        self.registry().register(item, place)
-    }
-
-    /// As [`Shared::register`], for an item that was in the queue before.
-    pub(crate) fn register_again(&self, entry: &EntryOf<T, O>) -> Option<PushMetaOf<T, O>> {
-        let Stored { item, meta } = &entry.item;
-        let meta = self.registry().register_again(item, *meta)?;
-        let since = if self.expires() {
-            self.stamp()
-        } else {
-            entry.delivery.since
-        };
-        Some(PushMeta { since, meta })
     }
 
     /// Records that a held item is gone for good. May run the destructor of its key, whose panics are caught.
@@ -89,8 +66,8 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Releases for good an item that was removed by its ticket, and is counted as popped.
-    pub(super) fn part_with(&self, item: StoredOf<T, O>) -> T {
-        self.give_back(1);
+    pub(super) fn part_with(&self, Entry { item, delivery }: EntryOf<T, O>) -> T {
+        self.give_back(self.forget(delivery.since));
         self.unregister(item.meta);
         // After the close, waiters may wait for this item to be gone.
         self.notify_end(0);

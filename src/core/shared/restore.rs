@@ -1,7 +1,7 @@
 //! Items that were in the queue in an earlier process.
 
 use super::Shared;
-use crate::order::{EntryOf, Order, PlaceOf, Source, When};
+use crate::order::{EntryOf, Order, PlaceOf, PushMeta, Source, When};
 use crate::policy::delay::Scheduled;
 use crate::policy::failed::Failed;
 use crate::raw::{DeliveryMeta, Entry, Stored, Vacant};
@@ -41,8 +41,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) {
         const FULL: &str = "a queue has room for what is restored";
         assert!(self.room().map_or(true, |room| room.take_one()), "{FULL}");
-        let since = self.stamp();
-        let meta = self.register(&item, place).expect(FULL);
+        let PushMeta { since, meta } = self.enter(&item, self.stamp(), place).expect(FULL);
         let entry = Entry {
             item: Stored { item, meta },
             delivery: DeliveryMeta::after(attempts, since),

@@ -34,12 +34,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         let delayed = &self.failures.delayed;
         let scheduled = delayed.remove(ticket);
         let is_scheduled = scheduled.is_some();
-        let Entry { item, .. } = scheduled.or_else(|| self.source.cancel(ticket))?;
+        let entry = scheduled.or_else(|| self.source.cancel(ticket))?;
         self.shards.count_popped(1);
         if is_scheduled {
             delayed.count_released(1);
         }
-        Some(self.part_with(item))
+        Some(self.part_with(entry))
     }
 
     /// Changes the due time of an item that is scheduled, or ready and known by its ticket; returns whether there is one.

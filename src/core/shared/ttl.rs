@@ -66,16 +66,10 @@ impl<T, O: Order<T>> Lives<T, O> {
 }
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Whether items have a time to live.
-    #[inline]
-    pub(crate) fn expires(&self) -> bool {
-        cfg!(feature = "ttl") && self.lives.is_some()
-    }
-
     /// The last time stamp of the items whose time to live is over; 0 if there are none. Reads the clock.
     pub(crate) fn over(&self) -> u64 {
-        let lives = self.lives.as_ref();
-        lives.map_or(0, |lives| lives.ttl.over(self.time.now()))
+        self.lives()
+            .map_or(0, |lives| lives.ttl.over(self.time.now()))
     }
 
     /// Ends the delivery of items whose time to live is over, and that these counters have counted as taken. The caller then
@@ -88,10 +82,11 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) -> Gone<T> {
         let cause = Reason::TimedOut.into();
         let to_letters = |lives: &Lives<T, O>| lives.ttl.after == AfterTtl::DeadLetter;
-        let to_letters = self.lives.as_deref().is_some_and(to_letters);
-        let (mut gone, mut dead) = (Vec::new(), 0);
+        let to_letters = self.lives().is_some_and(to_letters);
+        let (mut gone, mut dead, mut permits) = (Vec::new(), 0, 0);
         for mut entry in entries {
             entry.delivery = entry.delivery.before();
+            permits += self.forget(entry.delivery.since);
             if to_letters && self.failures.letters.reserve() {
                 self.policies
                     .dead_letter(Vacant::new(), Failed::new(entry, &cause));
@@ -101,7 +96,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             }
         }
         let items = gone.len() + dead;
-        step!("ttl.keeps-permits", self.give_back(items));
+        step!("ttl.keeps-permits", self.give_back(permits));
         counters.count_elsewhere(Ending::Moved, dead);
         counters.count_elsewhere(Ending::TimedOut, gone.len());
         self.emit(|| Event::TimedOut { items });
@@ -112,7 +107,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Takes some of the items out whose time is over at `now`, and plans when to look again. Returns what is left of them, and
     /// whether there may be more.
     pub(super) fn sweep(&self, now: u64) -> (Option<Gone<T>>, bool) {
-        let Some(lives) = self.lives.as_deref().filter(|_| self.expires()) else {
+        let Some(lives) = self.lives() else {
             return (None, false);
         };
         let (mut old, counters) = (Vec::with_capacity(MOST), lives.swept.counters());
@@ -157,7 +152,7 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Plans the end of the time of items that have become ready, the first of which has this time stamp.
     pub(crate) fn plan_end(&self, since: u64) {
-        let Some(lives) = self.lives.as_deref().filter(|_| self.expires()) else {
+        let Some(lives) = self.lives() else {
             return;
         };
         barrier::full("ttl.plans");

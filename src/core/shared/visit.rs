@@ -12,7 +12,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Those that wait for the queue to be idle or drained are told by the caller.
     pub(crate) fn drop_removed(&self, removed: Vec<EntryOf<T, O>>) {
         if !removed.is_empty() {
-            self.give_back(removed.len());
+            self.give_back(self.forget_all(removed.iter()));
         }
         drop(removed); // user code
     }
