@@ -357,13 +357,20 @@ impl<T, O: Order<T>> Access<T, O> {
 impl<T, O: Order<T>> Access<T, O> {
     /// Drops the staged items but the first ones, which are so many.
     pub(super) fn drop_staged(&mut self, kept: usize) {
-        if !Shared::<T, O>::SORTS && !self.shared.tracks() {
-            return self.endpoint.drop_staged(kept);
+        if self.staged() > kept && (Shared::<T, O>::SORTS || self.shared.tracks()) {
+            return self.withdraw_staged(kept);
         }
+        self.endpoint.drop_staged(kept);
+    }
+
+    /// As [`drop_staged`](Self::drop_staged), where items are known.
+    #[cold]
+    #[inline(never)]
+    fn withdraw_staged(&mut self, kept: usize) {
         // The destructor of an item may panic.
         let mut local = defer_with(self, |local| {
             if local.staged() > kept {
-                local.drop_staged(kept);
+                local.withdraw_staged(kept);
             }
         });
         while let Some(entry) = local.endpoint.unstage(kept) {

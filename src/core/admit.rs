@@ -39,11 +39,12 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     /// Returns the permits of items that are not pushed after all.
     fn return_permits(local: &mut Local<T, O>, put: Put);
 
-    /// Registers the items, the first of them for this place: all of them, or none.
+    /// Registers the items, the first of them for this place, and with this deadline, if that is not 0: all of them, or none.
     fn enter(
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        deadline: u64,
     ) -> Result<Self::Metas, PushError<()>>;
 
     /// Stores the admitted items.
@@ -82,11 +83,13 @@ impl<T, O: Order<T>> Local<T, O> {
             }
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        let metas = load.enter(&local.shared, place);
-        if metas.is_ok() {
-            local.cancel();
+        match load.enter(&local.shared, place, 0) {
+            Ok(metas) => {
+                local.cancel();
+                Some(Ok(metas))
+            }
+            Err(refusal) => Some(Err(refusal)),
         }
-        Some(metas)
     }
 
     /// As [`Local::admit`], except that on a closed queue a lack of room is final: possibly only transactions that wait like

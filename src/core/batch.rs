@@ -45,6 +45,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        deadline: u64,
     ) -> Result<Self::Metas, PushError<()>> {
         if !shared.registers() {
             return Ok(VecDeque::new());
@@ -54,7 +55,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         // Also if the registration of a further item panics.
         let mut metas = defer_with(metas, |metas| withdraw(shared, mem::take(metas)));
         for (nth, item) in self.iter().enumerate() {
-            metas.push_back(shared.enter(item, since, place.nth(nth))?);
+            metas.push_back(shared.enter(item, since, place.nth(nth), deadline)?);
         }
         Ok(mem::take(&mut *metas))
     }
@@ -95,7 +96,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let since = self.shared.stamp();
         let register = |shared: &Shared<T, O>, item: &T| {
             // Without limits the registration always succeeds.
-            let entered = shared.enter(item, since, Default::default());
+            let entered = shared.enter(item, since, Default::default(), 0);
             entered.unwrap_or_default()
         };
         self.store_all(items.into_iter(), put, register)

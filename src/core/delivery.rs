@@ -196,17 +196,34 @@ pub(crate) struct Acking<T, O: Order<T>> {
     notes: Option<Box<Notes>>,
 }
 
-impl<T, O: Order<T>> Drop for Acking<T, O> {
+impl<T, O: Order<T>> Acking<T, O> {
+    /// Ends the delivery of an item that had so many permits.
     #[inline]
-    fn drop(&mut self) {
+    fn end(&self, permits: usize) {
         let shared = &self.origin.shared;
         self.origin.outstanding.count_ended(Ending::Committed);
-        let since = self.notes.as_ref().map_or(0, |notes| notes.since);
-        shared.give_back(shared.forget(since));
+        shared.give_back(permits);
         shared.notify_end(0);
         // After the waiters were notified, as in the commit of a transaction. Nothing here panics.
         shared.retire(self.meta);
-        end_token(shared, self.notes.take(), true);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_noted(&self, notes: Box<Notes>) {
+        let shared = &self.origin.shared;
+        self.end(shared.forget(notes.since));
+        end_token(shared, Some(notes), true);
+    }
+}
+
+impl<T, O: Order<T>> Drop for Acking<T, O> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.notes.take() {
+            None => self.end(1), // nothing is kept beside the item
+            Some(notes) => self.end_noted(notes),
+        }
     }
 }
 
@@ -309,10 +326,10 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
         usize::from(self.delivered.is_some())
     }
 
-    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
-        let away = access.take_next(self.origin.outstanding.counters())?;
-        *self.delivered = Some(Delivered::new(away, self.origin));
-        Some(0)
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+        let away = access.take_next(self.origin.outstanding.counters());
+        *self.delivered = away.map(|away| Delivered::new(away, self.origin));
+        self.delivered.is_some()
     }
 
     fn record(&mut self, local: &mut Local<T, O>, _count: usize, token: Token) {
@@ -325,7 +342,8 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
             notes.token = token;
             notes.since = delivery.since;
             // A clock that panics drops the delivery, which gives the item back.
-            notes.waited = (delivery.since > 0).then(|| shared.time.age(delivery.since));
+            let pushed = shared.pushed_at(delivery.since);
+            notes.waited = (pushed > 0).then(|| shared.time.age(pushed));
         }
         if shared.is_observed() {
             shared.emit_delivered(&shared.source, &open.away.item, delivery);

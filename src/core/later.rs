@@ -18,7 +18,7 @@ use super::batch::withdraw;
 use super::local::Local;
 use super::shared::Shared;
 use super::staged::{Call, Staged};
-use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, StoredOf, When};
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, StoredOf, Terms, When};
 use crate::policy::delay::Scheduled;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::sync::planted;
@@ -29,10 +29,10 @@ use std::marker::PhantomData;
 /// The capacity that a handle keeps for scheduled items.
 const KEPT_CAPACITY: usize = 64;
 
-/// What is pushed at a time, or at once.
+/// What is pushed with times of its own.
 pub(crate) struct Later<T, L> {
     load: L,
-    when: Option<When>,
+    terms: Terms,
     items: PhantomData<fn() -> T>,
 }
 
@@ -79,9 +79,9 @@ impl<T, O: Order<T>> Items<T, O> for Vec<T> {
 
 impl<T, L> Later<T, L> {
     #[inline]
-    pub(crate) fn new(load: L, when: Option<When>) -> Self {
+    pub(crate) fn new(load: L, terms: Terms) -> Self {
         let items = PhantomData;
-        Self { load, when, items }
+        Self { load, terms, items }
     }
 
     #[inline]
@@ -115,8 +115,9 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        _: u64,
     ) -> Result<L::Metas, PushError<()>> {
-        self.load.enter(shared, place)
+        self.load.enter(shared, place, self.terms.deadline)
     }
 
     #[inline]
@@ -126,13 +127,13 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         metas: L::Metas,
         put: Put,
     ) -> Result<L::Pushed, PushError<Self>> {
-        let Self { load, when, .. } = self;
-        let stored = match when {
+        let Self { load, terms, .. } = self;
+        let stored = match terms.when() {
             None => load.store(local, metas, put),
             Some(when) if put == Put::Publish => local.schedule_now(load, metas, when),
             Some(when) => local.stage_later(load, metas, when),
         };
-        stored.map_err(|error| error.map(|load| Self::new(load, when)))
+        stored.map_err(|error| error.map(|load| Self::new(load, terms)))
     }
 }
 

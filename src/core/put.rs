@@ -199,8 +199,9 @@ impl<T, O: Order<T>> Load<T, O> for T {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        deadline: u64,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        shared.enter(self, shared.stamp(), place)
+        shared.enter(self, shared.stamp(), place, deadline)
     }
 
     #[inline]

@@ -17,8 +17,9 @@ pub(super) trait Target<T, O: Order<T>> {
     const HOLDS: bool;
     /// Takes up to `most` items from the shards.
     fn fill(&mut self, access: &mut Access<T, O>, most: usize) -> usize;
-    /// Takes the next item of the order; returns how many permits it leaves, if there was one.
-    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize>;
+    /// Takes the next item of the order; returns whether there was one. Its permits are
+    /// released, unless it is held.
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool;
     /// Records the last `count` items; `count` is 1 if there is a token, which an item spends that is not held.
     fn record(&mut self, _: &mut Local<T, O>, _count: usize, token: Token) {
         token.spend();
@@ -36,15 +37,17 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
     }
 
     #[inline]
-    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
         if access.shared.tracks() {
-            let (item, permits) = access.pop_alive()?;
-            *self = Some(item);
-            return Some(permits);
+            *self = access.pop_alive();
+            return self.is_some();
         }
-        *self = Some(access.shared.pop_next()?);
-        access.endpoint.counters().count_popped(1);
-        Some(1)
+        *self = access.shared.pop_next();
+        if self.is_some() {
+            access.endpoint.counters().count_popped(1);
+            access.permits.give_back(1);
+        }
+        self.is_some()
     }
 }
 
@@ -56,7 +59,7 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
         access.endpoint.pop_batch(most, self)
     }
 
-    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
         self.reserve(1);
         let mut item = None;
         let taken = Target::<T, O>::take_next(&mut item, access);
@@ -78,7 +81,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
         access.endpoint.hold_batch(most)
     }
 
-    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
         accept_next(access, Purpose::Hold)
     }
 
@@ -106,7 +109,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
         usize::from(access.endpoint.peek())
     }
 
-    fn take_next(&mut self, access: &mut Access<T, O>) -> Option<usize> {
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
         accept_next(access, Purpose::Peek)
     }
 
@@ -115,12 +118,12 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
     }
 }
 
-/// Takes the next item into the endpoint, if there is one. It leaves no permits.
-fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> Option<usize> {
+/// Takes the next item into the endpoint; returns whether there was one.
+fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> bool {
     access.endpoint.expect(purpose);
-    let next = access.take_next(access.endpoint.counters())?;
-    access.endpoint.accept(purpose, next.into_entry());
-    Some(0)
+    let next = access.take_next(access.endpoint.counters());
+    next.map(|away| access.endpoint.accept(purpose, away.into_entry()))
+        .is_some()
 }
 
 /// Takes the next item of the order, counted by these counters.
@@ -170,16 +173,19 @@ impl<T, O: Order<T>> Access<T, O> {
         }
     }
 
-    /// Takes the next item whose time to live is not over, for good. Returns how many permits it leaves, too.
+    /// Takes the next item whose time to live is not over, for good.
     #[cold]
     #[inline(never)]
-    fn pop_alive(&mut self) -> Option<(T, usize)> {
+    fn pop_alive(&mut self) -> Option<T> {
         let counters = self.endpoint.counters();
         let Entry { item, delivery } = self.take_alive(counters)?.into_entry();
         let permits = self.shared.forget(delivery.since);
+        self.permits.give_back(permits);
         self.shared.retire(item.meta);
-        counters.count_elsewhere(Ending::Committed, 1);
-        Some((item.item, permits))
+        self.endpoint
+            .counters()
+            .count_elsewhere(Ending::Committed, 1);
+        Some(item.item)
     }
 }
 
@@ -250,14 +256,8 @@ impl<T, O: Order<T>> Access<T, O> {
     fn take_from<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
         if Shared::<T, O>::SORTS || self.shared.tracks() {
-            while count < most {
-                let Some(permits) = target.take_next(self) else {
-                    break;
-                };
+            while count < most && target.take_next(self) {
                 count += 1;
-                if !G::HOLDS {
-                    self.permits.give_back(permits);
-                }
             }
         } else {
             count = target.fill(self, most);

@@ -8,7 +8,7 @@ use crate::core::pool::{CheckedOut, Pool};
 use crate::core::put::{Load, Put};
 use crate::core::shared::Shared;
 use crate::core::wait::DONE;
-use crate::order::{Order, PlaceOf, When};
+use crate::order::{Order, PlaceOf, Terms};
 use crate::wait::WakeTarget;
 use crate::{Fifo, PushError};
 use std::future::Future;
@@ -61,9 +61,9 @@ impl<'u, T, O: Order<T>, L: Items<T, O>> Pushing<'u, T, O, L> {
     pub(crate) fn new(
         user: User<'u, T, O>,
         load: L,
-        (place, when): (PlaceOf<T, O>, Option<When>),
+        (place, terms): (PlaceOf<T, O>, Terms),
     ) -> Self {
-        let load = Some(Later::new(load, when));
+        let load = Some(Later::new(load, terms));
         Self { user, load, place }
     }
 
@@ -97,13 +97,13 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
         shared: &Arc<Shared<T, O>>,
         pool: &Arc<Pool<T, O>>,
         load: L,
-        (place, when): (PlaceOf<T, O>, Option<When>),
+        (place, terms): (PlaceOf<T, O>, Terms),
     ) -> Self {
         Self {
             shared: Arc::clone(shared),
             pool: Arc::clone(pool),
             waiter: None,
-            load: Some(Later::new(load, when)),
+            load: Some(Later::new(load, terms)),
             place,
         }
     }

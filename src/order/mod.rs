@@ -30,7 +30,7 @@ pub use lifo::Lifo;
 pub use registry::StorePlace;
 pub use ticket::Ticket;
 
-pub(crate) use registry::{Place, Registry, When};
+pub(crate) use registry::{Place, Registry, Terms, When};
 pub(crate) use sequence::{Dequeued, Due, Sequence, Shown, PART, SCAN_STEP};
 pub(crate) use sorted::Sorted;
 pub(crate) use source::{Source, Unsorted};

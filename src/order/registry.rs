@@ -77,15 +77,39 @@ pub struct StorePlace {
 impl StorePlace {
     /// The place, and when the item is due if its time has not come.
     #[inline]
-    pub(crate) fn place<P: Place>(self, time: &Time) -> (P, Option<When>) {
+    pub(crate) fn place<P: Place>(self, time: &Time) -> (P, Terms) {
         self.place_at(self.due.and_then(|due| time.if_ahead(due)))
     }
 
     /// As [`StorePlace::place`], with another time.
     #[inline]
-    pub(crate) fn place_at<P: Place>(self, due: Option<u64>) -> (P, Option<When>) {
+    pub(crate) fn place_at<P: Place>(self, due: Option<u64>) -> (P, Terms) {
         let ticket = Ticket::of_store(self.number);
-        (P::of_store(self, due), due.map(|due| When { due, ticket }))
+        let terms = Terms {
+            due: due.unwrap_or(0),
+            ticket: due.map(|_| ticket),
+            deadline: 0,
+        };
+        (P::of_store(self, due), terms)
+    }
+}
+
+/// The times of a push.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Terms {
+    /// When it is due, and its ticket, if that is later.
+    due: u64,
+    ticket: Option<Ticket>,
+    /// When its time to live is over, if it has one of its own: the first time at which it is not delivered any more.
+    /// Otherwise 0.
+    pub(crate) deadline: u64,
+}
+
+impl Terms {
+    #[inline]
+    pub(crate) fn when(self) -> Option<When> {
+        let due = self.due;
+        self.ticket.map(|ticket| When { due, ticket })
     }
 }
 

@@ -6,7 +6,8 @@
 //! Failed deliveries, [`failed`]: [`retry`] has the rules, [`delay`] the delayed items, [`dead`] the dead letters. The state of a
 //! transaction that is visible to others, and the items that can be taken away from it: [`mod@watch`] and [`lease`].
 //! When an item may be started: [`limit`], and until when: [`mod@ttl`]. What is kept of each held item is found by its position,
-//! and of each item by its time: [`records`]. Events: [`telemetry`].
+//! and of each item by its
+//! time: [`tracking`], [`records`]. Events: [`telemetry`].
 
 mod ascending;
 pub(crate) mod dead;
@@ -20,6 +21,7 @@ pub(crate) mod records;
 pub(crate) mod retry;
 pub(crate) mod settings;
 pub(crate) mod telemetry;
+pub(crate) mod tracking;
 #[cfg_attr(not(feature = "ttl"), allow(unreachable_pub))]
 pub(crate) mod ttl;
 pub(crate) mod watch;
@@ -28,6 +30,7 @@ use self::failed::Failed;
 use self::lease::LeaseTable;
 use self::retry::Failures;
 use self::telemetry::{Event, Telemetry};
+use self::tracking::Tracking;
 use self::watch::WatchTable;
 use crate::order::{Order, Registry, Source, StoredOf};
 use crate::rate::Gate;
@@ -52,8 +55,7 @@ pub(crate) struct Policies<T, O: Order<T>> {
     pub(crate) lease: u64,
     /// Whether the time of each push is kept.
     pub(crate) timed: bool,
-    /// Whether there are [`records`].
-    pub(crate) keeps_records: bool,
+    tracking: Option<Box<Tracking<T, O>>>,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) telemetry: Option<Telemetry>,
 }
@@ -140,7 +142,7 @@ impl<T, O: Order<T>> Policies<T, O> {
         DeliveryMeta { attempts, since }: DeliveryMeta,
     ) {
         self.emit(|| {
-            let pushed = Some(since).filter(|since| *since > 0);
+            let pushed = Some(self.pushed_at(since)).filter(|since| *since > 0);
             // Nothing keeps when an item became ready again.
             let ready = pushed.filter(|_| attempts == 1);
             let due = || source.registry().due_of(stored.meta).saturating_add(1);

@@ -4,7 +4,7 @@
 //! dead letters keep that anyway.
 
 use super::dead::Overflow;
-use crate::sync::{lock, Mutex, RandomState};
+use crate::sync::{lock, AtomicUsize, Mutex, Ordering, RandomState};
 use std::collections::hash_map::{Entry, HashMap};
 
 /// How many tables the records are in: pushes at different times seldom meet in one.
@@ -12,18 +12,26 @@ const TABLES: usize = 16;
 
 /// What is kept beside an item.
 pub(crate) struct Record {
+    /// The time stamp of its push.
+    pub(crate) pushed: u64,
     /// How many permits it has.
     pub(crate) weight: usize,
 }
 
-/// The records of all items of a queue.
+/// The records of the items of a queue.
 pub(crate) struct Records {
+    /// Whether each item has one; otherwise those that need it.
+    pub(crate) of_all: bool,
+    /// How many there are.
+    len: AtomicUsize,
     tables: [Mutex<HashMap<u64, Record, RandomState>>; TABLES],
 }
 
 impl Records {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(of_all: bool) -> Self {
         Self {
+            of_all,
+            len: AtomicUsize::new(0),
             tables: Default::default(),
         }
     }
@@ -33,21 +41,45 @@ impl Records {
         &self.tables[since as usize % TABLES]
     }
 
-    /// Keeps a record from now on. Returns the time stamp by which it is found: this one, or the next one that is free.
+    /// Keeps a record from now on. Returns the time stamp by which it is found: this one, or
+    /// the last one before it that is free, so that nothing lives longer than it should.
     pub(crate) fn add(&self, stamp: u64, record: Record) -> u64 {
+        // ORDERING: Relaxed; whoever has the item sees that there is a record.
+        self.len.fetch_add(1, Ordering::Relaxed);
         let mut since = stamp;
         loop {
             if let Entry::Vacant(place) = lock(self.table(since)).entry(since) {
                 place.insert(record);
                 return since;
             }
-            since += 1;
+            since -= 1;
         }
     }
 
-    /// Removes the record of an item that is gone for good.
+    /// Whether there are none.
+    #[inline]
+    fn is_empty(&self) -> bool {
+        // ORDERING: Relaxed; as where it is counted.
+        self.len.load(Ordering::Relaxed) == 0
+    }
+
+    /// Reads the record of an item, if there is one.
+    pub(crate) fn get<R>(&self, since: u64, read: impl FnOnce(&Record) -> R) -> Option<R> {
+        if self.is_empty() {
+            return None;
+        }
+        lock(self.table(since)).get(&since).map(read)
+    }
+
+    /// Removes the record of an item, if there is one.
     pub(crate) fn remove(&self, since: u64) -> Option<Record> {
-        lock(self.table(since)).remove(&since)
+        if self.is_empty() {
+            return None;
+        }
+        let record = lock(self.table(since)).remove(&since)?;
+        // ORDERING: Relaxed; as where it is counted.
+        self.len.fetch_sub(1, Ordering::Relaxed);
+        Some(record)
     }
 }
 

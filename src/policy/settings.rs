@@ -4,11 +4,12 @@ use super::dead::Letters;
 use super::records::Callbacks;
 use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
+use super::tracking::Tracking;
 use super::ttl::{AfterTtl, Ttl};
 use super::watch::WatchTable;
 use super::Policies;
 use crate::bound::Room;
-use crate::order::Order;
+use crate::order::{Order, ShardsOf};
 use crate::rate::{Gate, Pace};
 use crate::time::{whole, Backoff, Clock, Time};
 use crate::wait::{DueTimer, WaitQueue};
@@ -69,12 +70,12 @@ impl Settings {
     pub(crate) fn ttl(&self) -> Option<Ttl> {
         let after = self.after_ttl;
         let ttl = self.ttl.filter(|_| cfg!(feature = "ttl"));
-        ttl.map(|span| Ttl { span, after })
+        ttl.map(|span| Ttl::new(span, after))
     }
 
-    /// Whether something is kept beside each item.
-    pub(crate) fn keeps_records(&self) -> bool {
-        cfg!(feature = "ttl") && self.records
+    /// Whether something is decided for each item.
+    pub(crate) fn tracks(&self) -> bool {
+        self.ttl().is_some() || self.records
     }
 
     /// Whether pops check more than the source of items.
@@ -94,8 +95,9 @@ impl Settings {
         timed: bool,
         wait_queue: WaitQueue,
         room: Option<&Arc<Room>>,
+        shards: &Arc<ShardsOf<T, O>>,
     ) -> Policies<T, O> {
-        let keeps_records = self.keeps_records();
+        let tracking = Tracking::new(self.ttl(), self.records, shards);
         let letters = Letters::new(self.max_dead_letters, callbacks.overflow);
         let time = self.clock.map_or_else(Time::system, Time::of);
         // An item whose lease expires may become a dead letter, and one whose time to live is over is gone.
@@ -112,7 +114,7 @@ impl Settings {
             watches: WatchTable::new(),
             lease: self.lease.map_or(0, whole),
             timed,
-            keeps_records,
+            tracking,
             telemetry: Telemetry::of(self.name.as_ref()),
             name: self.name,
         }

@@ -1,6 +1,6 @@
 //! The time to live of items, by the times of their pushes.
 
-use crate::time::later;
+use crate::time::{later, START};
 use std::time::Duration;
 
 /// What becomes of items whose [time to live](crate::Builder::ttl) is over: see
@@ -22,9 +22,20 @@ pub(crate) struct Ttl {
 }
 
 impl Ttl {
+    /// One that is longer than a clock goes back is as long as that.
+    pub(crate) fn new(span: Duration, after: AfterTtl) -> Self {
+        let span = span.min(Duration::from_nanos(START));
+        Self { span, after }
+    }
+
     /// When the time of an item with this time stamp is over.
     pub(crate) fn end(&self, since: u64) -> u64 {
         later(since.saturating_sub(1), self.span)
+    }
+
+    /// The time stamp of an item whose time is over at this deadline.
+    pub(crate) fn begin(&self, deadline: u64) -> u64 {
+        deadline.saturating_sub(later(0, self.span)) + 1
     }
 
     /// The last time stamp of those whose time is over; 0 if there are none.

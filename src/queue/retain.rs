@@ -70,10 +70,11 @@ impl<T, O: Order<T>> Queue<T, O> {
         shared.bring_up_to_date();
         let now = shared.stamp();
         remove_unless(shared, true, |item, (delivery, due)| {
-            let waited = || Duration::from_nanos(now.saturating_sub(delivery.since));
+            let pushed = shared.pushed_at(delivery.since);
+            let waited = || Duration::from_nanos(now.saturating_sub(pushed));
             let queued = Queued {
                 attempts: delivery.attempts,
-                waited: (delivery.since > 0).then(waited),
+                waited: (pushed > 0).then(waited),
                 due: due.and_then(|due| shared.time.instant(due)),
             };
             keep(item, queued)

@@ -1,6 +1,6 @@
 //! Clocks, the source of a queue's time, and backoffs, the delays of failed items.
 
-// A queue counts time in nanoseconds since its creation, so that a time fits into a word. It reads
+// A queue counts time in nanoseconds, so that a time fits into a word; its creation is at `START`. It reads
 // the clock only if it needs the time: for delays, leases and timestamps.
 //
 // A thread waits for a time by a timeout. A task cannot, so it sets a *timer*: a waker, and when to call it.
@@ -26,6 +26,9 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+/// The time at which a queue is made: 146 years, so that an item may be stamped with an earlier time.
+pub(crate) const START: u64 = 1 << 62;
+
 /// A time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
 
@@ -34,7 +37,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) struct Time {
     /// `None`: the system clock.
     clock: Option<Arc<dyn Clock>>,
-    /// The instant of time 0.
+    /// The instant of [`START`].
     origin: Instant,
 }
 
@@ -59,11 +62,11 @@ impl Time {
         self.clock.is_none()
     }
 
-    /// The current time. In the models the system clock is always at 0.
+    /// The current time. In the models the system clock stands still.
     pub(crate) fn now(&self) -> u64 {
         match &self.clock {
             Some(clock) => self.nanos(clock.now()),
-            None if cfg!(any(loom, shuttle)) => 0,
+            None if cfg!(any(loom, shuttle)) => START,
             None => self.nanos(SystemClock.now()),
         }
     }
@@ -109,18 +112,19 @@ impl Time {
     /// The instant of a time; `None` if no [`Instant`] represents it.
     pub(crate) fn instant(&self, nanos: u64) -> Option<Instant> {
         let elapsed = Some(nanos).filter(|&nanos| nanos != NEVER)?;
+        let elapsed = elapsed.saturating_sub(START);
         self.origin.checked_add(Duration::from_nanos(elapsed))
     }
 
-    /// The time of an instant: 0 for all instants before the origin.
+    /// The time of an instant: [`START`] for all instants before the origin.
     pub(crate) fn nanos(&self, at: Instant) -> u64 {
-        whole(at.saturating_duration_since(self.origin))
+        whole(at.saturating_duration_since(self.origin)).min(NEVER - 1 - START) + START
     }
 
     /// The time of an instant that has not come; `None` if it has.
     #[inline]
     pub(crate) fn if_ahead(&self, at: Instant) -> Option<u64> {
-        Some(self.nanos(at)).filter(|&nanos| nanos > 0 && nanos > self.now())
+        Some(self.nanos(at)).filter(|&nanos| nanos > START && nanos > self.now())
     }
 
     /// Schedules a waker to be called at a time, or immediately if that has passed; see [`Clock::wake_at`].

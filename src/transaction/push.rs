@@ -229,8 +229,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         wait: Wait,
     ) -> Result<(), PushError<L>> {
         let mut local = self.local();
-        let (place, when) = place.place(&local.shared().time);
-        let staged = local.put_waiting(Later::new(load, when), Put::Stage, wait, place);
+        let (place, terms) = place.place(&local.shared().time);
+        let staged = local.put_waiting(Later::new(load, terms), Put::Stage, wait, place);
         staged
             .map(drop)
             .map_err(|error| error.map(Later::into_load))

@@ -572,3 +572,94 @@ fn what_was_removed_hides_no_item_that_ends() {
     }
     in_all_orders!(check, |it| it);
 }
+
+#[test]
+fn items_have_times_of_their_own() {
+    fn check<O: Order<u32>>(clock: &ManualClock, queue: &Queue<u32, O>) {
+        let mut handle = queue.handle();
+        for _ in 0..3 {
+            let before = timed_out(queue);
+            handle.expires_in(SECOND).push(1).unwrap();
+            handle.expires_in(2 * SECOND).push_batch([2, 3]).unwrap();
+            let tx = handle.begin();
+            tx.expires_in(3 * SECOND).push(4).unwrap();
+            tx.try_commit().unwrap();
+            handle.push(5).unwrap();
+            handle.expires_in(TTL * 9).push(6).unwrap(); // no longer than others
+            let left = |time: Duration, count: usize| {
+                clock.advance(time);
+                assert_at_rest(queue, 6 - count, 0);
+                assert_eq!(timed_out(queue) - before, count as u64);
+            };
+            left(NEARLY, 0);
+            left(SECOND - NEARLY, 1);
+            left(SECOND, 3);
+            left(SECOND, 4);
+            left(TTL - 3 * SECOND - SECOND, 4);
+            left(SECOND, 6);
+            queue.expires_in(SECOND).push(7).unwrap();
+            queue.push(8).unwrap();
+            clock.advance(SECOND);
+            assert_eq!(drain(queue), [8]);
+        }
+    }
+    in_all_orders!(check, |builder| builder);
+}
+
+/// Behind an item that lives longer.
+#[test]
+fn an_item_that_is_over_is_dropped_where_it_would_be_next() {
+    let (clock, builder) = builder();
+    let queue = builder.capacity(2).build();
+    queue.push(1).unwrap();
+    queue.expires_in(SECOND).push(2).unwrap();
+    clock.advance(SECOND);
+    assert!(queue.push(3).unwrap_err().is_full());
+    assert_eq!(queue.pop(), Ok(1));
+    assert_eq!(queue.pop(), Err(PopError::Empty));
+    assert_at_rest(&queue, 0, 0);
+    assert_eq!(timed_out(&queue), 1);
+}
+
+#[test]
+fn the_times_of_pushes_are_those_of_the_clock() {
+    fn check<O: Order<u32>>(clock: &ManualClock, queue: &Queue<u32, O>) {
+        let pushed = clock.now();
+        queue.expires_in(4 * SECOND).push(1).unwrap();
+        clock.advance(SECOND);
+        assert_eq!(queue.stats().oldest, Some(SECOND));
+        queue.retain(|_, queued| queued.waited == Some(SECOND));
+        let delivery = queue.take().unwrap();
+        assert_eq!(delivery.waited(), Some(SECOND));
+        delivery.nack();
+        clock.advance(3 * SECOND);
+        assert_at_rest(queue, 0, 0);
+        let letter = queue.dead_letters().next().unwrap();
+        assert_eq!((letter.item, letter.pushed_at), (1, Some(pushed)));
+    }
+    in_all_orders!(check, |builder| builder.on_expired(AfterTtl::DeadLetter));
+}
+
+#[test]
+fn a_scheduled_item_with_a_time_of_its_own_lives_from_its_due_time_on() {
+    fn check<O: Order<u32>>(clock: &ManualClock, queue: &Queue<u32, O>) {
+        let due = queue.now() + SECOND;
+        queue.at(due).expires_in(2 * SECOND).push(1).unwrap();
+        queue.expires_in(TTL / 2).at(due).push(2).unwrap();
+        clock.advance(SECOND);
+        assert_at_rest(queue, 2, 0);
+        clock.advance(SECOND + NEARLY);
+        assert_at_rest(queue, 2, 0);
+        clock.advance(SECOND - NEARLY);
+        assert_at_rest(queue, 1, 0);
+        clock.advance(3 * SECOND);
+        assert_at_rest(queue, 0, 0);
+    }
+    in_all_orders!(check, |builder| builder);
+}
+
+#[test]
+#[should_panic(expected = "expires_in in a queue that was built without `ttl`")]
+fn without_times_to_live_none_can_be_given() {
+    let _ = Queue::<u32>::unbounded().expires_in(SECOND);
+}

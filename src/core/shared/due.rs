@@ -213,10 +213,11 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn dead_letter(
         &self,
         envelope: Envelope<T, O>,
-        failed: Failed<StoredOf<T, O>>,
+        mut failed: Failed<StoredOf<T, O>>,
     ) -> usize {
-        let Entry { item, delivery } = &failed.entry;
+        let Entry { item, delivery } = &mut failed.entry;
         let (meta, since) = (item.meta, delivery.since);
+        delivery.since = self.pushed_at(since);
         self.policies.dead_letter(envelope, failed);
         self.retire(meta);
         self.forget(since)

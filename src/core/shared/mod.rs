@@ -14,7 +14,7 @@ mod visit;
 use crate::bound::Room;
 use crate::core::mode::{mode, Ready, NOTIFY_ENDS, SLOW_POPS};
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
-use crate::policy::records::{Callbacks, Records};
+use crate::policy::records::Callbacks;
 use crate::policy::settings::Settings;
 use crate::policy::telemetry::Event;
 use crate::policy::Policies;
@@ -25,7 +25,6 @@ use crate::{PopError, PushError};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
-use tracking::Tracking;
 
 /// A queue: its shards, wait queues and room, and its failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
@@ -37,7 +36,6 @@ pub(crate) struct Shared<T, O: Order<T>> {
     room: Option<Arc<Room>>,
     /// The wait queue for the queue to be idle, made for the first waiter.
     idle: OnceBox<WaitQueue>,
-    tracking: Option<Box<Tracking<T, O>>>,
     policies: Policies<T, O>,
 }
 
@@ -57,9 +55,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {
-        let ttl = settings.ttl();
-        let records = settings.keeps_records().then(Records::new);
-        let tracks = ttl.is_some() || records.is_some();
+        let tracks = settings.tracks();
         let timed = settings.timestamps || O::is_timed(&order) || tracks;
         // An order that sorts takes all that is there.
         let stickiness = if Self::SORTS {
@@ -76,10 +72,9 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
         let wait_queue = Ready::wait_queue(mode);
-        let policies = settings.policies(callbacks, timed, wait_queue, room.as_ref());
+        let policies = settings.policies(callbacks, timed, wait_queue, room.as_ref(), &shards);
         let source = O::source(order, &shards);
         Self {
-            tracking: tracks.then(|| Box::new(Tracking::new(ttl, records, &shards))),
             shards,
             source: ByProof::new(source, proof),
             ready: Ready::new(&policies.due_timer),

@@ -112,6 +112,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             .into_iter()
             .chain(self.source.oldest())
             .min()
+            .map(|since| self.pushed_at(since))
     }
 
     /// Whether nothing is ready; linearizable.

@@ -1,7 +1,7 @@
 //! Items that were in the queue in an earlier process.
 
 use super::Shared;
-use crate::order::{EntryOf, Order, PlaceOf, PushMeta, Source, When};
+use crate::order::{EntryOf, Order, PlaceOf, PushMeta, Source, Terms, When};
 use crate::policy::delay::Scheduled;
 use crate::policy::failed::Failed;
 use crate::raw::{DeliveryMeta, Entry, Stored, Vacant};
@@ -37,11 +37,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: T,
         attempts: u32,
         delay: Duration,
-        (place, when): (PlaceOf<T, O>, Option<When>),
+        (place, terms): (PlaceOf<T, O>, Terms),
     ) {
         const FULL: &str = "a queue has room for what is restored";
         assert!(self.room().map_or(true, |room| room.take_one()), "{FULL}");
-        let PushMeta { since, meta } = self.enter(&item, self.stamp(), place).expect(FULL);
+        let PushMeta { since, meta } = self.enter(&item, self.stamp(), place, 0).expect(FULL);
         let entry = Entry {
             item: Stored { item, meta },
             delivery: DeliveryMeta::after(attempts, since),
@@ -50,7 +50,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if !delay.is_zero() {
             let failed = Failed::new(entry, &Reason::Aborted.into());
             self.delay(Vacant::new(), failed, self.time.now(), delay);
-        } else if let Some(When { due, ticket }) = when {
+        } else if let Some(When { due, ticket }) = terms.when() {
             self.failures.delayed.count_coming(1);
             let entry = for_next_delivery(entry);
             self.schedule(std::iter::once(Scheduled { due, ticket, entry }));

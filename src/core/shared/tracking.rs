@@ -1,62 +1,15 @@
-//! What is decided for each item by its time stamp: whether its time to live is over, and what is kept beside it.
-//!
-//! In a queue with [records](crate::policy::records) an item is *known* from its registration until it is gone for good, or is a
-//! dead letter.
+//! Items that are known: from their registration until they are gone for good, or are dead letters.
 
-use super::ttl::Lives;
 use super::Shared;
-use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry, StoredOf};
+use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry};
 use crate::policy::records::{Record, Records};
-use crate::policy::ttl::Ttl;
-use crate::raw::{Entry, Shards, Stored};
+use crate::raw::{Entry, Stored};
 use crate::sync::defer;
 use crate::PushError;
-use std::sync::Arc;
-
-/// What is decided for each item.
-pub(crate) struct Tracking<T, O: Order<T>> {
-    /// How long items live, if not for ever.
-    pub(super) lives: Option<Lives<T, O>>,
-    records: Option<Records>,
-}
-
-impl<T, O: Order<T>> Tracking<T, O> {
-    pub(super) fn new(
-        ttl: Option<Ttl>,
-        records: Option<Records>,
-        shards: &Arc<Shards<StoredOf<T, O>>>,
-    ) -> Self {
-        let lives = ttl.map(|ttl| Lives::new(ttl, shards));
-        Self { lives, records }
-    }
-}
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Whether each item is looked at when it is taken.
-    #[inline]
-    pub(crate) fn tracks(&self) -> bool {
-        cfg!(feature = "ttl") && self.tracking.is_some()
-    }
-
-    /// Whether items have a time to live.
-    #[inline]
-    pub(crate) fn expires(&self) -> bool {
-        self.lives().is_some()
-    }
-
-    #[inline]
-    pub(super) fn lives(&self) -> Option<&Lives<T, O>> {
-        let tracking = self.tracking.as_deref();
-        tracking.filter(|_| self.tracks())?.lives.as_ref()
-    }
-
-    #[inline]
-    fn records(&self) -> Option<&Records> {
-        let tracking = self.tracking.as_deref();
-        tracking.filter(|_| self.tracks())?.records.as_ref()
-    }
-
-    /// Registers an item that is about to be pushed to this place, at this time. May run user code.
+    /// Registers an item that is about to be pushed to this place, at this time; one with a `deadline`, which is not 0, is stamped as if it had
+    /// been pushed so much earlier. May run user code.
     ///
     /// A caller that does not push it afterwards [withdraws](Shared::withdraw) it.
     #[inline]
@@ -65,8 +18,9 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
+        deadline: u64,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        self.enter_by(stamp, || self.registry().register(item, place))
+        self.enter_by(stamp, deadline, || self.registry().register(item, place))
     }
 
     /// As [`enter`](Shared::enter), for an item that was in the queue before.
@@ -80,34 +34,56 @@ impl<T, O: Order<T>> Shared<T, O> {
         } else {
             delivery.since
         };
-        self.enter_by(stamp, || self.registry().register_again(item, *meta))
+        self.enter_by(stamp, 0, || self.registry().register_again(item, *meta))
     }
 
-    #[inline]
+    #[inline(always)] // the push of an order
     fn enter_by(
         &self,
         stamp: u64,
+        deadline: u64,
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        let since = match self.records() {
-            Some(records) => records.add(stamp, Record { weight: 1 }),
-            None => stamp,
+        // Without times nothing is tracked.
+        let since = if stamp > 0 {
+            self.track(stamp, deadline)
+        } else {
+            stamp
         };
         // Also if the registration panics.
-        let added = defer(|| {
-            self.forget(since);
+        let tracked = defer(|| {
+            if stamp > 0 {
+                self.forget(since);
+            }
         });
         let meta = register().ok_or(PushError::Full(()))?;
-        added.cancel();
+        tracked.cancel();
         Ok(PushMeta { since, meta })
     }
 
-    /// The time of an item begins again, at this time or the next one that is free. Returns its time stamp from now on.
+    /// Makes the record of an item that was pushed then, if it needs one. Returns its time stamp.
+    #[cold]
+    #[inline(never)]
+    fn track(&self, pushed: u64, deadline: u64) -> u64 {
+        let is_kept = |records: &&Records| records.of_all || deadline > 0;
+        let Some(records) = self.records().filter(is_kept) else {
+            return pushed;
+        };
+        let lives = self.lives().filter(|_| deadline > 0);
+        let stamp = lives.map_or(pushed, |lives| lives.ttl.begin(deadline).min(pushed));
+        records.add(stamp, Record { pushed, weight: 1 })
+    }
+
+    /// The time of an item that was scheduled begins at this time. Returns its time stamp from now on.
     pub(super) fn restamp(&self, since: u64, stamp: u64) -> u64 {
         let records = self.records();
         let record = records.and_then(|records| records.remove(since));
         let again = records.zip(record);
-        again.map_or(stamp, |(records, record)| records.add(stamp, record))
+        again.map_or(stamp, |(records, record)| {
+            let begin = stamp - (record.pushed - since).min(stamp);
+            let pushed = stamp;
+            records.add(begin, Record { pushed, ..record })
+        })
     }
 
     /// Follows [`enter`](Shared::enter), for an item that is not pushed after all, or was never delivered. Returns how many
@@ -123,7 +99,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let Some(records) = self.records() else {
             return 1;
         };
-        records.remove(since).map_or(0, |record| record.weight)
+        records.remove(since).map_or(1, |record| record.weight)
     }
 
     /// Forgets items that are gone for good. Returns how many permits they had.

@@ -19,29 +19,20 @@
 //! seen is later than that, except as long as its push was interrupted after it had read the clock.
 
 use super::Shared;
-use crate::order::{Dequeued, EntryOf, Order, Registry, Source, StoredOf};
+use crate::order::{Dequeued, EntryOf, Order, Registry, Source};
 use crate::policy::failed::Failed;
 use crate::policy::telemetry::Event;
-use crate::policy::ttl::{AfterTtl, Ttl};
-use crate::raw::{Counters, DeliveryMeta, Ending, Outstanding, Shards, Vacant};
-use crate::sync::{barrier, lock, planted, step, swallow_panic, Mutex};
+use crate::policy::tracking::Lives;
+use crate::policy::ttl::AfterTtl;
+use crate::raw::{Counters, DeliveryMeta, Ending, Vacant};
+use crate::sync::{barrier, lock, planted, step, swallow_panic};
 use crate::Reason;
-use std::sync::Arc;
 
 /// The most items that one sweep takes.
 const MOST: usize = 64;
 
 /// The time stamp of no item is less.
 pub(super) const FIRST: u64 = 1;
-
-/// How long the items of a queue live.
-pub(crate) struct Lives<T, O: Order<T>> {
-    ttl: Ttl,
-    /// Held by the sweep that takes something, which writes the counters.
-    sweeping: Mutex<()>,
-    /// The counters of what sweeps have taken.
-    swept: Outstanding<StoredOf<T, O>>,
-}
 
 /// What is left of items that were dropped. Their destructors are user code, whose panics are caught.
 #[must_use = "dropped after what others wait for"]
@@ -51,16 +42,6 @@ impl<T> Drop for Gone<T> {
     fn drop(&mut self) {
         for item in self.0.drain(..) {
             swallow_panic(|| drop(item));
-        }
-    }
-}
-
-impl<T, O: Order<T>> Lives<T, O> {
-    pub(super) fn new(ttl: Ttl, shards: &Arc<Shards<StoredOf<T, O>>>) -> Self {
-        Self {
-            ttl,
-            sweeping: Mutex::new(()),
-            swept: Outstanding::new(shards),
         }
     }
 }
@@ -86,7 +67,9 @@ impl<T, O: Order<T>> Shared<T, O> {
         let (mut gone, mut dead, mut permits) = (Vec::new(), 0, 0);
         for mut entry in entries {
             entry.delivery = entry.delivery.before();
-            permits += self.forget(entry.delivery.since);
+            let since = entry.delivery.since;
+            entry.delivery.since = self.pushed_at(since);
+            permits += self.forget(since);
             if to_letters && self.failures.letters.reserve() {
                 self.policies
                     .dead_letter(Vacant::new(), Failed::new(entry, &cause));

@@ -208,10 +208,12 @@ impl<T> Rounds<T> {
 
     /// Notes the time of the first item of a key, if there is one, unless an earlier one is noted.
     fn note_age(&mut self, number: u32) {
-        if let (Some(ages), Some(key)) = (&mut self.ages, self.keys.get(number)) {
-            if let Some(since) = self.items.since_of_first(&key.items) {
-                ages.note(number, since);
-            }
+        let Some(ages) = &mut self.ages else {
+            return;
+        };
+        let key = self.keys.get(number);
+        if let Some(since) = key.and_then(|key| self.items.since_of_first(&key.items)) {
+            ages.note(number, since);
         }
     }
 

@@ -13,6 +13,7 @@ macro_rules! views {
         $(#[$on_priority:meta])* priority
         $(#[$on_at:meta])* at
         $(#[$on_after:meta])* after
+        $(#[$on_expires_in:meta])* expires_in
     ) => {
         $(#[$on])*
         impl<T: Send, O: Order<T>> $target {
@@ -28,6 +29,15 @@ macro_rules! views {
             #[inline]
             pub fn after($this: $own, delay: Duration) -> PushWith<$own> {
                 PushWith::new($this).after(delay)
+            }
+
+            $(#[$on_expires_in])*
+            #[doc(alias("ttl", "expiration", "expiry"))]
+            #[cfg(feature = "ttl")]
+            #[inline]
+            #[track_caller]
+            pub fn expires_in($this: $own, life: Duration) -> PushWith<$own> {
+                PushWith::new($this).expires_in(life)
             }
         }
 
@@ -86,6 +96,31 @@ views! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     after
+    /// A view whose items live for `life` from their push, or from when they are due: then they are not delivered any more, as
+    /// those whose [`ttl`](crate::Builder::ttl) is over. That of the queue is the longest that an item lives; the clock of the
+    /// queue decides. As in other brokers an item that is over leaves the queue when it would be next: behind items that live
+    /// longer it takes up room until then.
+    ///
+    /// By the ageing of priorities ([`age_after`](crate::Builder::age_after)) such an item counts as older: by what it lives less
+    /// than others.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let builder = requeue::Queue::builder().ttl(Duration::from_secs(60));
+    /// let queue = builder.clock(clock.clone()).build();
+    /// queue.expires_in(Duration::from_secs(1)).push("soon or never")?;
+    /// queue.push("within a minute")?;
+    /// clock.advance(Duration::from_secs(1));
+    /// assert_eq!(queue.pop()?, "within a minute");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the items of the queue have no [time to live](crate::Builder::ttl), or if `life` is zero.
+    expires_in
 }
 
 views! {
@@ -122,6 +157,21 @@ views! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     after
+    /// A view whose items live for `life`; see [`Queue::expires_in`](crate::Queue::expires_in).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::builder().ttl(Duration::from_secs(60)).build();
+    /// queue.handle().expires_in(Duration::from_secs(1)).push("soon or never")?;
+    /// assert_eq!(queue.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the items of the queue have no [time to live](crate::Builder::ttl), or if `life` is zero.
+    expires_in
 }
 
 views! {
@@ -168,4 +218,23 @@ views! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     after
+    /// A view that stages pushes of items that live for `life` from the push; see
+    /// [`Queue::expires_in`](crate::Queue::expires_in).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let mut handle = requeue::Queue::builder().ttl(Duration::from_secs(60)).build().handle();
+    /// let tx = handle.begin();
+    /// tx.expires_in(Duration::from_secs(1)).push("soon or never")?;
+    /// tx.commit();
+    /// assert_eq!(handle.pop()?, "soon or never");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the items of the queue have no [time to live](crate::Builder::ttl), if `life` is zero, or if the transaction
+    /// [is borrowed](crate::Transaction#borrowing).
+    expires_in
 }

@@ -7,7 +7,7 @@ use crate::future::{
     OwnedPush, OwnedPushBatch, OwnedPushing, PushAsync, PushBatchAsync, Pushing, StageAsync,
     StageBatchAsync, User,
 };
-use crate::order::{Order, PlaceOf, When};
+use crate::order::{Order, PlaceOf, Terms};
 use crate::{Handle, Queue, Transaction};
 
 /// The target of a [`PushWith`](super::PushWith) view: a queue, a handle or a transaction. Sealed.
@@ -44,10 +44,10 @@ mod sealed {
     }
 }
 
-/// The place of an item in the queue of a target, and when it is due, if that is later.
+/// The place of an item in the queue of a target, and its times.
 pub(crate) type Destination<P> = (
     PlaceOf<<P as sealed::Types>::Item, <P as sealed::Types>::Order>,
-    Option<When>,
+    Terms,
 );
 
 /// The operations of a view on its target.
@@ -96,12 +96,12 @@ macro_rules! target {
                 $local
             }
 
-            fn push_async(self, item: T, to: (PlaceOf<T, O>, Option<When>)) -> $push {
+            fn push_async(self, item: T, to: (PlaceOf<T, O>, Terms)) -> $push {
                 let $this = self;
                 <$push>::new($attempt::new($($part,)+ item, to))
             }
 
-            fn push_batch_async(self, items: Vec<T>, to: (PlaceOf<T, O>, Option<When>)) -> $batch {
+            fn push_batch_async(self, items: Vec<T>, to: (PlaceOf<T, O>, Terms)) -> $batch {
                 let $this = self;
                 <$batch>::new($attempt::new($($part,)+ items, to))
             }

@@ -6,11 +6,12 @@ use crate::core::later::{Items, Later};
 use crate::core::Local;
 use crate::order::priority::{Prioritized, DEFAULT_PRIORITY};
 use crate::order::{PlaceOf, StorePlace, Ticket};
+use crate::time::whole;
 use crate::PushError;
 use std::time::{Duration, Instant};
 
-/// Pushes with a priority, a time, or both: a view of a queue, a handle or a transaction, from its `priority`, `at` or
-/// `after`.
+/// Pushes with a priority, a time, or both: a view of a queue, a handle or a transaction, from its `priority`, `at`, `after`
+/// or `expires_in`.
 ///
 /// Its methods are those of its target, and return a [`Ticket`] for each item. The last setting of each kind applies;
 /// the priority defaults to [`DEFAULT_PRIORITY`](crate::PriorityQueue::DEFAULT_PRIORITY), and without a time the item
@@ -54,6 +55,8 @@ pub struct PushWith<P> {
     target: P,
     priority: u16,
     when: Option<When>,
+    /// How long the items live in nanoseconds, if they have a time of their own, or 0.
+    life: u64,
 }
 
 /// The requested due time of an item.
@@ -90,6 +93,7 @@ impl<P: PushTo> PushWith<P> {
             target,
             priority: DEFAULT_PRIORITY,
             when: None,
+            life: 0,
         }
     }
 
@@ -125,6 +129,41 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
+    /// Gives the items a time to live of their own, counted from the call that pushes them, or that makes the future; if they
+    /// are kept back, from when they are due. See [`Queue::expires_in`](crate::Queue::expires_in).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::builder()
+    ///     .by_priority()
+    ///     .ttl(Duration::from_secs(60))
+    ///     .build();
+    /// queue.priority(1).expires_in(Duration::from_secs(5)).push("soon or never")?;
+    /// assert_eq!(queue.pop()?, "soon or never");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the items of the queue have no [time to live](crate::Builder::ttl), or if `life` is zero.
+    #[cfg(feature = "ttl")]
+    #[inline]
+    #[track_caller]
+    pub fn expires_in(mut self, life: Duration) -> Self {
+        let expires = self.target.with_shared(|shared| shared.expires());
+        assert!(
+            expires,
+            "expires_in in a queue that was built without `ttl`"
+        );
+        assert!(
+            !life.is_zero(),
+            "expires_in zero: it could not be delivered"
+        );
+        self.life = whole(life);
+        self
+    }
+
     /// Where this number of items go, and their first ticket.
     #[inline]
     #[track_caller]
@@ -142,7 +181,12 @@ impl<P: PushTo> PushWith<P> {
             priority: self.priority,
             due: None,
         };
-        (first, place.place_at(due))
+        let (place, mut terms) = place.place_at(due);
+        if self.life > 0 {
+            let life = Duration::from_nanos(self.life);
+            terms.deadline = self.target.with_shared(|shared| shared.time.after(life));
+        }
+        (first, (place, terms))
     }
 
     /// Pushes an item or a batch by `put`. One that does not wait has a function of its own: as a case of
@@ -158,8 +202,8 @@ impl<P: PushTo> PushWith<P> {
             PlaceOf<P::Item, P::Order>,
         ) -> Result<L::Pushed, PushError<Later<P::Item, L>>>,
     ) -> Result<Ticket, PushError<L>> {
-        let (ticket, (place, when)) = self.place(load.as_slice().len());
-        let later = Later::new(load, when);
+        let (ticket, (place, terms)) = self.place(load.as_slice().len());
+        let later = Later::new(load, terms);
         let pushed = self.target.with_local(|local| put(local, later, place));
         pushed.map_err(|error| error.map(Later::into_load))?;
         Ok(ticket)

@@ -1,0 +1,81 @@
+//! What is decided for each item by its time stamp: whether its time to live is over, and what is kept beside it.
+
+use super::records::Records;
+use super::ttl::Ttl;
+use crate::order::{Order, ShardsOf, StoredOf};
+use crate::raw::Outstanding;
+use crate::sync::Mutex;
+use std::sync::Arc;
+
+/// What is decided for each item.
+pub(crate) struct Tracking<T, O: Order<T>> {
+    /// How long items live, if not for ever.
+    lives: Option<Lives<T, O>>,
+    records: Records,
+}
+
+/// How long the items of a queue live.
+pub(crate) struct Lives<T, O: Order<T>> {
+    pub(crate) ttl: Ttl,
+    /// Held by the sweep that takes something, which writes the counters.
+    pub(crate) sweeping: Mutex<()>,
+    /// The counters of what sweeps have taken.
+    pub(crate) swept: Outstanding<StoredOf<T, O>>,
+}
+
+impl<T, O: Order<T>> Tracking<T, O> {
+    /// `None` if nothing is decided for each item.
+    pub(super) fn new(
+        ttl: Option<Ttl>,
+        all_have_records: bool,
+        shards: &Arc<ShardsOf<T, O>>,
+    ) -> Option<Box<Self>> {
+        let lives = ttl.map(|ttl| Lives {
+            ttl,
+            sweeping: Mutex::new(()),
+            swept: Outstanding::new(shards),
+        });
+        let tracks = lives.is_some() || all_have_records;
+        let records = || Records::new(all_have_records);
+        tracks.then(|| {
+            Box::new(Self {
+                lives,
+                records: records(),
+            })
+        })
+    }
+}
+
+impl<T, O: Order<T>> super::Policies<T, O> {
+    /// Whether each item is looked at when it is taken.
+    #[inline]
+    pub(crate) fn tracks(&self) -> bool {
+        cfg!(feature = "ttl") && self.tracking.is_some()
+    }
+
+    /// How long items live, if not for ever.
+    #[inline]
+    pub(crate) fn lives(&self) -> Option<&Lives<T, O>> {
+        let tracking = self.tracking.as_deref();
+        tracking.filter(|_| self.tracks())?.lives.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn expires(&self) -> bool {
+        self.lives().is_some()
+    }
+
+    /// The time stamp of the push of an item with this time stamp.
+    pub(crate) fn pushed_at(&self, since: u64) -> u64 {
+        let records = self.records();
+        let pushed = records.and_then(|records| records.get(since, |record| record.pushed));
+        pushed.unwrap_or(since)
+    }
+
+    /// What is kept beside items, if anything.
+    #[inline]
+    pub(crate) fn records(&self) -> Option<&Records> {
+        let tracking = self.tracking.as_deref();
+        Some(&tracking.filter(|_| self.tracks())?.records)
+    }
+}
