@@ -9,7 +9,7 @@ use requeue::{Handle, Prioritized, PushError, Queue, Ticket, Transaction};
 use std::time::{Duration, Instant};
 
 /// The latest time that a queue can represent.
-const END: Ticks = (u64::MAX - 1) / 1_000_000;
+const END: Ticks = (u64::MAX - 1 - (1 << 62)) / 1_000_000;
 
 /// Longer than a queue can represent.
 const AGES: Duration = Duration::from_secs(600 * 366 * 24 * 60 * 60);

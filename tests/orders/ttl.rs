@@ -11,6 +11,9 @@ use std::time::Duration;
 /// The time to live.
 const TTL: Duration = Duration::from_secs(10);
 
+/// What is missing to a second of a time that is [`NEARLY`] one.
+const NANO: Duration = Duration::from_nanos(1);
+
 /// Takes an item in some way.
 type Take<O> = fn(&Queue<u32, O>) -> Option<u32>;
 
@@ -592,10 +595,10 @@ fn items_have_times_of_their_own() {
                 assert_eq!(timed_out(queue) - before, count as u64);
             };
             left(NEARLY, 0);
-            left(SECOND - NEARLY, 1);
+            left(NANO, 1);
             left(SECOND, 3);
             left(SECOND, 4);
-            left(TTL - 3 * SECOND - SECOND, 4);
+            left(6 * SECOND, 4);
             left(SECOND, 6);
             queue.expires_in(SECOND).push(7).unwrap();
             queue.push(8).unwrap();
@@ -650,7 +653,7 @@ fn a_scheduled_item_with_a_time_of_its_own_lives_from_its_due_time_on() {
         assert_at_rest(queue, 2, 0);
         clock.advance(SECOND + NEARLY);
         assert_at_rest(queue, 2, 0);
-        clock.advance(SECOND - NEARLY);
+        clock.advance(NANO);
         assert_at_rest(queue, 1, 0);
         clock.advance(3 * SECOND);
         assert_at_rest(queue, 0, 0);

@@ -42,7 +42,7 @@ where
         // With a limit the counts must be exact.
         let is_limited = rules.limit < UNLIMITED;
         let batch = if is_limited { 1 } else { BATCH };
-        let rounds = Rounds::new(rules.serial, batch);
+        let rounds = Rounds::new(rules.most_held, batch);
         Sorted::new(rounds, Keys::new(rules), shards)
     }
 }

@@ -32,8 +32,8 @@ pub(crate) struct Rules<K, T> {
     pub(crate) weigh: Option<Weigh<K>>,
     /// The most live items of one key.
     pub(crate) limit: u32,
-    /// Whether at most one item of a key is in flight.
-    pub(crate) serial: bool,
+    /// The most items of one key that are held.
+    pub(crate) most_held: u32,
 }
 
 impl<K, T> Rules<K, T> {
@@ -42,7 +42,7 @@ impl<K, T> Rules<K, T> {
             by,
             weigh: None,
             limit: UNLIMITED,
-            serial: false,
+            most_held: UNLIMITED,
         }
     }
 }

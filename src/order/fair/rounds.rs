@@ -5,8 +5,9 @@
 //! served in it. A key of weight 3 has up to three turns per round. A returned item brings its key to the
 //! front, into the current round, and gives the turn back.
 //!
-//! A key without items is removed, except in a *serial* queue while one of its items is held: the
-//! key is out of the ring, and its items wait, until the held item is returned or removed.
+//! A key without items is removed, except in a *limited* queue while some of its items are held. While as many of them are
+//! held as the limit says, the key is out of the ring, and its items wait, until a held item is returned or removed. If the
+//! limit is 1 the queue is *serial*.
 //!
 //! An item that is being shown keeps its place in the list of its key, and the key its place in the ring. A
 //! pop skips the item: then it is later put back at the front of its key, and the key, if it has no other item, leaves
@@ -14,6 +15,7 @@
 //! key is *blocked*, and leaves the ring when its turn comes.
 
 use super::ages::Ages;
+use super::keys::UNLIMITED;
 use super::meta::KeyMeta;
 use super::pages::Pages;
 use crate::order::lists::{List, Lists};
@@ -42,8 +44,8 @@ pub(crate) struct Rounds<T> {
     ring: usize,
     /// The number of the current round. Keys in the ring belong to it or to the next one.
     round: u32,
-    /// Whether at most one item of a key is in flight.
-    serial: bool,
+    /// The most items of one key that are held.
+    most_held: u32,
     /// How many removed items of a key are unregistered at once.
     batch: u32,
     /// The number of blocked keys in the ring.
@@ -71,8 +73,8 @@ struct KeyState {
     weight: u32,
     /// The number of its items that were removed for good but not unregistered yet.
     gone: u32,
-    /// Whether one of its items is held; only in a serial queue.
-    held: bool,
+    /// How many of its items are held; only in a limited queue.
+    held: u32,
 }
 
 /// Out of the ring.
@@ -87,13 +89,13 @@ impl Default for KeyState {
             turns: 0,
             weight: 0,
             gone: 0,
-            held: false,
+            held: 0,
         }
     }
 }
 
 impl KeyState {
-    /// Whether it is out of the ring: one of its items is held or shown.
+    /// Whether it is out of the ring: its items are shown, or too many are held.
     #[inline]
     fn is_out(&self) -> bool {
         self.after == NO_KEY
@@ -142,16 +144,16 @@ pub(crate) struct Standing {
 }
 
 impl<T> Rounds<T> {
-    /// Unless `serial`, removed items of a key are unregistered `batch` at once, or fewer when the key has no more
-    /// items.
-    pub(crate) fn new(serial: bool, batch: u32) -> Self {
+    /// Without a limit of held ones, removed items of a key are unregistered `batch` at once, or fewer when the key has no
+    /// more items.
+    pub(crate) fn new(most_held: u32, batch: u32) -> Self {
         Self {
             items: Lists::new(),
             keys: Pages::default(),
             front: NO_KEY,
             ring: 0,
             round: FIRST_ROUND,
-            serial,
+            most_held,
             batch,
             blocked: 0,
             visits: 0,
@@ -159,6 +161,18 @@ impl<T> Rounds<T> {
             last: 0,
             first: 0,
         }
+    }
+
+    /// Whether held items are counted.
+    #[inline]
+    fn is_limited(&self) -> bool {
+        self.most_held != UNLIMITED
+    }
+
+    /// Whether the next item of a key waits for the one before.
+    #[inline]
+    fn is_serial(&self) -> bool {
+        self.most_held == 1
     }
 
     /// The keys in the order in which they will be served, then those that wait for a held or shown item.
@@ -187,15 +201,16 @@ impl<T> Rounds<T> {
     /// Skips shown items, until the key at the front of the ring has an available one.
     #[cold]
     fn skip_shown(&mut self) {
+        let is_serial = self.is_serial();
         while self.ring > 0 {
             let key = &mut self.keys[self.front];
-            if !self.serial {
+            if !is_serial {
                 self.items.trim(&mut key.items);
             }
             if !key.items.is_empty() && !self.items.begins_with_gap(&key.items) {
                 return;
             }
-            self.blocked -= usize::from(self.serial);
+            self.blocked -= usize::from(is_serial);
             self.leave_ring(self.front);
         }
     }
@@ -224,7 +239,7 @@ impl<T> Rounds<T> {
         self.items.trim_gone(&mut key.items);
         let entry = with_meta(entry, KeyMeta::new(number, key.weight));
         key.len -= 1;
-        let (is_out, is_gone) = (key.is_out(), key.len == 0 && !key.held);
+        let (is_out, is_gone) = (key.is_out(), key.len == 0 && key.held == 0);
         let mut gone = 1;
         if key.items.is_empty() {
             if !is_out {
@@ -233,7 +248,7 @@ impl<T> Rounds<T> {
             if is_gone {
                 gone += self.forget(number);
             }
-        } else if self.serial && !is_out && self.items.begins_with_gap(&key.items) {
+        } else if self.most_held == 1 && !is_out && self.items.begins_with_gap(&key.items) {
             self.blocked += 1;
         }
         Some(Dequeued { entry, gone })
@@ -304,25 +319,24 @@ impl<T> Rounds<T> {
         key.use_turn();
         self.round = key.round;
         let mut gone = 0;
-        if self.serial {
-            key.held = true;
-            self.leave_ring(number);
-        } else {
+        if self.most_held == UNLIMITED {
             key.gone += u32::from(for_good);
             if key.gone >= self.batch {
                 gone = key.take_gone();
             }
-            if key.items.is_empty() {
-                let is_gone = key.len == 0;
-                self.leave_ring(number);
-                if is_gone {
-                    gone += self.forget(number);
-                }
-            } else if key.turns == 0 {
-                // Move to the back, into the next round.
-                key.round = self.round.wrapping_add(1);
-                self.front = key.after;
+        } else {
+            key.held += 1;
+        }
+        if key.items.is_empty() || key.held == self.most_held {
+            let is_gone = key.len == 0 && key.held == 0;
+            self.leave_ring(number);
+            if is_gone {
+                gone += self.forget(number);
             }
+        } else if key.turns == 0 {
+            // Move to the back, into the next round.
+            key.round = self.round.wrapping_add(1);
+            self.front = key.after;
         }
         if self.items.is_wasteful() {
             self.sweep();
@@ -345,6 +359,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     #[inline(always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
         let meta = entry.item.meta;
+        let is_serial = self.is_serial();
         let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
         key.len += 1;
@@ -352,7 +367,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.items
             .push_back(&mut key.items, self.last, with_meta(entry, ()));
         if key.is_out() {
-            if is_new || !self.serial {
+            if is_new || !is_serial && key.held < self.most_held {
                 self.join_ring(meta.key, RingEnd::Back);
             } else {
                 self.note_age(meta.key);
@@ -373,7 +388,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         if key.turns > 0 || !in_ring || key.round != self.round {
             key.turns = key.weight.min(key.turns.saturating_add(1));
         }
-        key.held = false;
+        key.held = key.held.saturating_sub(1); // a delayed one was not counted
         if in_ring {
             self.leave_ring(meta.key);
         }
@@ -390,7 +405,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     }
 
     fn tracks_removal(&self) -> bool {
-        self.serial
+        self.is_limited()
     }
 
     fn take_old(
@@ -430,16 +445,19 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     /// Continues the service of the key if it has turns left.
     fn leave(&mut self, meta: KeyMeta) -> usize {
         let number = meta.key;
-        if !self.keys.get(number).is_some_and(KeyState::is_out) {
+        if self.keys.get(number).is_none() {
             return 0;
         }
         let key = &mut self.keys[number];
-        key.held = false;
-        if key.len == 0 {
+        key.held = key.held.saturating_sub(1);
+        if key.len == 0 && key.held == 0 {
             self.forget(number);
             return 0;
         }
-        let blocked = self.items.begins_with_gap(&key.items);
+        if !key.is_out() || key.items.is_empty() {
+            return 0;
+        }
+        let blocked = self.most_held == 1 && self.items.begins_with_gap(&key.items);
         let end = if key.turns > 0 {
             RingEnd::Front
         } else {
@@ -451,8 +469,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     }
 
     fn ready(&self) -> usize {
-        if self.serial {
+        if self.is_serial() {
             self.ring - self.blocked
+        } else if self.ring == 0 {
+            0
         } else {
             self.items.len()
         }
@@ -471,6 +491,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     }
 
     fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, KeyPosition>>) -> bool {
+        let is_serial = self.is_serial();
         for _ in 0..PART {
             let Some(number) = self.next_place(visit) else {
                 break;
@@ -480,7 +501,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
                 continue;
             };
             let is_first = self.items.is_first(&key.items, at);
-            self.blocked += usize::from(self.serial && is_first && !key.is_out());
+            self.blocked += usize::from(is_serial && is_first && !key.is_out());
             into.push(Shown {
                 entry: with_meta(entry, KeyMeta::new(number, key.weight)),
                 position: KeyPosition { key: number, at },
@@ -491,6 +512,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
 
     fn put_back(&mut self, _: &mut Visit, shown: Shown<T, KeyMeta, KeyPosition>) {
         let KeyPosition { key: number, at } = shown.position;
+        let is_serial = self.is_serial();
         let key = &mut self.keys[number];
         let is_first = self.items.is_first(&key.items, at);
         let put = self.items.put_back(at, with_meta(shown.entry, ()));
@@ -499,8 +521,8 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.items.push_front(&mut key.items, self.first, entry);
         }
         if !key.is_out() {
-            self.blocked -= usize::from(self.serial && is_first);
-        } else if !self.serial || is_first && !key.held {
+            self.blocked -= usize::from(is_serial && is_first);
+        } else if key.held < self.most_held && (is_first || !is_serial) {
             self.join_ring(number, RingEnd::Front);
         }
         self.note_age(number);

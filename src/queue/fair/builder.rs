@@ -49,8 +49,39 @@ impl<T: Send, O: Keyed<T>> Builder<T, O> {
     /// assert_eq!(queue.pop()?, "a2");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn serial(mut self) -> Self {
-        self.order.serial = true;
+    pub fn serial(self) -> Self {
+        self.max_held_per_key(1)
+    }
+
+    /// Sets how many items of one key may be held at a time: further ones are not delivered until one of these is committed,
+    /// given back, or becomes a dead letter. The default is no limit; with 1 the queue is [serial](Builder::serial).
+    ///
+    /// The keys that are at their limit are passed over, and the others go on. Their items count as ready in
+    /// [`Queue::len`](crate::Queue::len) as long as there is a key that is not, unless the queue is serial.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder()
+    ///     .fair_by(|job: &&str| job.chars().next())
+    ///     .max_held_per_key(2)
+    ///     .build();
+    /// queue.handle().push_batch(["a1", "a2", "a3", "b1"])?;
+    /// let first = queue.take()?;
+    /// let running: Vec<_> = [queue.take()?, queue.take()?].into();
+    /// assert!(queue.take().is_err()); // a3 waits
+    /// first.ack();
+    /// assert_eq!(*queue.take()?, "a3");
+    /// # drop(running);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `items` is 0: no item could be taken.
+    #[doc(alias("concurrency limit", "max_running"))]
+    #[track_caller]
+    pub fn max_held_per_key(mut self, items: usize) -> Self {
+        assert!(items > 0, "max_held_per_key is 0: no item could be taken");
+        self.order.most_held = u32::try_from(items).unwrap_or(UNLIMITED);
         self
     }
 

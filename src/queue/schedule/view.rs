@@ -6,7 +6,6 @@ use crate::core::later::{Items, Later};
 use crate::core::Local;
 use crate::order::priority::{Prioritized, DEFAULT_PRIORITY};
 use crate::order::{PlaceOf, StorePlace, Ticket};
-use crate::time::whole;
 use crate::PushError;
 use std::time::{Duration, Instant};
 
@@ -160,7 +159,7 @@ impl<P: PushTo> PushWith<P> {
             !life.is_zero(),
             "expires_in zero: it could not be delivered"
         );
-        self.life = whole(life);
+        self.life = crate::time::whole(life);
         self
     }
 

@@ -6,7 +6,7 @@ mod timer;
 mod timer_queue;
 
 use super::clock::within_horizon;
-use super::{Clock, ManualClock, SystemClock, Time, NEVER};
+use super::{Clock, ManualClock, SystemClock, Time, NEVER, START};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
@@ -75,12 +75,12 @@ fn manual() -> (Time, ManualClock) {
 #[test]
 fn a_queue_counts_from_its_creation() {
     let (time, clock) = manual();
-    assert_eq!(time.now(), 0);
+    assert_eq!(time.now(), START);
     clock.advance(SECOND);
-    assert_eq!(time.now(), 1_000_000_000);
-    assert_eq!(time.after(SECOND), 2_000_000_000);
-    assert_eq!(time.instant(1_000_000_000), Some(clock.now()));
-    assert_eq!(time.nanos(clock.now()), 1_000_000_000);
+    assert_eq!(time.now(), START + 1_000_000_000);
+    assert_eq!(time.after(SECOND), START + 2_000_000_000);
+    assert_eq!(time.instant(START + 1_000_000_000), Some(clock.now()));
+    assert_eq!(time.nanos(clock.now()), START + 1_000_000_000);
     assert!(!time.is_system());
 }
 
@@ -95,13 +95,13 @@ fn system_time_advances() {
 }
 
 #[test]
-fn times_before_the_origin_are_0() {
+fn times_before_the_origin_are_the_first() {
     let (time, clock) = manual();
     let early = clock.now().checked_sub(SECOND).unwrap();
-    assert_eq!(time.nanos(early), 0);
+    assert_eq!(time.nanos(early), START);
     clock.set(early);
-    assert_eq!(time.now(), 0);
-    assert_eq!(time.after(SECOND), 1_000_000_000);
+    assert_eq!(time.now(), START);
+    assert_eq!(time.after(SECOND), START + 1_000_000_000);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_last_time_is_not_never() {
 #[test]
 fn a_timer_is_set_at_the_clock() {
     let (bells, (time, clock)) = (Bells::new(), manual());
-    time.wake_at(1_000_000_000, &bells.bell("second"));
+    time.wake_at(START + 1_000_000_000, &bells.bell("second"));
     time.wake_at(NEVER, &bells.bell("never"));
     assert!(format!("{clock:?}").contains("timers: 1"));
     clock.advance(SECOND);

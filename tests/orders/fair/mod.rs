@@ -4,6 +4,7 @@
 //! queues that are serial per key in `serial`.
 
 mod keys;
+mod limited;
 mod limits;
 mod serial;
 mod threads;

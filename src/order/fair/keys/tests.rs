@@ -15,7 +15,7 @@ fn keys<K: Clone + 'static>(limit: u32) -> Keys<K, K> {
         by: Arc::new(K::clone),
         weigh: None,
         limit,
-        serial: false,
+        most_held: UNLIMITED,
     })
 }
 

@@ -3,6 +3,7 @@
 use super::{
     Dequeued, KeyMeta, KeyPosition, KeyState, Rounds, Sequence, Shown, Standing, Visit, PART,
 };
+use crate::order::fair::UNLIMITED;
 use crate::order::tests::{oldest as oldest_of, remove_some, show_all};
 use crate::order::SCAN_STEP;
 use crate::raw::{DeliveryMeta, Entry, Stored};
@@ -55,14 +56,14 @@ fn order(name: &str) -> KeyMeta {
 
 #[test]
 fn each_round_serves_each_key_once() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     arrive(&mut rounds, "A1 B1 A2 A3 B2 C1 C2 C3 C4");
     expect_all(&mut rounds, "A1 B1 C1 A2 B2 C2 A3 C3 C4");
 }
 
 #[test]
 fn a_key_that_joins_later_is_served_in_the_next_round() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     arrive(&mut rounds, "a1 b1 a2");
     expect(&mut rounds, "a1");
     arrive(&mut rounds, "a3 a4");
@@ -73,7 +74,7 @@ fn a_key_that_joins_later_is_served_in_the_next_round() {
 
 #[test]
 fn a_returned_item_keeps_its_turn() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     arrive(&mut rounds, "a1 a2 b1 b2 c1");
     expect(&mut rounds, "a1 b1 c1 a2");
     for name in ["a2", "c1", "b1", "a1"] {
@@ -84,7 +85,7 @@ fn a_returned_item_keeps_its_turn() {
 
 #[test]
 fn a_key_has_as_many_turns_in_a_round_as_its_weight() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     for name in ["a1", "a2", "a3", "a4", "a5"] {
         rounds.arrive(weighted(name, 3));
     }
@@ -98,7 +99,7 @@ fn a_key_has_as_many_turns_in_a_round_as_its_weight() {
 
 #[test]
 fn turns_come_back_one_by_one() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     for name in ["a1", "a2", "a3", "a4", "a5", "a6"] {
         rounds.arrive(weighted(name, 3));
     }
@@ -113,7 +114,7 @@ fn turns_come_back_one_by_one() {
 
 #[test]
 fn a_service_that_has_not_begun_keeps_all_turns() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     rounds.arrive(weighted("a1", 2));
     expect(&mut rounds, "a1");
     arrive(&mut rounds, "b1");
@@ -128,7 +129,7 @@ fn a_service_that_has_not_begun_keeps_all_turns() {
 
 #[test]
 fn an_item_returned_after_the_service_has_its_turn_in_the_same_round() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     for name in ["a1", "a2", "a3", "a4"] {
         rounds.arrive(weighted(name, 2));
     }
@@ -140,7 +141,7 @@ fn an_item_returned_after_the_service_has_its_turn_in_the_same_round() {
 
 #[test]
 fn a_serial_key_waits_for_its_item() {
-    let mut rounds = Rounds::new(true, BATCH);
+    let mut rounds = Rounds::new(1, BATCH);
     arrive(&mut rounds, "a1 a2 b1 a3");
     assert_eq!((rounds.ready(), rounds.waiting()), (2, 2));
     expect(&mut rounds, "a1 b1");
@@ -162,7 +163,7 @@ fn a_serial_key_waits_for_its_item() {
 
 #[test]
 fn a_serial_key_of_weight_continues_its_service() {
-    let mut rounds = Rounds::new(true, BATCH);
+    let mut rounds = Rounds::new(1, BATCH);
     for name in ["a1", "a2", "a3"] {
         rounds.arrive(weighted(name, 2));
     }
@@ -176,7 +177,7 @@ fn a_serial_key_of_weight_continues_its_service() {
 
 #[test]
 fn leaving_without_a_held_item_does_nothing() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     arrive(&mut rounds, "a1 a2");
     expect(&mut rounds, "a1");
     assert_eq!(rounds.leave(order("a1")), 0);
@@ -198,7 +199,7 @@ fn standings_contain_the_round_and_all_keys() {
             )
             .collect()
     };
-    let mut rounds = Rounds::new(true, BATCH);
+    let mut rounds = Rounds::new(1, BATCH);
     arrive(&mut rounds, "a1 b1 c1 a2 a3 c2");
     assert_eq!(
         list(&rounds),
@@ -220,8 +221,8 @@ fn standings_contain_the_round_and_all_keys() {
 
 #[test]
 fn the_oldest_is_the_least_known_timestamp() {
-    let oldest = |serial| {
-        let mut rounds = Rounds::new(serial, BATCH);
+    let oldest = |most_held| {
+        let mut rounds = Rounds::new(most_held, BATCH);
         for (name, since) in [("a1", 7), ("a2", 3), ("b1", 0), ("b2", 5)] {
             let mut entry = entry(name);
             entry.delivery.since = since;
@@ -229,8 +230,8 @@ fn the_oldest_is_the_least_known_timestamp() {
         }
         oldest_of(&mut rounds).0
     };
-    assert_eq!((oldest(false), oldest(true)), (Some(3), Some(7)));
-    let mut empty = Rounds::<String>::new(false, BATCH);
+    assert_eq!((oldest(UNLIMITED), oldest(1)), (Some(3), Some(7)));
+    let mut empty = Rounds::<String>::new(UNLIMITED, BATCH);
     assert_eq!(oldest_of(&mut empty), (None, 1));
 }
 
@@ -239,7 +240,7 @@ fn the_oldest_is_the_least_known_timestamp() {
 fn times_and_items_are_scanned_in_small_parts() {
     const ITEMS: usize = 10 * SCAN_STEP;
     for keys in [1, u32::try_from(ITEMS).unwrap()] {
-        let mut rounds = Rounds::new(false, BATCH);
+        let mut rounds = Rounds::new(UNLIMITED, BATCH);
         for (item, since) in (0..ITEMS).zip(10..) {
             let key = u32::try_from(item).unwrap() % keys;
             let meta = KeyMeta { key, weight: 1 };
@@ -281,7 +282,7 @@ fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, KeyMeta, K
 
 #[test]
 fn a_pop_skips_shown_items() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     arrive(&mut rounds, "a1 b1 a2");
     let shown = show(&mut rounds);
     assert_eq!((shown.len(), rounds.ready(), shown_by(&rounds)), (3, 0, 3));
@@ -296,7 +297,7 @@ fn a_pop_skips_shown_items() {
 
 #[test]
 fn two_visits_share_nothing() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     let names: Vec<_> = (0..3 * PART).map(|item| format!("a{item}")).collect();
     for name in &names {
         rounds.arrive(entry(name));
@@ -323,7 +324,7 @@ fn two_visits_share_nothing() {
 
 #[test]
 fn a_visit_continues_behind_items_that_a_pop_skipped() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     let names: Vec<_> = (0..2 * PART).map(|item| format!("a{item}")).collect();
     for name in &names {
         rounds.arrive(entry(name));
@@ -339,7 +340,7 @@ fn a_visit_continues_behind_items_that_a_pop_skipped() {
 
 #[test]
 fn a_shown_item_blocks_a_serial_key() {
-    let mut rounds = Rounds::new(true, BATCH);
+    let mut rounds = Rounds::new(1, BATCH);
     arrive(&mut rounds, "b1 b2 a1 a2");
     expect(&mut rounds, "b1");
     let shown = show(&mut rounds);
@@ -358,7 +359,7 @@ fn a_shown_item_blocks_a_serial_key() {
 #[test]
 #[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn a_million_keys_leave_no_memory() {
-    let mut rounds = Rounds::new(false, BATCH);
+    let mut rounds = Rounds::new(UNLIMITED, BATCH);
     for key in 0..1_000_000 {
         let (attempts, since) = (1, 0);
         let delivery = DeliveryMeta { attempts, since };
@@ -386,7 +387,7 @@ fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, KeyMeta,
 
 #[test]
 fn a_serial_key_continues_when_its_first_item_is_put_back() {
-    let mut rounds = Rounds::new(true, BATCH);
+    let mut rounds = Rounds::new(1, BATCH);
     arrive(&mut rounds, "a1 b1 a2 a3");
     expect(&mut rounds, "a1");
     let shown = show_of(&mut rounds, "a");
@@ -409,8 +410,8 @@ fn a_serial_key_continues_when_its_first_item_is_put_back() {
 
 #[test]
 fn removals_release_their_memory() {
-    for serial in [false, true] {
-        let mut rounds = Rounds::new(serial, BATCH);
+    for most_held in [UNLIMITED, 1] {
+        let mut rounds = Rounds::new(most_held, BATCH);
         arrive(&mut rounds, "a");
         for _ in 0..10 {
             for item in 0..1000 {
@@ -439,7 +440,7 @@ fn visits_to_serial_keys_change_nothing() {
             .wrapping_add(1);
         (state >> 33) as usize % limit
     };
-    let mut rounds = Rounds::new(true, BATCH);
+    let mut rounds = Rounds::new(1, BATCH);
     let (mut arrived, mut held) = ([0; KEYS], Vec::new());
     let mut inside: [BTreeSet<usize>; KEYS] = Default::default();
     let mut visits: Vec<(Visit, Vec<_>)> = Vec::new();
@@ -524,8 +525,8 @@ struct Plain {
     next: VecDeque<u32>,
     items: [VecDeque<u32>; KEYS],
     turns: [u32; KEYS],
-    out: [bool; KEYS],
-    serial: bool,
+    held: [u32; KEYS],
+    most_held: u32,
 }
 
 const KEYS: usize = 5;
@@ -538,16 +539,19 @@ impl Plain {
     fn arrive(&mut self, key: u32, item: u32) {
         let k = key as usize;
         self.items[k].push_back(item);
-        if !self.out[k] && !self.present.contains(&key) && !self.next.contains(&key) {
+        let is_in = self.present.contains(&key) || self.next.contains(&key);
+        if self.held[k] < self.most_held && !is_in {
             self.next.push_back(key);
-            self.turns[k] = 0;
+            if self.held[k] == 0 {
+                self.turns[k] = 0;
+            }
         }
     }
 
     fn come_back(&mut self, key: u32, item: u32) {
         let k = key as usize;
         self.items[k].push_front(item);
-        self.out[k] = false;
+        self.held[k] = self.held[k].saturating_sub(1);
         let lies_ahead = self.turns[k] == 0 && self.present.contains(&key);
         self.present.retain(|other| *other != key);
         self.next.retain(|other| *other != key);
@@ -570,10 +574,16 @@ impl Plain {
             self.turns[k]
         };
         self.turns[k] = turns - 1;
-        if self.serial {
-            self.out[k] = true;
-        } else if self.items[k].is_empty() {
-            self.turns[k] = 0;
+        if self.most_held < UNLIMITED {
+            self.held[k] += 1;
+        }
+        if self.held[k] == self.most_held {
+            return Some((key, item));
+        }
+        if self.items[k].is_empty() {
+            if self.held[k] == 0 {
+                self.turns[k] = 0;
+            }
         } else if turns > 1 {
             self.present.push_front(key);
         } else {
@@ -584,12 +594,15 @@ impl Plain {
 
     fn leave(&mut self, key: u32) -> usize {
         let k = key as usize;
-        if !self.out[k] {
+        let was_full = self.held[k] == self.most_held;
+        self.held[k] = self.held[k].saturating_sub(1);
+        if self.items[k].is_empty() {
+            if self.held[k] == 0 {
+                self.turns[k] = 0;
+            }
             return 0;
         }
-        self.out[k] = false;
-        if self.items[k].is_empty() {
-            self.turns[k] = 0;
+        if !was_full {
             return 0;
         }
         if self.turns[k] > 0 {
@@ -603,15 +616,17 @@ impl Plain {
     fn remove(&mut self, key: u32, item: u32) {
         let k = key as usize;
         self.items[k].retain(|other| *other != item);
-        if self.items[k].is_empty() && !self.out[k] {
+        if self.items[k].is_empty() && self.held[k] < self.most_held {
             self.present.retain(|other| *other != key);
             self.next.retain(|other| *other != key);
-            self.turns[k] = 0;
+            if self.held[k] == 0 {
+                self.turns[k] = 0;
+            }
         }
     }
 }
 
-fn is_like_the_model(serial: bool) {
+fn is_like_the_model(most_held: u32) {
     const STEPS: u32 = if cfg!(miri) { 300 } else { 100_000 };
     let mut state = 7_u64;
     let mut number = |limit: usize| {
@@ -620,9 +635,9 @@ fn is_like_the_model(serial: bool) {
             .wrapping_add(1);
         (state >> 33) as usize % limit
     };
-    let mut rounds = Rounds::new(serial, BATCH);
+    let mut rounds = Rounds::new(most_held, BATCH);
     let mut plain = Plain {
-        serial,
+        most_held,
         ..Plain::default()
     };
     let mut out: Vec<Entry<Stored<u32, KeyMeta>>> = Vec::new();
@@ -630,14 +645,19 @@ fn is_like_the_model(serial: bool) {
     for step in 0..STEPS {
         if number(50) == 0 {
             let ready = rounds.ready();
-            assert_eq!(show_all(&mut rounds).0.len(), ready);
+            let shown = show_all(&mut rounds).0.len();
+            assert!(if [1, UNLIMITED].contains(&most_held) {
+                shown == ready
+            } else {
+                shown <= ready && (shown == 0) == (ready == 0)
+            });
         }
         if number(50) == 0 {
             let visit = rounds.begin_full_visit();
             for (entry, gone) in remove_some(&mut rounds, visit, |_| number(4) > 0) {
                 let key = entry.item.meta.key;
                 plain.remove(key, entry.item.item);
-                let is_last = plain.items[key as usize].is_empty() && !plain.out[key as usize];
+                let is_last = plain.items[key as usize].is_empty() && plain.held[key as usize] == 0;
                 let uncounted = std::mem::take(&mut pending[key as usize]);
                 let expected = if is_last { uncounted } else { 0 };
                 pending[key as usize] = uncounted - expected;
@@ -658,7 +678,7 @@ fn is_like_the_model(serial: bool) {
                 plain.arrive(key, step);
             }
             3..=5 => {
-                let for_good = !serial && number(2) == 0;
+                let for_good = most_held == UNLIMITED && number(2) == 0;
                 let dequeued = rounds.next(for_good);
                 let taken = dequeued.map(|Dequeued { entry, gone }| {
                     let key = entry.item.meta.key;
@@ -695,12 +715,18 @@ fn is_like_the_model(serial: bool) {
 
 #[test]
 fn rounds_are_like_the_model() {
-    is_like_the_model(false);
+    is_like_the_model(UNLIMITED);
 }
 
 #[test]
 fn serial_rounds_are_like_the_model() {
-    is_like_the_model(true);
+    is_like_the_model(1);
+}
+
+#[test]
+fn limited_rounds_are_like_the_model() {
+    is_like_the_model(2);
+    is_like_the_model(3);
 }
 
 #[test]

@@ -42,9 +42,12 @@ impl<T> Rounds<T> {
     /// Advances a visit to the next place, and returns its key. `None` if there is none, or none within [`SCAN_STEP`].
     pub(super) fn next_place(&self, visit: &mut Visit) -> Option<u32> {
         let before = Position::before(*visit.numbers.start());
-        let first_only = self.serial && !visit.all;
+        let first_only = self.is_serial() && !visit.all;
         for number in visit.keys.clone().take(SCAN_STEP) {
-            let is_over = |key: &&KeyState| first_only && (key.is_out() || visit.at != before);
+            let is_over = |key: &&KeyState| {
+                let waits = !visit.all && key.held >= self.most_held;
+                waits || first_only && (key.is_out() || visit.at != before)
+            };
             let key = self.keys.get(number).filter(|key| !is_over(key));
             let next = key.and_then(|key| self.items.position_after(&key.items, visit.at));
             if let Some(next) = next.filter(|next| visit.numbers.contains(&next.number)) {
@@ -59,19 +62,20 @@ impl<T> Rounds<T> {
     /// Forgets an item that was shown, and returns how many items of its key must be unregistered now. The key may be without
     /// items then, or blocked by one that is being shown, or not any more.
     pub(super) fn forget_shown(&mut self, KeyPosition { key: number, at }: KeyPosition) -> u32 {
+        let is_serial = self.is_serial();
         let key = &mut self.keys[number];
         let was_first = self.items.is_first(&key.items, at);
         self.items.forget(&mut key.items, at);
         key.len -= 1;
-        let is_freed = self.serial && was_first && !self.items.begins_with_gap(&key.items);
+        let is_freed = is_serial && was_first && !self.items.begins_with_gap(&key.items);
         let (is_empty, is_out) = (key.items.is_empty(), key.is_out());
-        let is_gone = key.len == 0 && !key.held;
+        let is_gone = key.len == 0 && key.held == 0;
         if !is_out {
             self.blocked -= usize::from(is_freed);
             if is_empty {
                 self.leave_ring(number);
             }
-        } else if is_freed && !is_empty && !self.keys[number].held {
+        } else if is_freed && !is_empty && self.keys[number].held == 0 {
             self.join_ring(number, RingEnd::Front);
         }
         if is_gone {
