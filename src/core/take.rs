@@ -119,7 +119,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
 fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> Option<usize> {
     access.endpoint.expect(purpose);
     let next = access.take_next(access.endpoint.counters())?;
-    access.endpoint.accept(purpose, next.into_entry());
+    access.accept(purpose, next.into_entry());
     Some(0)
 }
 

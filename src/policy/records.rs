@@ -6,6 +6,7 @@
 use super::dead::Overflow;
 use crate::sync::{lock, Mutex, RandomState};
 use std::collections::hash_map::{Entry, HashMap};
+use std::sync::Arc;
 
 /// How many tables the records are in: pushes at different times seldom meet in one.
 const TABLES: usize = 16;
@@ -18,7 +19,14 @@ pub(crate) struct Record {
 
 /// The records of all items of a queue.
 pub(crate) struct Records {
-    tables: [Mutex<HashMap<u64, Record, RandomState>>; TABLES],
+    tables: [Mutex<Table>; TABLES],
+}
+
+#[derive(Default)]
+struct Table {
+    records: HashMap<u64, Record, RandomState>,
+    /// The sum of all weights, which may wrap in between.
+    weight: usize,
 }
 
 impl Records {
@@ -28,7 +36,7 @@ impl Records {
         }
     }
 
-    fn table(&self, since: u64) -> &Mutex<HashMap<u64, Record, RandomState>> {
+    fn table(&self, since: u64) -> &Mutex<Table> {
         #[allow(clippy::cast_possible_truncation)] // the last bits
         &self.tables[since as usize % TABLES]
     }
@@ -37,7 +45,9 @@ impl Records {
     pub(crate) fn add(&self, stamp: u64, record: Record) -> u64 {
         let mut since = stamp;
         loop {
-            if let Entry::Vacant(place) = lock(self.table(since)).entry(since) {
+            let Table { records, weight } = &mut *lock(self.table(since));
+            if let Entry::Vacant(place) = records.entry(since) {
+                *weight = weight.wrapping_add(record.weight);
                 place.insert(record);
                 return since;
             }
@@ -47,25 +57,46 @@ impl Records {
 
     /// Removes the record of an item that is gone for good.
     pub(crate) fn remove(&self, since: u64) -> Option<Record> {
-        lock(self.table(since)).remove(&since)
+        let Table { records, weight } = &mut *lock(self.table(since));
+        let record = records.remove(&since)?;
+        *weight = weight.wrapping_sub(record.weight);
+        Some(record)
+    }
+
+    /// The weight of an item that is known.
+    pub(crate) fn weight_of(&self, since: u64) -> usize {
+        let records = &lock(self.table(since)).records;
+        records.get(&since).map_or(0, |record| record.weight)
+    }
+
+    /// The weight of all items; approximate while some come and go.
+    #[cfg(feature = "ttl")]
+    pub(crate) fn weight(&self) -> usize {
+        let weights = self.tables.iter().map(|table| lock(table).weight);
+        weights.fold(0, usize::wrapping_add)
     }
 }
+
+/// Says how many permits an item has.
+pub(crate) type Weigh<T> = Arc<dyn Fn(&T) -> usize + Send + Sync>;
 
 /// Functions of the user that a queue calls.
 pub(crate) struct Callbacks<T> {
     /// Gets dead letters beyond the limit.
     pub(crate) overflow: Option<Overflow<T>>,
+    pub(crate) weigh: Option<Weigh<T>>,
 }
 
 impl<T> Clone for Callbacks<T> {
     fn clone(&self) -> Self {
-        let overflow = self.overflow.clone();
-        Self { overflow }
+        let (overflow, weigh) = (self.overflow.clone(), self.weigh.clone());
+        Self { overflow, weigh }
     }
 }
 
 impl<T> Default for Callbacks<T> {
     fn default() -> Self {
-        Self { overflow: None }
+        let (overflow, weigh) = (None, None);
+        Self { overflow, weigh }
     }
 }

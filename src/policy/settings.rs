@@ -7,7 +7,7 @@ use super::telemetry::Telemetry;
 use super::ttl::{AfterTtl, Ttl};
 use super::watch::WatchTable;
 use super::Policies;
-use crate::bound::Room;
+use crate::bound::{Budget, Room};
 use crate::order::Order;
 use crate::rate::{Gate, Pace};
 use crate::time::{whole, Backoff, Clock, Time};
@@ -23,6 +23,8 @@ const STICKINESS: u32 = 64;
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) capacity: Option<usize>,
+    /// The capacity that it shares, if any.
+    pub(crate) budget: Option<Budget>,
     pub(crate) max_attempts: Option<NonZeroU32>,
     pub(crate) max_dead_letters: usize,
     pub(crate) backoff: Option<Backoff>,
@@ -47,6 +49,7 @@ impl Settings {
     pub(crate) fn new() -> Self {
         Self {
             capacity: None,
+            budget: None,
             max_attempts: None,
             max_dead_letters: usize::MAX,
             backoff: None,
@@ -70,6 +73,12 @@ impl Settings {
         let after = self.after_ttl;
         let ttl = self.ttl.filter(|_| cfg!(feature = "ttl"));
         ttl.map(|span| Ttl { span, after })
+    }
+
+    /// The room of a queue with these settings, if it is bounded.
+    pub(crate) fn room(&self) -> Option<Arc<Room>> {
+        let own = || self.capacity.map(|limit| Arc::new(Room::new(limit)));
+        self.budget.as_ref().map(Budget::room).or_else(own)
     }
 
     /// Whether something is kept beside each item.

@@ -5,12 +5,14 @@
 
 use super::ttl::Lives;
 use super::Shared;
+use crate::core::weights::Weights;
 use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry, StoredOf};
-use crate::policy::records::{Record, Records};
+use crate::policy::records::{Record, Records, Weigh};
 use crate::policy::ttl::Ttl;
 use crate::raw::{Entry, Shards, Stored};
 use crate::sync::defer;
 use crate::PushError;
+use std::slice;
 use std::sync::Arc;
 
 /// What is decided for each item.
@@ -18,16 +20,23 @@ pub(crate) struct Tracking<T, O: Order<T>> {
     /// How long items live, if not for ever.
     pub(super) lives: Option<Lives<T, O>>,
     records: Option<Records>,
+    /// Says the weight of an item, if it is not 1.
+    weigh: Option<Weigh<T>>,
 }
 
 impl<T, O: Order<T>> Tracking<T, O> {
     pub(super) fn new(
         ttl: Option<Ttl>,
         records: Option<Records>,
+        weigh: Option<Weigh<T>>,
         shards: &Arc<Shards<StoredOf<T, O>>>,
     ) -> Self {
         let lives = ttl.map(|ttl| Lives::new(ttl, shards));
-        Self { lives, records }
+        Self {
+            lives,
+            records,
+            weigh,
+        }
     }
 }
 
@@ -56,7 +65,38 @@ impl<T, O: Order<T>> Shared<T, O> {
         tracking.filter(|_| self.tracks())?.records.as_ref()
     }
 
-    /// Registers an item that is about to be pushed to this place, at this time. May run user code.
+    fn weigher(&self) -> Option<&Weigh<T>> {
+        let tracking = self.tracking.as_deref();
+        tracking.filter(|_| self.tracks())?.weigh.as_ref()
+    }
+
+    /// Whether items have weights.
+    pub(crate) fn weighs(&self) -> bool {
+        self.weigher().is_some()
+    }
+
+    /// The weights of items that are about to be pushed. May run user code.
+    #[inline]
+    pub(crate) fn weigh(&self, items: &[T]) -> Weights {
+        let weigh = self.weigher();
+        weigh.map_or_else(Weights::default, |weigh| Weights::by(weigh, items))
+    }
+
+    /// The weight of an item that is known: how many permits it has.
+    pub(crate) fn weight_of(&self, since: u64) -> usize {
+        let records = self.records();
+        records.map_or(1, |records| records.weight_of(since))
+    }
+
+    /// The weight of all items that are known; 1 for each where they have none.
+    #[cfg(feature = "ttl")]
+    pub(crate) fn weight(&self) -> usize {
+        let left = || usize::try_from(self.left()).unwrap_or(usize::MAX);
+        let records = self.records().filter(|_| self.weighs());
+        records.map_or_else(left, Records::weight)
+    }
+
+    /// Registers an item of this weight that is about to be pushed to this place, at this time. May run user code.
     ///
     /// A caller that does not push it afterwards [withdraws](Shared::withdraw) it.
     #[inline]
@@ -65,8 +105,9 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
+        weight: usize,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        self.enter_by(stamp, || self.registry().register(item, place))
+        self.enter_by(stamp, weight, || self.registry().register(item, place))
     }
 
     /// As [`enter`](Shared::enter), for an item that was in the queue before.
@@ -80,17 +121,21 @@ impl<T, O: Order<T>> Shared<T, O> {
         } else {
             delivery.since
         };
-        self.enter_by(stamp, || self.registry().register_again(item, *meta))
+        let weight = self.weigh(slice::from_ref(item)).nth(0);
+        self.enter_by(stamp, weight, || {
+            self.registry().register_again(item, *meta)
+        })
     }
 
     #[inline]
     fn enter_by(
         &self,
         stamp: u64,
+        weight: usize,
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let since = match self.records() {
-            Some(records) => records.add(stamp, Record { weight: 1 }),
+            Some(records) => records.add(stamp, Record { weight }),
             None => stamp,
         };
         // Also if the registration panics.
