@@ -67,3 +67,20 @@ fn a_sleeper_against_the_drop_of_another_queue_of_its_budget() {
         drop(pusher);
     });
 }
+
+/// A late push that is taken back gives its permits back.
+#[test]
+fn a_heavy_push_against_a_close() {
+    large_model(|| {
+        let budget = Budget::new(2);
+        let queue = weighed(1).budget(&budget).build();
+        let mut pusher = warm(&queue);
+        let closes = queue.clone();
+        let other = thread::spawn(move || closes.close());
+        let pushed = pusher.push(2);
+        other.join().unwrap();
+        let weight = 2 * usize::from(pushed.is_ok());
+        assert_eq!((queue.weight(), budget.free()), (weight, 2 - weight));
+        drop(pusher);
+    });
+}
