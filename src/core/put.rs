@@ -87,7 +87,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
         let weights = self.weigh(&load);
         let room = self.worthwhile_room(&load, &weights);
-        let gathers = L::GATHERS || weights.total().is_some();
+        let gathers = weights.gather(L::GATHERS);
         let admission = self.wait_for_room(gathers, room, wait, |local| {
             local.admit_waiting(&load, &weights, put, place)
         });
@@ -118,7 +118,7 @@ impl<T, O: Order<T>> Local<T, O> {
         place: PlaceOf<T, O>,
     ) -> Poll<Result<L::Pushed, PushError<L>>> {
         let waiting = load.as_ref().expect(DONE);
-        let gathers = L::GATHERS || weights.total().is_some();
+        let gathers = weights.gather(L::GATHERS);
         let attempt = |local: &mut Self| local.admit_waiting(waiting, weights, put, place);
         let poll = match self.worthwhile_room(waiting, weights) {
             Some(room) => self

@@ -30,6 +30,12 @@ impl Weights {
         self.0.as_ref().map(|weighed| weighed.total)
     }
 
+    /// Whether a push that waits gathers permits as they become free: that of a batch, or where items have weights.
+    #[inline]
+    pub(crate) fn gather(&self, is_batch: bool) -> bool {
+        is_batch || self.0.is_some()
+    }
+
     /// Whether one of the items has more than this weight.
     pub(super) fn exceed(&self, limit: usize) -> bool {
         let weighed = self.0.as_ref();

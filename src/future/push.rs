@@ -127,7 +127,7 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
     fn poll_later(&mut self, wake_target: &WakeTarget<'_>) -> PollPush<L::Pushed, Later<T, L>> {
         let (pool, load, place) = (&self.pool, &mut self.load, self.place);
         let weights = &self.weights;
-        let gathers = L::GATHERS || weights.total().is_some();
+        let gathers = weights.gather(L::GATHERS);
         let attempt = |load: &mut Option<Later<T, L>>| {
             pool.call(|cell| cell.settled().put_unless_full(load, weights, place))
         };

@@ -113,3 +113,27 @@ fn a_waiter_behind_those_of_another_queue_notices_what_is_over() {
     assert_eq!(other.pop(), Ok(4));
     assert_eq!(fourth.poll(), Poll::Ready(Ok(())));
 }
+
+/// Of those that wait for room, one of its own queue has to take up a plan.
+#[test]
+fn a_plan_wakes_waiters_of_its_own_queue() {
+    let clock = ManualClock::new();
+    let budget = Budget::new(1);
+    let living = Queue::builder().ttl(SECOND).clock(clock.clone());
+    let living = living.budget(&budget).build();
+    let other = Queue::<u64>::builder().budget(&budget).build();
+    let (mut worker, mut handle) = (living.handle(), living.handle());
+    worker.push(1).unwrap();
+    let tx = worker.begin();
+    assert_eq!(*tx.pop().unwrap(), 1);
+    clock.advance(SECOND);
+    assert_eq!(living.len(), 0); // nothing is planned
+    let mut before = Task::waiting(other.push_async(2));
+    let mut behind = Task::waiting(handle.push_async(3));
+    tx.abort();
+    assert!(behind.was_woken());
+    assert_eq!(behind.poll(), Poll::Ready(Ok(()))); // it has found what is over
+    before.assert_waits();
+    assert_eq!(living.pop(), Ok(3));
+    assert_eq!(before.poll(), Poll::Ready(Ok(())));
+}

@@ -103,6 +103,28 @@ fn a_heavy_push_gathers_while_light_ones_wait_behind_it() {
     assert_eq!(queue.weight(), 1);
 }
 
+/// One that was woken before it is the first has made no attempt.
+#[test]
+fn the_next_heavy_push_is_woken_when_the_first_has_what_it_needs() {
+    let queue = weighed(6);
+    let mut handle = queue.handle();
+    queue.push_batch([2, 4]).unwrap();
+    let mut first = Task::waiting(queue.push_async(18));
+    let mut second = Task::waiting(handle.push_async(34));
+    let mut third = Task::waiting(queue.push_async(50));
+    let mut items = Vec::new();
+    while queue.pop_batch(9, &mut items) > 0 {}
+    second.assert_waits();
+    third.assert_waits();
+    let rings = (second.rings(), third.rings());
+    assert_eq!(first.poll(), Poll::Ready(Ok(())));
+    assert!(second.rings() > rings.0);
+    assert_eq!(second.poll(), Poll::Ready(Ok(())));
+    assert!(third.rings() > rings.1);
+    assert_eq!(third.poll(), Poll::Ready(Ok(())));
+    assert!(queue.is_full());
+}
+
 #[test]
 fn a_heavy_push_that_gives_up_lets_light_ones_pass() {
     let queue = weighed(6);
