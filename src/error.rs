@@ -22,6 +22,9 @@ pub enum PushError<T> {
     Full(T),
     /// The queue is closed, and the push was not made by a transaction that holds one of its items.
     Closed(T),
+    /// The item, or one of the batch, has a [weight](crate::Builder::weigh) above the [capacity](crate::Queue::capacity), so it
+    /// can never fit. Forms that wait return it at once.
+    TooHeavy(T),
 }
 
 impl<T> PushError<T> {
@@ -32,7 +35,7 @@ impl<T> PushError<T> {
     /// ```
     pub fn into_inner(self) -> T {
         match self {
-            Self::Full(item) | Self::Closed(item) => item,
+            Self::Full(item) | Self::Closed(item) | Self::TooHeavy(item) => item,
         }
     }
 
@@ -53,6 +56,15 @@ impl<T> PushError<T> {
     pub const fn is_closed(&self) -> bool {
         matches!(self, Self::Closed(_))
     }
+
+    /// Whether an item is heavier than the capacity of the queue.
+    ///
+    /// ```
+    /// assert!(requeue::PushError::TooHeavy(7).is_too_heavy());
+    /// ```
+    pub const fn is_too_heavy(&self) -> bool {
+        matches!(self, Self::TooHeavy(_))
+    }
 }
 
 impl<T> PushError<T> {
@@ -61,6 +73,7 @@ impl<T> PushError<T> {
         match self {
             Self::Full(items) => PushError::Full(f(items)),
             Self::Closed(items) => PushError::Closed(f(items)),
+            Self::TooHeavy(items) => PushError::TooHeavy(f(items)),
         }
     }
 }
@@ -77,6 +90,7 @@ impl<T> fmt::Debug for PushError<T> {
         f.write_str(match self {
             Self::Full(_) => "Full(..)",
             Self::Closed(_) => "Closed(..)",
+            Self::TooHeavy(_) => "TooHeavy(..)",
         })
     }
 }
@@ -84,6 +98,7 @@ impl<T> fmt::Debug for PushError<T> {
 error_text!([T] PushError<T>, |refused| match refused {
     Self::Full(_) => "no room: the queue or the item's key is at its limit, or a batch exceeds it",
     Self::Closed(_) => "the queue is closed",
+    Self::TooHeavy(_) => "an item is heavier than the capacity of the queue",
 });
 
 /// A transaction cannot commit: an item that it held was taken back, because its [lease](crate::Builder::leased)

@@ -254,6 +254,8 @@ pub mod internals {}
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
+#[cfg(feature = "ttl")]
+pub use bound::Budget;
 pub use codec::{Codec, CodecError};
 pub use delivery::Delivery;
 #[doc(inline)]

@@ -109,7 +109,7 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> FusedStream for PopStream<T, O,
 /// A sink that pushes into a queue, from [`Handle::sink`] or [`Handle::into_sink`].
 ///
 /// It is ready when it has a permit for an item, which it keeps until it pushes or is dropped, or when the queue is
-/// closed. Items are pushed, and ready for others, at once: there is nothing to flush. Closing the sink does not
+/// closed; where items have [weights](crate::Builder::weigh), when one unit is free. Items are pushed, and ready for others, at once: there is nothing to flush. Closing the sink does not
 /// close the queue.
 ///
 /// Its errors are those of [`Handle::push`], which give the item back.
@@ -134,7 +134,8 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
     }
 
     /// It may find the queue full unless [`poll_ready`](Sink::poll_ready) was ready before. Even then, an item of a
-    /// [`FairQueue`](crate::FairQueue) is refused if its key is at its [limit](crate::Builder::key_capacity).
+    /// [`FairQueue`](crate::FairQueue) is refused if its key is at its [limit](crate::Builder::key_capacity), and one with a
+    /// [weight](crate::Builder::weigh) if there is no room for that.
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
         self.0.flag = false;
         let local = self.0.cell().get_mut();

@@ -45,7 +45,7 @@ fn consume(group: &str, consumer: &Consumer, counts: &Counts) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let limits = Limits {
-        max_messages: 100,
+        max_bytes: 1_000,
         max_age: Duration::from_secs(60),
         ack_wait: Duration::from_secs(10),
         max_deliveries: 3,

@@ -7,7 +7,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn broker() -> (Broker<ManualClock>, ManualClock) {
     let clock = ManualClock::new();
     let limits = Limits {
-        max_messages: 4,
+        max_bytes: 12,
         max_age: 90 * SECOND,
         ack_wait: 30 * SECOND,
         max_deliveries: 2,
@@ -116,7 +116,7 @@ fn a_message_goes_to_all_groups_or_to_none() {
     let (broker, _) = broker();
     let (slow, quick) = (broker.join("orders", "bill"), broker.join("orders", "ship"));
     for _ in 0..4 {
-        broker.publish("orders", "a").unwrap();
+        broker.publish("orders", "abc").unwrap();
         acknowledged(&quick);
     }
     let unacknowledged = slow.receive_batch(4);

@@ -8,8 +8,8 @@ use std::time::Duration;
 /// What a topic does with its messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// How many messages may wait or be unacknowledged in a group.
-    pub(crate) max_messages: usize,
+    /// How many bytes may wait or be unacknowledged in a group.
+    pub(crate) max_bytes: usize,
     /// How long a message is of use: then nobody gets it any more.
     pub(crate) max_age: Duration,
     /// How long a consumer may take before its message goes to another one.
@@ -60,7 +60,8 @@ impl<C: Clock + Clone + 'static> Broker<C> {
 
     fn group(&self) -> Group {
         Queue::builder()
-            .capacity(self.limits.max_messages)
+            .weigh(|message: &Arc<Message>| message.body.len())
+            .capacity(self.limits.max_bytes)
             .ttl(self.limits.max_age)
             .leased(self.limits.ack_wait)
             .max_attempts(self.limits.max_deliveries)

@@ -224,11 +224,9 @@ impl Permits {
     /// Releases the permits that the transaction no longer needs since it holds more items than before.
     #[inline]
     pub(crate) fn release(&mut self, staged: usize, held: usize) {
-        if self.has_extra() {
-            let excess = self.extra.saturating_sub(staged.saturating_sub(held));
-            self.extra -= excess;
-            self.give_back(excess);
-        }
+        let excess = self.extra.saturating_sub(staged.saturating_sub(held));
+        self.extra -= excess;
+        self.give_back(excess);
     }
 
     /// Releases the record of the handle.

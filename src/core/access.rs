@@ -2,6 +2,7 @@
 
 use super::mode::{Ready, DRAINED, SLOWS_PUSH};
 use super::shared::Shared;
+use super::staged::AtNeed;
 use crate::bound::Permits;
 use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::{Endpoint, Entry, HeldPosition, Holder, Stager, Stored, Unborrowed};
@@ -21,8 +22,12 @@ pub(crate) struct Access<T, O: Order<T>> {
     pub(super) plain: bool,
     /// Whether a push may find no room: the queue is bounded, or keys have limits.
     pub(super) may_find_full: bool,
+    /// Whether the queue is bounded, and its items have weights.
+    weighs: bool,
     /// Whether its transaction is that of an item which is out for delivery: that counts as held by it.
     vouched: bool,
+    /// What few transactions need; made for the first of them.
+    pub(super) at_need: Option<Box<AtNeed<T, O>>>,
 }
 
 /// When a pushed item becomes ready.
@@ -41,9 +46,11 @@ impl<T, O: Order<T>> Access<T, O> {
             ready: shared.ready().clone(),
             endpoint: Endpoint::new(Arc::clone(shared.shards())),
             plain: !permits.is_bounded() && !shared.registers(),
-            may_find_full: permits.is_bounded() || shared.is_limited(),
+            may_find_full: permits.is_bounded() || shared.is_limited() || shared.weighs(),
+            weighs: permits.is_bounded() && shared.weighs(),
             permits,
             vouched: false,
+            at_need: None,
             shared,
         }
     }
@@ -52,6 +59,12 @@ impl<T, O: Order<T>> Access<T, O> {
     #[cfg(feature = "workers")]
     pub(crate) fn vouch(&mut self) {
         self.vouched = true;
+    }
+
+    /// Whether the queue is bounded, and its items have weights.
+    #[inline]
+    pub(super) fn weighs(&self) -> bool {
+        cfg!(feature = "ttl") && self.weighs
     }
 
     /// Whether nothing keeps the queue from being drained before the transaction has ended.
@@ -109,8 +122,10 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Releases the permits that the transaction no longer needs.
     #[inline]
     pub(super) fn release(&mut self) {
-        let (staged, held) = (self.staged(), self.held());
-        self.permits.release(staged, held);
+        if self.permits.has_extra() {
+            let (staged, held) = self.loads();
+            self.permits.release(staged, held);
+        }
     }
 
     /// Whether the queue is closed to this push. A transaction may push while it holds something, unless all its items
@@ -267,7 +282,9 @@ impl<T, O: Order<T>> Access<T, O> {
             return Ok(());
         };
         let Stored { item, meta } = entry.item;
-        self.permits.give_back(1);
+        if !self.weighs() {
+            self.permits.give_back(1);
+        }
         self.shared.unregister(meta);
         Err(self.refuse(item))
     }
@@ -304,7 +321,8 @@ impl<T, O: Order<T>> Access<T, O> {
         local.cancel();
         if put == Put::Publish {
             let published = self.endpoint.commit_staged();
-            self.wake_for(published, 0, 0);
+            self.end_push(published);
+            self.notify_end(published);
         }
         Ok(count)
     }
@@ -382,10 +400,15 @@ impl<T, O: Order<T>> Access<T, O> {
     }
 
     /// Wakes waiters for the staged items that a commit `published`, and for the room of the held ones that it `freed`, except
-    /// for that of the items that are to be scheduled `later`.
+    /// for that of the items that are to be scheduled `later`; `loads` are their permits, where they have weights.
     #[inline(always)] // the commit
-    pub(super) fn wake_for(&mut self, published: usize, later: usize, freed: usize) {
-        self.permits.end(freed, published + later);
+    pub(super) fn wake_for(
+        &mut self,
+        (published, later, freed): (usize, usize, usize),
+        loads: Option<(usize, usize)>,
+    ) {
+        let (needed, left) = loads.unwrap_or((published + later, freed));
+        self.permits.end(left, needed);
         self.notify_end(published);
     }
 

@@ -3,6 +3,7 @@
 use super::access::Put;
 use super::local::Local;
 use super::shared::Shared;
+use super::weights::Weights;
 use crate::bound::Room;
 use crate::order::{Order, PlaceOf};
 use crate::sync::defer_with;
@@ -34,7 +35,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     }
 
     /// Takes the permits for all items, or none.
-    fn take_permits(&self, local: &mut Local<T, O>, put: Put) -> bool;
+    fn take_permits(&self, local: &mut Local<T, O>, weights: &Weights, put: Put) -> bool;
 
     /// Returns the permits of items that are not pushed after all.
     fn return_permits(local: &mut Local<T, O>, put: Put);
@@ -44,6 +45,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        weights: &Weights,
         deadline: u64,
     ) -> Result<Self::Metas, PushError<()>>;
 
@@ -63,27 +65,35 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(super) fn admit<L: Load<T, O>>(
         &mut self,
         load: &L,
+        weights: &Weights,
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Admission<L::Metas> {
-        let is_refusing = self.is_refusing(put);
         // The keys are checked first, so that no permit is taken that others could use meanwhile. Nobody waits for a key, so a
         // push to a full one is refused for good, and the permits that a waiting batch has gathered go back.
-        if is_refusing || self.may_find_full && !self.fits(load.as_slice()) {
+        let refusal = if self.is_refusing(put) {
+            Some(PushError::Closed(()))
+        } else if !self.may_find_full {
+            None
+        } else if self.are_too_heavy(weights) {
+            Some(PushError::TooHeavy(()))
+        } else {
+            (!self.fits(load.as_slice())).then_some(PushError::Full(()))
+        };
+        if let Some(refusal) = refusal {
             self.permits.give_back_gathered();
-            let closed = is_refusing.then_some(PushError::Closed(()));
-            return Some(Err(closed.unwrap_or(PushError::Full(()))));
+            return Some(Err(refusal));
         }
         if self.may_find_full {
             // The second time, permits may have been freed by items that were reclaimed.
-            let takes = load.take_permits(self, put)
-                || self.shared.reclaim() && load.take_permits(self, put);
+            let takes = load.take_permits(self, weights, put)
+                || self.shared.reclaim() && load.take_permits(self, weights, put);
             if !takes {
                 return None;
             }
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        match load.enter(&local.shared, place, 0) {
+        match load.enter(&local.shared, place, weights, 0) {
             Ok(metas) => {
                 local.cancel();
                 Some(Ok(metas))
@@ -97,24 +107,35 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(super) fn admit_waiting<L: Load<T, O>>(
         &mut self,
         load: &L,
+        weights: &Weights,
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Admission<L::Metas> {
         let closed = self.word().is_closed();
-        let admission = self.admit(load, put, place);
+        let admission = self.admit(load, weights, put, place);
         admission.or_else(|| closed.then_some(Err(PushError::Full(()))))
     }
 
-    /// The room that is worth waiting for: none if these items would not fit beside this transaction's staged ones in an
+    /// The room that is worth waiting for: none if these items need none, if they would not fit beside this transaction's staged ones in an
     /// otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the keys
     /// when it is woken.
-    pub(crate) fn worthwhile_room(&self, items: &[T]) -> Option<Arc<Room>> {
-        let needed = self.staged() + items.len();
-        let room = self
-            .shared
-            .room()
-            .filter(|room| needed <= room.capacity.limit());
+    pub(crate) fn worthwhile_room<L: Load<T, O>>(
+        &self,
+        load: &L,
+        weights: &Weights,
+    ) -> Option<Arc<Room>> {
+        let (items, (staged, _)) = (load.as_slice(), self.loads());
+        let more = weights.total().unwrap_or(items.len());
+        let needed = staged.saturating_add(more);
+        let fits = |room: &&Arc<Room>| more > 0 && needed <= room.capacity.limit();
+        let room = self.shared.room().filter(fits);
         let is_worthwhile = |_: &_| self.room_waiter.is_taken() || self.fits(items);
         room.filter(is_worthwhile).cloned()
+    }
+
+    /// Whether one of these items would not fit even into an empty queue.
+    fn are_too_heavy(&self, weights: &Weights) -> bool {
+        let room = self.shared.room();
+        room.is_some_and(|room| weights.exceed(room.capacity.limit()))
     }
 }

@@ -4,6 +4,7 @@ use super::access::Put;
 use super::admit::Load;
 use super::local::Local;
 use super::shared::Shared;
+use super::weights::Weights;
 use crate::order::{Order, Place, PlaceOf, PushMetaOf};
 use crate::sync::defer_with;
 use crate::time::Wait;
@@ -21,20 +22,8 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         self
     }
 
-    /// Only the first waiter of the wait queue gathers permits as they become free: pushes of one item would always be faster
-    /// than a batch that keeps none. The other waiters take none: two that gather could each hold what the other needs.
-    fn take_permits(&self, local: &mut Local<T, O>, _: Put) -> bool {
-        let Some(room) = local.shared.room() else {
-            return true;
-        };
-        let waits = local.room_waiter.is_taken();
-        let gathers = waits && local.room_waiter.is_first(&room.wait_queue);
-        let (staged, held) = (local.staged() + self.len(), local.held());
-        let missing = local.permits.missing(staged, held);
-        if waits && !gathers || missing > room.capacity.limit() {
-            return false;
-        }
-        local.permits.take_for_batch(missing, gathers)
+    fn take_permits(&self, local: &mut Local<T, O>, weights: &Weights, _: Put) -> bool {
+        local.take_together(weights.total().unwrap_or(self.len()))
     }
 
     fn return_permits(local: &mut Local<T, O>, _: Put) {
@@ -45,6 +34,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        weights: &Weights,
         deadline: u64,
     ) -> Result<Self::Metas, PushError<()>> {
         if !shared.registers() {
@@ -55,7 +45,8 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         // Also if the registration of a further item panics.
         let mut metas = defer_with(metas, |metas| withdraw(shared, mem::take(metas)));
         for (nth, item) in self.iter().enumerate() {
-            metas.push_back(shared.enter(item, since, place.nth(nth), deadline)?);
+            let weight = weights.nth(nth);
+            metas.push_back(shared.enter(item, since, place.nth(nth), weight, deadline)?);
         }
         Ok(mem::take(&mut *metas))
     }
@@ -81,6 +72,27 @@ pub(super) fn withdraw<T, O: Order<T>>(shared: &Shared<T, O>, metas: VecDeque<Pu
 }
 
 impl<T, O: Order<T>> Local<T, O> {
+    /// Takes permits for items that are pushed together: all, or none.
+    ///
+    /// Only the first waiter of the wait queue gathers permits as they become free: pushes of one item would always be faster
+    /// than a batch that keeps none. The other waiters take none: two that gather could each hold what the other needs.
+    pub(super) fn take_together(&mut self, permits: usize) -> bool {
+        let Some(room) = self.access.shared.room() else {
+            return true;
+        };
+        let waits = self.room_waiter.is_taken();
+        let gathers = waits && self.room_waiter.is_first(&room.wait_queue);
+        let (staged, held) = self.loads();
+        let missing = self.permits.missing(staged.saturating_add(permits), held);
+        if missing == 0 {
+            return true;
+        }
+        if waits && !gathers || missing > room.capacity.limit() {
+            return false;
+        }
+        self.permits.take_for_batch(missing, gathers)
+    }
+
     /// Pushes items of an unknown number. They are collected first only if there may be no room for all of them.
     #[inline]
     pub(crate) fn push_batch(
@@ -96,7 +108,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let since = self.shared.stamp();
         let register = |shared: &Shared<T, O>, item: &T| {
             // Without limits the registration always succeeds.
-            let entered = shared.enter(item, since, Default::default(), 0);
+            let entered = shared.enter(item, since, Default::default(), 1, 0);
             entered.unwrap_or_default()
         };
         self.store_all(items.into_iter(), put, register)

@@ -442,7 +442,7 @@ impl<T, O: Order<T>> Delivered<T, O> {
             ..
         } = self.0.take().expect(OPEN);
         let mut fresh = Fresh::default();
-        local.endpoint.accept(Purpose::Hold, away.into_entry());
+        local.accept(Purpose::Hold, away.into_entry());
         // Afterwards: a thread that asks sees one of them open.
         origin.outstanding.count_ended(Ending::Moved);
         // The delivery was recorded when the item was taken.

@@ -44,6 +44,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.endpoint.end_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
         self.permits.end(dead, 0);
+        self.end_loads();
         // Before waiters are woken, who may need the tokens.
         self.deliveries.end_tokens(&self.access.shared, false);
         step!("end.aborts-unsaid", self.notify_end(held));
@@ -64,8 +65,9 @@ impl<T, O: Order<T>> Local<T, O> {
 impl<T, O: Order<T>> CellOf<T, O> {
     /// Commits, and ends the transaction.
     pub(crate) fn commit(&mut self) -> Ended<T, O> {
-        let later = self.get_mut().take_later();
-        let taken = self.commit_with(later);
+        let local = self.get_mut();
+        let (later, loads) = (local.take_later(), local.end_loads());
+        let taken = self.commit_with(later, loads);
         self.end_guarded(taken)
     }
 
@@ -73,16 +75,16 @@ impl<T, O: Order<T>> CellOf<T, O> {
     /// saves a worker 8 of 336 instructions.
     #[inline(always)] // a few stores
     pub(crate) fn commit_unguarded(&mut self) -> usize {
-        self.commit_with(0)
+        self.commit_with(0, None)
     }
 
     /// Commits beside items that are to be scheduled.
     #[inline(always)] // a few stores
-    fn commit_with(&mut self, later: usize) -> usize {
+    fn commit_with(&mut self, later: usize, loads: Option<(usize, usize)>) -> usize {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
         let (published, freed) = local.endpoint.commit(&unborrowed);
-        local.wake_for(published, later, freed);
+        local.wake_for((published, later, freed), loads);
         freed
     }
 
@@ -90,9 +92,10 @@ impl<T, O: Order<T>> CellOf<T, O> {
     pub(crate) fn end_concluded(&mut self) -> Ended<T, O> {
         let local = self.get_mut();
         let (published, freed) = mem::take(&mut local.concluded);
-        let later = local.later.as_ref();
+        let later = local.at_need.as_ref();
         let later = later.map_or(0, |later| later.taken.len());
-        local.wake_for(published, later, freed);
+        let loads = local.end_loads();
+        local.wake_for((published, later, freed), loads);
         self.end_guarded(freed)
     }
 

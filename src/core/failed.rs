@@ -135,12 +135,13 @@ impl<T, O: Order<T>> Local<T, O> {
             return Ok(None);
         };
         let mut entry = self.endpoint.remove(item, position);
+        self.release_load(entry.delivery.since);
         if let Settlement::PutBack = settlement {
             entry.delivery = entry.delivery.before();
         }
         let permits = self.route(disposition, now, Failed::new(entry, &cause), at_head);
         if is_dead {
-            let (staged, held) = (self.staged(), self.held());
+            let (staged, held) = self.loads();
             self.permits.release_gone(permits, staged, held);
             self.shared.drop_excess_letters();
         }
@@ -159,8 +160,10 @@ impl<T, O: Order<T>> Local<T, O> {
     ) -> Result<Disposition, NoRoom> {
         let is_failed = matches!(settlement, Settlement::Fail(_));
         let dies = is_failed && self.shared.failures.letters.reserve();
-        // Otherwise the item keeps its permit, which a staged item may be using.
-        if !dies && !self.take_permit(Put::Stage) {
+        // Otherwise the item keeps its permits, which staged items may be using.
+        let weight = || self.shared.weight_of(delivery.since);
+        let weight = self.weighs().then(weight);
+        if !dies && !self.take_permits(weight, Put::Stage) {
             return Err(NoRoom);
         }
         let failures = &self.shared.failures;

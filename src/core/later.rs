@@ -17,7 +17,8 @@ use super::admit::Load;
 use super::batch::withdraw;
 use super::local::Local;
 use super::shared::Shared;
-use super::staged::{Call, Staged};
+use super::staged::{AtNeed, Call};
+use super::weights::Weights;
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, StoredOf, Terms, When};
 use crate::policy::delay::Scheduled;
 use crate::raw::{DeliveryMeta, Entry, Stored};
@@ -101,8 +102,8 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
     }
 
     #[inline]
-    fn take_permits(&self, local: &mut Local<T, O>, put: Put) -> bool {
-        self.load.take_permits(local, put)
+    fn take_permits(&self, local: &mut Local<T, O>, weights: &Weights, put: Put) -> bool {
+        self.load.take_permits(local, weights, put)
     }
 
     #[inline]
@@ -115,9 +116,10 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        weights: &Weights,
         _: u64,
     ) -> Result<L::Metas, PushError<()>> {
-        self.load.enter(shared, place, self.terms.deadline)
+        self.load.enter(shared, place, weights, self.terms.deadline)
     }
 
     #[inline]
@@ -169,7 +171,7 @@ impl<T, O: Order<T>> Local<T, O> {
             }),
         );
         shared.shards().count_restored(count);
-        self.permits.end(0, count);
+        self.end_push(count);
         Ok(L::pushed(count))
     }
 
@@ -185,7 +187,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let pushed = load.store(self, metas, Put::Stage)?;
         let end = self.staged();
         let is_first = self.deliveries.begin_scheduling();
-        let later = self.later.get_or_insert_with(Box::default);
+        let later = self.at_need.get_or_insert_with(Box::default);
         if is_first {
             later.calls.clear(); // of a transaction that was aborted
         }
@@ -199,10 +201,11 @@ impl<T, O: Order<T>> Local<T, O> {
         if !self.deliveries.are_scheduling() {
             return 0;
         }
-        let Self { access, later, .. } = self;
-        let Some(Staged { calls, taken }) = later.as_deref_mut() else {
+        // Apart from the access, which the others need meanwhile.
+        let Some(mut later) = self.at_need.take() else {
             return 0;
         };
+        let (access, AtNeed { calls, taken, .. }) = (&mut self.access, &mut *later);
         let kept = calls.first().map_or(usize::MAX, |call| call.first);
         let mut others = Vec::new();
         while let Some(entry) = access.endpoint.unstage(kept) {
@@ -226,13 +229,17 @@ impl<T, O: Order<T>> Local<T, O> {
         if access.staged() == 0 {
             access.endpoint.end_staging();
         }
-        taken.len()
+        let count = taken.len();
+        self.at_need = Some(later);
+        count
     }
 
     /// Schedules the items that were [taken](Local::take_later) out of the staged ones.
     pub(super) fn schedule_later(&mut self) {
-        if let Some(later) = &mut self.later {
-            let shared = &self.access.shared;
+        let Access {
+            shared, at_need, ..
+        } = &mut self.access;
+        if let Some(later) = at_need {
             shared.shards().count_restored(later.taken.len());
             shared.schedule(later.taken.drain(..));
             later.taken.shrink_to(KEPT_CAPACITY);

@@ -4,7 +4,6 @@ use super::access::Access;
 use super::mode::mode;
 use super::origin::Origin;
 use super::shared::Shared;
-use super::staged::Staged;
 use crate::order::Order;
 use crate::policy::Deliveries;
 use crate::raw::LocalCell;
@@ -29,8 +28,6 @@ pub(crate) struct Local<T, O: Order<T>> {
     pub(super) deliveries: Deliveries<T, O>,
     /// How many items the last commit over several queues has published, and freed.
     pub(super) concluded: (usize, usize),
-    /// The staged items of the transaction that are scheduled; made for the first one of the handle.
-    pub(super) later: Option<Box<Staged<T, O>>>,
     /// What the deliveries that it has begun have in common, if there were any.
     pub(super) origin: Option<Arc<Origin<T, O>>>,
 }
@@ -48,7 +45,6 @@ impl<T, O: Order<T>> Local<T, O> {
             room_waiter: Waiter::default(),
             deliveries,
             concluded: (0, 0),
-            later: None,
             origin: None,
         }
     }

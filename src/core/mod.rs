@@ -11,6 +11,7 @@ pub(crate) mod delivery;
 pub(crate) mod end;
 pub(crate) mod failed;
 pub(crate) mod later;
+mod loads;
 pub(crate) mod local;
 pub(crate) mod mode;
 mod origin;
@@ -24,5 +25,6 @@ mod staged;
 mod take;
 pub(crate) mod visit;
 pub(crate) mod wait;
+pub(crate) mod weights;
 
 pub(crate) use local::{CellOf, Local};

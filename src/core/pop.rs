@@ -275,6 +275,9 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Takes the peeked item into the hold.
     pub(crate) fn hold_peeked(peeked: Peeked<'t, Local<T, O>>) -> ItemRef<'t, StoredOf<T, O>> {
         let (reference, mut borrow) = peeked.hold();
+        let position = borrow.endpoint.end_of_hold();
+        let since = borrow.endpoint.delivery_before(position).since;
+        borrow.hold_load(since);
         borrow.release();
         let Local {
             access, deliveries, ..

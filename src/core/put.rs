@@ -6,6 +6,7 @@ pub(crate) use super::admit::Load;
 use super::local::{CellOf, Local};
 use super::shared::Shared;
 use super::wait::DONE;
+use super::weights::Weights;
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf};
 use crate::raw::Stored;
 use crate::time::Wait;
@@ -63,8 +64,9 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        let admission = self.admit(&load, put, place);
-        self.store_admitted(admission, load, put)
+        let weights = self.weigh(&load);
+        let admission = self.admit(&load, &weights, put, place);
+        self.store_admitted(admission, load, &weights, put)
     }
 
     /// As [`Local::put`], when there is room.
@@ -83,22 +85,26 @@ impl<T, O: Order<T>> Local<T, O> {
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
-        let room = self.worthwhile_room(load.as_slice());
-        let admission = self.wait_for_room(L::GATHERS, room, wait, |local| {
-            local.admit_waiting(&load, put, place)
+        let weights = self.weigh(&load);
+        let room = self.worthwhile_room(&load, &weights);
+        let gathers = weights.gather(L::GATHERS);
+        let admission = self.wait_for_room(gathers, room, wait, |local| {
+            local.admit_waiting(&load, &weights, put, place)
         });
-        self.store_admitted(admission, load, put)
+        self.store_admitted(admission, load, &weights, put)
     }
 
     /// As [`Local::put`], unless waiting for room may help: then the load stays where it is.
     pub(crate) fn put_unless_full<L: Load<T, O>>(
         &mut self,
         load: &mut Option<L>,
+        weights: &Weights,
         place: PlaceOf<T, O>,
     ) -> Option<Result<L::Pushed, PushError<L>>> {
-        let admission = self.admit(load.as_ref().expect(DONE), Put::Publish, place)?;
+        let put = Put::Publish;
+        let admission = self.admit(load.as_ref().expect(DONE), weights, put, place)?;
         let load = load.take().expect(DONE);
-        Some(self.store_admitted(Some(admission), load, Put::Publish))
+        Some(self.store_admitted(Some(admission), load, weights, put))
     }
 
     /// Polls for room, and then takes the load and pushes it.
@@ -106,21 +112,23 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn poll_put<L: Load<T, O>>(
         &mut self,
         load: &mut Option<L>,
+        weights: &Weights,
         put: Put,
         wake_target: &WakeTarget<'_>,
         place: PlaceOf<T, O>,
     ) -> Poll<Result<L::Pushed, PushError<L>>> {
         let waiting = load.as_ref().expect(DONE);
-        let attempt = |local: &mut Self| local.admit_waiting(waiting, put, place);
-        let poll = match self.worthwhile_room(waiting.as_slice()) {
+        let gathers = weights.gather(L::GATHERS);
+        let attempt = |local: &mut Self| local.admit_waiting(waiting, weights, put, place);
+        let poll = match self.worthwhile_room(waiting, weights) {
             Some(room) => self
-                .poll_room(&room, L::GATHERS, wake_target, attempt)
+                .poll_room(&room, gathers, wake_target, attempt)
                 .map(Some),
             None => Poll::Ready(attempt(self)),
         };
         poll.map(|admission| {
             let load = load.take().expect(DONE);
-            self.store_admitted(admission, load, put)
+            self.store_admitted(admission, load, weights, put)
         })
     }
 
@@ -151,10 +159,14 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         admission: Admission<L::Metas>,
         load: L,
+        weights: &Weights,
         put: Put,
     ) -> Result<L::Pushed, PushError<L>> {
         match admission.unwrap_or(Err(PushError::Full(()))) {
-            Ok(metas) => load.store(self, metas, put),
+            Ok(metas) => match weights.total().filter(|_| self.weighs()) {
+                None => load.store(self, metas, put),
+                Some(total) => self.store_weighed(load, metas, total, put),
+            },
             Err(refusal) => Err(refusal.of(load)),
         }
     }
@@ -183,14 +195,14 @@ impl<T, O: Order<T>> Load<T, O> for T {
     }
 
     #[inline]
-    fn take_permits(&self, local: &mut Local<T, O>, put: Put) -> bool {
-        local.take_permit(put)
+    fn take_permits(&self, local: &mut Local<T, O>, weights: &Weights, put: Put) -> bool {
+        local.take_permits(weights.total(), put)
     }
 
     fn return_permits(local: &mut Local<T, O>, put: Put) {
         match put {
-            Put::Publish => local.permits.give_back(1),
-            Put::Stage => local.release(),
+            Put::Publish if !local.weighs() => local.permits.give_back(1),
+            _ => local.release(),
         }
     }
 
@@ -199,9 +211,10 @@ impl<T, O: Order<T>> Load<T, O> for T {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        weights: &Weights,
         deadline: u64,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        shared.enter(self, shared.stamp(), place, deadline)
+        shared.enter(self, shared.stamp(), place, weights.nth(0), deadline)
     }
 
     #[inline]

@@ -1,13 +1,23 @@
-//! The staged items of a transaction that are scheduled.
+//! What few transactions need.
 
 use crate::order::{Order, StoredOf, When};
 use crate::policy::delay::Scheduled;
 
-/// The scheduled items of a transaction.
-pub(super) struct Staged<T, O: Order<T>> {
+/// What few transactions need.
+pub(super) struct AtNeed<T, O: Order<T>> {
+    /// Its permits, if items have weights.
+    pub(super) loads: Loads,
+    /// The staged items that are scheduled.
     pub(super) calls: Vec<Call>,
     /// Those that are to be scheduled when the others are published.
     pub(super) taken: Vec<Scheduled<StoredOf<T, O>>>,
+}
+
+/// How many permits the staged items of a transaction need, and the held ones have.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Loads {
+    pub(super) staged: usize,
+    pub(super) held: usize,
 }
 
 /// The staged items from `first` to before `end`.
@@ -17,9 +27,12 @@ pub(super) struct Call {
     pub(super) when: When,
 }
 
-impl<T, O: Order<T>> Default for Staged<T, O> {
+impl<T, O: Order<T>> Default for AtNeed<T, O> {
     fn default() -> Self {
-        let (calls, taken) = (Vec::new(), Vec::new());
-        Self { calls, taken }
+        Self {
+            loads: Loads::default(),
+            calls: Vec::new(),
+            taken: Vec::new(),
+        }
     }
 }

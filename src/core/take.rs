@@ -122,7 +122,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
 fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> bool {
     access.endpoint.expect(purpose);
     let next = access.take_next(access.endpoint.counters());
-    next.map(|away| access.endpoint.accept(purpose, away.into_entry()))
+    next.map(|away| access.accept(purpose, away.into_entry()))
         .is_some()
 }
 

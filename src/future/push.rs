@@ -5,9 +5,10 @@ use super::{waiting, User};
 use crate::bound::Room;
 use crate::core::later::{Items, Later};
 use crate::core::pool::{CheckedOut, Pool};
-use crate::core::put::{Load, Put};
+use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::wait::DONE;
+use crate::core::weights::Weights;
 use crate::order::{Order, PlaceOf, Terms};
 use crate::wait::WakeTarget;
 use crate::{Fifo, PushError};
@@ -54,22 +55,30 @@ type PollPush<K, L> = Poll<Result<K, PushError<L>>>;
 pub(crate) struct Pushing<'u, T, O: Order<T>, L> {
     user: User<'u, T, O>,
     load: Option<Later<T, L>>,
+    weights: Weights,
     place: PlaceOf<T, O>,
 }
 
 impl<'u, T, O: Order<T>, L: Items<T, O>> Pushing<'u, T, O, L> {
     pub(crate) fn new(
-        user: User<'u, T, O>,
+        mut user: User<'u, T, O>,
         load: L,
         (place, terms): (PlaceOf<T, O>, Terms),
     ) -> Self {
+        let weights = user.local().shared().weigh(load.as_slice());
         let load = Some(Later::new(load, terms));
-        Self { user, load, place }
+        Self {
+            user,
+            load,
+            weights,
+            place,
+        }
     }
 
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> PollPush<L::Pushed, L> {
         let (put, local) = (self.user.put(), self.user.local());
-        let poll = local.poll_put(&mut self.load, put, wake_target, self.place);
+        let (load, weights) = (&mut self.load, &self.weights);
+        let poll = local.poll_put(load, weights, put, wake_target, self.place);
         poll.map_err(|error| error.map(Later::into_load))
     }
 }
@@ -89,6 +98,7 @@ pub(crate) struct OwnedPushing<T, O: Order<T>, L> {
     /// Only if it has waited.
     waiter: Option<CheckedOut<T, O>>,
     load: Option<Later<T, L>>,
+    weights: Weights,
     place: PlaceOf<T, O>,
 }
 
@@ -103,6 +113,7 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
             shared: Arc::clone(shared),
             pool: Arc::clone(pool),
             waiter: None,
+            weights: shared.weigh(load.as_slice()),
             load: Some(Later::new(load, terms)),
             place,
         }
@@ -115,8 +126,10 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
 
     fn poll_later(&mut self, wake_target: &WakeTarget<'_>) -> PollPush<L::Pushed, Later<T, L>> {
         let (pool, load, place) = (&self.pool, &mut self.load, self.place);
+        let weights = &self.weights;
+        let gathers = weights.gather(L::GATHERS);
         let attempt = |load: &mut Option<Later<T, L>>| {
-            pool.call(|cell| cell.settled().put_unless_full(load, place))
+            pool.call(|cell| cell.settled().put_unless_full(load, weights, place))
         };
         // Newcomers leave the room that becomes free to a waiter.
         let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
@@ -127,12 +140,12 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
         }
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
         let user = waiter.get_mut();
-        let items = load.as_ref().expect(DONE).as_slice();
-        if let Some(room) = user.worthwhile_room(items).filter(|_| !L::GATHERS) {
-            user.poll_room(&room, L::GATHERS, wake_target, |_| attempt(load))
+        let room = user.worthwhile_room(load.as_ref().expect(DONE), weights);
+        if let Some(room) = room.filter(|_| !gathers) {
+            user.poll_room(&room, gathers, wake_target, |_| attempt(load))
         } else {
-            // The waiter also pushes a batch, since it has gathered the room for it.
-            user.poll_put(load, Put::Publish, wake_target, place)
+            // The waiter also pushes what gathers room, since it has that.
+            user.poll_put(load, weights, Put::Publish, wake_target, place)
         }
     }
 }

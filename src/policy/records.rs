@@ -6,6 +6,7 @@
 use super::dead::Overflow;
 use crate::sync::{lock, AtomicUsize, Mutex, Ordering, RandomState};
 use std::collections::hash_map::{Entry, HashMap};
+use std::sync::Arc;
 
 /// How many tables the records are in: pushes at different times seldom meet in one.
 const TABLES: usize = 16;
@@ -24,7 +25,14 @@ pub(crate) struct Records {
     pub(crate) of_all: bool,
     /// How many there are.
     len: AtomicUsize,
-    tables: [Mutex<HashMap<u64, Record, RandomState>>; TABLES],
+    tables: [Mutex<Table>; TABLES],
+}
+
+#[derive(Default)]
+struct Table {
+    records: HashMap<u64, Record, RandomState>,
+    /// The sum of all weights, which may wrap in between.
+    weight: usize,
 }
 
 impl Records {
@@ -36,7 +44,7 @@ impl Records {
         }
     }
 
-    fn table(&self, since: u64) -> &Mutex<HashMap<u64, Record, RandomState>> {
+    fn table(&self, since: u64) -> &Mutex<Table> {
         #[allow(clippy::cast_possible_truncation)] // the last bits
         &self.tables[since as usize % TABLES]
     }
@@ -48,7 +56,9 @@ impl Records {
         self.len.fetch_add(1, Ordering::Relaxed);
         let mut since = stamp;
         loop {
-            if let Entry::Vacant(place) = lock(self.table(since)).entry(since) {
+            let Table { records, weight } = &mut *lock(self.table(since));
+            if let Entry::Vacant(place) = records.entry(since) {
+                *weight = weight.wrapping_add(record.weight);
                 place.insert(record);
                 return since;
             }
@@ -68,7 +78,7 @@ impl Records {
         if self.is_empty() {
             return None;
         }
-        lock(self.table(since)).get(&since).map(read)
+        lock(self.table(since)).records.get(&since).map(read)
     }
 
     /// Removes the record of an item, if there is one.
@@ -76,28 +86,42 @@ impl Records {
         if self.is_empty() {
             return None;
         }
-        let record = lock(self.table(since)).remove(&since)?;
+        let Table { records, weight } = &mut *lock(self.table(since));
+        let record = records.remove(&since)?;
+        *weight = weight.wrapping_sub(record.weight);
         // ORDERING: Relaxed; as where it is counted.
         self.len.fetch_sub(1, Ordering::Relaxed);
         Some(record)
     }
+
+    /// The weight of all items; approximate while some come and go.
+    #[cfg(feature = "ttl")]
+    pub(crate) fn weight(&self) -> usize {
+        let weights = self.tables.iter().map(|table| lock(table).weight);
+        weights.fold(0, usize::wrapping_add)
+    }
 }
+
+/// Says how many permits an item has.
+pub(crate) type Weigh<T> = Arc<dyn Fn(&T) -> usize + Send + Sync>;
 
 /// Functions of the user that a queue calls.
 pub(crate) struct Callbacks<T> {
     /// Gets dead letters beyond the limit.
     pub(crate) overflow: Option<Overflow<T>>,
+    pub(crate) weigh: Option<Weigh<T>>,
 }
 
 impl<T> Clone for Callbacks<T> {
     fn clone(&self) -> Self {
-        let overflow = self.overflow.clone();
-        Self { overflow }
+        let (overflow, weigh) = (self.overflow.clone(), self.weigh.clone());
+        Self { overflow, weigh }
     }
 }
 
 impl<T> Default for Callbacks<T> {
     fn default() -> Self {
-        Self { overflow: None }
+        let (overflow, weigh) = (None, None);
+        Self { overflow, weigh }
     }
 }

@@ -8,7 +8,7 @@ use super::tracking::Tracking;
 use super::ttl::{AfterTtl, Ttl};
 use super::watch::WatchTable;
 use super::Policies;
-use crate::bound::Room;
+use crate::bound::{Budget, Room};
 use crate::order::{Order, ShardsOf};
 use crate::rate::{Gate, Pace};
 use crate::time::{whole, Backoff, Clock, Time};
@@ -24,6 +24,8 @@ const STICKINESS: u32 = 64;
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) capacity: Option<usize>,
+    /// The capacity that it shares, if any.
+    pub(crate) budget: Option<Budget>,
     pub(crate) max_attempts: Option<NonZeroU32>,
     pub(crate) max_dead_letters: usize,
     pub(crate) backoff: Option<Backoff>,
@@ -48,6 +50,7 @@ impl Settings {
     pub(crate) fn new() -> Self {
         Self {
             capacity: None,
+            budget: None,
             max_attempts: None,
             max_dead_letters: usize::MAX,
             backoff: None,
@@ -71,6 +74,12 @@ impl Settings {
         let after = self.after_ttl;
         let ttl = self.ttl.filter(|_| cfg!(feature = "ttl"));
         ttl.map(|span| Ttl::new(span, after))
+    }
+
+    /// The room of a queue with these settings, if it is bounded.
+    pub(crate) fn room(&self) -> Option<Arc<Room>> {
+        let own = || self.capacity.map(|limit| Arc::new(Room::new(limit)));
+        self.budget.as_ref().map(Budget::room).or_else(own)
     }
 
     /// Whether something is decided for each item.
@@ -97,7 +106,7 @@ impl Settings {
         room: Option<&Arc<Room>>,
         shards: &Arc<ShardsOf<T, O>>,
     ) -> Policies<T, O> {
-        let tracking = Tracking::new(self.ttl(), self.records, shards);
+        let tracking = Tracking::new(self.ttl(), self.records, callbacks.weigh, shards);
         let letters = Letters::new(self.max_dead_letters, callbacks.overflow);
         let time = self.clock.map_or_else(Time::system, Time::of);
         // An item whose lease expires may become a dead letter, and one whose time to live is over is gone.

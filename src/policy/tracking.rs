@@ -1,6 +1,6 @@
 //! What is decided for each item by its time stamp: whether its time to live is over, and what is kept beside it.
 
-use super::records::Records;
+use super::records::{Records, Weigh};
 use super::ttl::Ttl;
 use crate::order::{Order, ShardsOf, StoredOf};
 use crate::raw::Outstanding;
@@ -12,6 +12,8 @@ pub(crate) struct Tracking<T, O: Order<T>> {
     /// How long items live, if not for ever.
     lives: Option<Lives<T, O>>,
     records: Records,
+    /// Says the weight of an item, if it is not 1.
+    weigh: Option<Weigh<T>>,
 }
 
 /// How long the items of a queue live.
@@ -28,6 +30,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
     pub(super) fn new(
         ttl: Option<Ttl>,
         all_have_records: bool,
+        weigh: Option<Weigh<T>>,
         shards: &Arc<ShardsOf<T, O>>,
     ) -> Option<Box<Self>> {
         let lives = ttl.map(|ttl| Lives {
@@ -41,6 +44,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
             Box::new(Self {
                 lives,
                 records: records(),
+                weigh,
             })
         })
     }
@@ -70,6 +74,23 @@ impl<T, O: Order<T>> super::Policies<T, O> {
         let records = self.records();
         let pushed = records.and_then(|records| records.get(since, |record| record.pushed));
         pushed.unwrap_or(since)
+    }
+
+    /// The weight of an item that is known: how many permits it has.
+    pub(crate) fn weight_of(&self, since: u64) -> usize {
+        let records = self.records();
+        let weight = records.and_then(|records| records.get(since, |record| record.weight));
+        weight.unwrap_or(1)
+    }
+
+    pub(crate) fn weigher(&self) -> Option<&Weigh<T>> {
+        let tracking = self.tracking.as_deref();
+        tracking.filter(|_| self.tracks())?.weigh.as_ref()
+    }
+
+    /// Whether items have weights.
+    pub(crate) fn weighs(&self) -> bool {
+        self.weigher().is_some()
     }
 
     /// What is kept beside items, if anything.

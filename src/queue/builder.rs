@@ -47,6 +47,76 @@ impl<T, O: Order<T>> Builder<T, O> {
     pub fn capacity(mut self, capacity: usize) -> Self {
         assert!(capacity > 0, "capacity is 0: the queue could take no item");
         self.settings.capacity = Some(capacity);
+        self.settings.budget = None;
+        self
+    }
+
+    /// Shares a capacity with other queues, whatever their items and orders, instead of a [`capacity`](Builder::capacity) of its
+    /// own: together they hold no more than the limit of the [`Budget`](crate::Budget), in items, or in units where they
+    /// [weigh](Builder::weigh) items.
+    ///
+    /// Pushes that wait for room wait in one FIFO, for room that any of the queues frees, also by its drop. A transaction uses
+    /// the room of the items that it holds for what it stages in the same queue only. An expired lease or time to live frees
+    /// its room when its own queue is used, or waited for.
+    ///
+    /// ```
+    /// use requeue::{Budget, Queue};
+    ///
+    /// let budget = Budget::new(2);
+    /// let mails = Queue::builder().budget(&budget).build();
+    /// let jobs = Queue::builder().by_priority().budget(&budget).build();
+    /// mails.push("hello")?;
+    /// jobs.priority(1).push(7)?;
+    /// assert!(mails.push("too many").unwrap_err().is_full());
+    /// assert_eq!(jobs.pop()?, 7);
+    /// mails.push("fits now")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "ttl")]
+    pub fn budget(mut self, budget: &crate::Budget) -> Self {
+        self.settings.budget = Some(budget.clone());
+        self.settings.capacity = None;
+        self
+    }
+
+    /// Weighs items: the [capacity](Builder::capacity) limits their total weight, in units of your choice, such as bytes, and not
+    /// their number.
+    ///
+    /// `weigh` is called once for each item, by the push, before the item is in the queue, and without a lock. The item keeps
+    /// this weight until it is gone for good; it counts wherever a place of a bounded queue does: while it is ready, held,
+    /// delayed or scheduled. A transaction needs as much room as its held items weigh, or as its staged ones do,
+    /// whichever is more; so what comes back to the queue always has room. [`Queue::weight`] is the total weight.
+    ///
+    /// An item that weighs more than the capacity is refused as [`PushError::TooHeavy`](crate::PushError::TooHeavy), by all
+    /// forms of a push, at once. A push that waits gathers room while it is the first that waits, as a batch does: light items
+    /// cannot starve a heavy one. One of weight 0 needs no room. A [dead letter](Queue::dead_letters) has no weight; one that is
+    /// pushed again is weighed again.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder()
+    ///     .weigh(|message: &String| message.len())
+    ///     .capacity(1_000)
+    ///     .build();
+    /// queue.push("x".repeat(600))?;
+    /// assert!(queue.push("y".repeat(600)).unwrap_err().is_full());
+    /// assert!(queue.push("z".repeat(1_001)).unwrap_err().is_too_heavy());
+    /// queue.push("y".repeat(400))?;
+    /// assert_eq!((queue.len(), queue.weight()), (2, 1_000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// A panic of `weigh` leaves the push: nothing is pushed, and the items are dropped.
+    ///
+    /// # Progress
+    ///
+    /// Each push, and whatever ends an item for good, takes one of 16 locks for a moment, in a table of the weights.
+    #[doc(alias("bytes", "byte budget", "semaphore"))]
+    #[cfg(feature = "ttl")]
+    pub fn weigh(mut self, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Self {
+        self.callbacks.weigh = Some(Arc::new(weigh));
+        self.settings.records = true;
         self
     }
 

@@ -218,17 +218,10 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         };
         let Entry { item, delivery } = failed.entry;
         let Stored { item, meta } = item;
-        let mut admitted = false;
-        let pushed = self.shared.push_as(item, |_| {
-            admitted = true;
-            Ok(known)
-        });
-        let Err(refused) = pushed else {
+        let Err(refused) = self.shared.push_as(item, known) else {
             return true;
         };
-        if !admitted {
-            self.shared.withdraw(known);
-        }
+        self.shared.withdraw(known);
         let item = Stored {
             item: refused.into_inner(),
             meta,

@@ -18,7 +18,22 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.room().map(|room| room.capacity.limit())
     }
 
-    /// Returns `true` if there is no room for another item. Approximate under concurrency, exact at rest; always
+    /// The total [weight](crate::Builder::weigh) of the items in the queue, whether ready, held, staged, delayed or scheduled.
+    /// Approximate under concurrency, exact at rest. Where items have no weights each one counts 1, unless it is staged.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().weigh(|text: &&str| text.len()).build();
+    /// queue.push_batch(["one", "three"])?;
+    /// assert_eq!((queue.len(), queue.weight()), (2, 8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "ttl")]
+    pub fn weight(&self) -> usize {
+        self.shared.bring_up_to_date();
+        self.shared.weight()
+    }
+
+    /// Returns `true` if there is no room for another item, unless that has weight 0. Approximate under concurrency, exact at rest; always
     /// `false` for an unbounded queue. A key of a [`FairQueue`](crate::FairQueue) may be at its limit before the
     /// queue is full. If the queue is full, expired leases are taken back first, which makes room if an item becomes a dead
     /// letter.

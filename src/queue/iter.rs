@@ -167,6 +167,10 @@ impl<T> Extend<T> for Queue<T> {
                 Err(PushError::Closed(_)) => panic!(
                     "extend of a closed queue (use `push_batch`, which gives the items back)"
                 ),
+                Err(PushError::TooHeavy(_)) => panic!(
+                    "extend of a queue by an item that is heavier than its capacity (use \
+                     `push_batch`, which gives the items back)"
+                ),
             }
         }
     }

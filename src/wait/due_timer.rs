@@ -47,6 +47,9 @@ pub(crate) struct DueTimer {
 /// What has a wait queue for room.
 pub(crate) trait Room: Send + Sync {
     fn wait_queue(&self) -> &WaitQueue;
+
+    /// Wakes a waiter that may take up a plan of this queue.
+    fn notify_planned(&self);
 }
 
 /// The waker that checks whether the leader is late. Weak, since a clock may keep it for a long time.
@@ -80,7 +83,7 @@ impl DueTimer {
     /// Wakes a waiter for room to take up a plan, if it may make room.
     pub(crate) fn notify_room(&self) {
         if let Some(room) = &self.room {
-            room.wait_queue().notify(1);
+            room.notify_planned();
         }
     }
 

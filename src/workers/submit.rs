@@ -72,8 +72,5 @@ impl<O: Order<Job> + 'static> Queue<Job, O> {
 }
 
 fn map<T, U>(refused: PushError<T>, change: impl FnOnce(T) -> U) -> PushError<U> {
-    match refused {
-        PushError::Full(item) => PushError::Full(change(item)),
-        PushError::Closed(item) => PushError::Closed(change(item)),
-    }
+    refused.map(change)
 }

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod budget;
 mod capacity;
 mod gate;
 mod leases;
@@ -12,3 +13,5 @@ mod pace_changes;
 mod pace_governor;
 mod pace_limiters;
 mod permits;
+mod weigh;
+mod weights;

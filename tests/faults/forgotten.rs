@@ -113,6 +113,7 @@ impl Visitor for Undone {
 #[test]
 fn the_next_use_of_a_handle_undoes_what_was_forgotten() {
     orders::plain(Undone);
+    orders::weighed(Undone);
     orders::of_key(Undone);
     orders::serial(Undone);
     orders::of_priority(Undone);

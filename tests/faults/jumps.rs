@@ -45,6 +45,7 @@ impl Visitor for Jumps {
 #[test]
 fn queues_survive_clocks_that_jump() {
     orders::plain(Jumps);
+    orders::weighed(Jumps);
     orders::serial(Jumps);
     orders::of_priority(Jumps);
 }

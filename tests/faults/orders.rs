@@ -10,6 +10,7 @@ use requeue::{Builder, ByKey, ByPriority, Order, Queue};
 const PLAIN: Traits = Traits {
     keys: usize::MAX,
     has_keys: false,
+    weighs: false,
     is_leased: false,
 };
 const FAIR: Traits = Traits {
@@ -45,6 +46,16 @@ fn steps_with<O: Order<Probe>>(own: impl IntoIterator<Item = Step<O>>) -> Vec<St
 
 pub(crate) fn plain(visitor: impl Visitor) {
     visitor.visit("plain", Queue::builder, PLAIN, &steps_with([]));
+}
+
+/// Where each item is weighed, and known until it is gone.
+pub(crate) fn weighed(visitor: impl Visitor) {
+    let build = || Queue::builder().weigh(Probe::weigh);
+    let traits = Traits {
+        weighs: true,
+        ..PLAIN
+    };
+    visitor.visit("weighed", build, traits, &steps_with([]));
 }
 
 pub(crate) fn of_key(visitor: impl Visitor) {

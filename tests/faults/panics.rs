@@ -40,7 +40,8 @@ impl Visitor for Panics {
 fn is_used(call: Call, traits: Traits) -> bool {
     match call {
         Call::CloneItem => traits.is_leased,
-        Call::FindKey | Call::Hash | Call::Eq | Call::DropKey | Call::Weigh => traits.has_keys,
+        Call::FindKey | Call::Hash | Call::Eq | Call::DropKey => traits.has_keys,
+        Call::Weigh => traits.has_keys || traits.weighs,
         _ => true,
     }
 }
@@ -48,6 +49,11 @@ fn is_used(call: Call, traits: Traits) -> bool {
 #[test]
 fn a_plain_queue_survives_panics() {
     orders::plain(Panics);
+}
+
+#[test]
+fn a_queue_with_weights_survives_panics() {
+    orders::weighed(Panics);
 }
 
 #[test]

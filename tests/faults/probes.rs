@@ -20,6 +20,11 @@ impl Probe {
         let alive = Alive::new(plan);
         Self { id, alive }
     }
+
+    pub(crate) fn weigh(&self) -> usize {
+        self.alive.0.reach(Call::Weigh);
+        1
+    }
 }
 
 impl Clone for Probe {

@@ -35,6 +35,8 @@ pub(crate) struct Traits {
     /// How many items can be held at a time, if that depends on their keys.
     pub(crate) keys: usize,
     pub(crate) has_keys: bool,
+    /// Whether items have weights.
+    pub(crate) weighs: bool,
     pub(crate) is_leased: bool,
 }
 

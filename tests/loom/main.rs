@@ -16,6 +16,7 @@ mod retain;
 mod schedule;
 mod ttl;
 mod waits;
+mod weights;
 
 use loom::thread;
 use requeue::{Handle, Order, PopError, Queue};

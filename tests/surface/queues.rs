@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use requeue::{
-    channel, Backoff, Builder, ByKey, ByPriority, FairQueue, Leased, ManualClock, Order, Pace,
-    PopError, PriorityQueue, PushError, Queue, Reason, WeakPace,
+    channel, Backoff, Budget, Builder, ByKey, ByPriority, FairQueue, Leased, ManualClock, Order,
+    Pace, PopError, PriorityQueue, PushError, Queue, Reason, WeakPace,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -13,6 +13,8 @@ const SECOND: Duration = Duration::from_secs(1);
 fn every_setting<T: Clone + 'static, O: Order<T>>(builder: Builder<T, O>) -> Builder<T, O> {
     builder
         .capacity(8)
+        .budget(&Budget::new(8))
+        .weigh(|_| 1)
         .max_attempts(3)
         .backoff(Backoff::fixed(SECOND))
         .max_dead_letters(4)
@@ -58,6 +60,7 @@ fn every_question<T: std::fmt::Debug, O: Order<T>>(queue: &Queue<T, O>) {
         queue.is_full(),
         queue.capacity(),
     );
+    let _: usize = queue.weight();
     let _: (bool, bool) = (queue.is_closed(), queue.same_queue(&queue.clone()));
     let stats = queue.stats();
     stats.check().unwrap();

@@ -44,6 +44,10 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("transaction-batch-push", transaction_batch_pushes),
     ("transaction-batch-pop", transaction_batch_pops),
     ("bounded", |count| pairs(&Queue::bounded(ROOM), count)),
+    ("weighed", |count| {
+        let weigh = |item: &u64| usize::from(*item % 2 > 0) + 1;
+        pairs(&Queue::builder().weigh(weigh).capacity(ROOM).build(), count);
+    }),
     ("bounded-transaction", |count| {
         transaction_pairs(&Queue::bounded(ROOM), count);
     }),

@@ -32,3 +32,28 @@ fn a_batch_that_fails_is_in_the_way_of_nobody() {
         bank.balance(3);
     });
 }
+
+/// As by a call without a handle. What a batch in vain has moved is reported.
+#[test]
+fn a_batch_by_an_owner_that_leaves_at_once() {
+    model(|| {
+        let bank = Bank::new(2);
+        let mut giver = Owner::new(&bank);
+        assert_eq!(giver.take(2), 2);
+        giver.give(1);
+        let batch = spawn({
+            let bank = Arc::clone(&bank);
+            move || {
+                let mut owner = Owner::new(&bank);
+                let got = owner.take_all(2);
+                owner.leave();
+                got
+            }
+        });
+        giver.give(1);
+        let one = bank.take_shared();
+        let got = batch.join().unwrap();
+        assert_eq!(one + got, if got == 0 { 1 } else { 2 });
+        bank.balance(one + got);
+    });
+}

@@ -19,7 +19,6 @@ use crate::policy::settings::Settings;
 use crate::policy::telemetry::Event;
 use crate::policy::Policies;
 use crate::raw::{ByProof, OnceBox, Remainder, Shards, Shareable, Stored};
-use crate::sync::defer;
 use crate::wait::{WaitQueue, WaitWord};
 use crate::{PopError, PushError};
 use std::ops::Deref;
@@ -48,6 +47,16 @@ impl<T, O: Order<T>> Deref for Shared<T, O> {
     }
 }
 
+/// What is left in a queue gives its permits back, if others use them too.
+#[cfg(feature = "ttl")]
+impl<T, O: Order<T>> Drop for Shared<T, O> {
+    fn drop(&mut self) {
+        if let Some(room) = self.room().filter(|room| room.is_shared) {
+            room.give_back(self.weight());
+        }
+    }
+}
+
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(
         settings: Settings,
@@ -65,12 +74,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         };
         let shards = Arc::new(Shards::with(timed, stickiness));
         let slow_pops = timed || Self::SORTS || settings.slows_pops();
-        let bounded = settings.capacity.is_some();
-        let mut mode = mode(bounded, timed || Self::SORTS, slow_pops);
+        let room = settings.room();
+        let mut mode = mode(room.is_some(), timed || Self::SORTS, slow_pops);
         if tracks {
             mode = mode.with(WaitWord::of(NOTIFY_ENDS));
         }
-        let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
         let wait_queue = Ready::wait_queue(mode);
         let policies = settings.policies(callbacks, timed, wait_queue, room.as_ref(), &shards);
         let source = O::source(order, &shards);
@@ -112,35 +120,34 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Pushes without a handle, into the common shard, with the metadata of a given registration.
+    /// Pushes without a handle, into the common shard, with the metadata of a given registration, which the caller withdraws if
+    /// the push is refused.
     pub(crate) fn push_as(
         &self,
         item: T,
-        enter: impl FnOnce(&T) -> Result<PushMetaOf<T, O>, PushError<()>>,
+        PushMeta { since, meta }: PushMetaOf<T, O>,
     ) -> Result<(), PushError<T>> {
         let ready = &self.ready;
         if ready.word().is_closed() {
             return Err(PushError::Closed(item));
         }
-        let takes_one = || self.room().map_or(true, |room| room.take_one());
-        if !(takes_one() || self.reclaim() && takes_one()) {
+        let weight = self.weight_of(since);
+        if !(self.takes(weight) || self.reclaim() && self.takes(weight)) {
             return Err(PushError::Full(item));
         }
-        let permit = defer(|| self.give_back(1));
-        let known = match enter(&item) {
-            Ok(known) => known,
-            Err(refusal) => return Err(refusal.of(item)),
-        };
-        let PushMeta { since, meta } = known;
         let admit = || !ready.fenced_word().is_closed();
         if let Err(stored) = self.shards.push(Stored { item, meta }, since, admit) {
-            self.withdraw(known);
+            self.give_back(weight);
             return Err(PushError::Closed(stored.item));
         }
-        permit.cancel();
         ready.notify(1);
         self.pushed(since);
         Ok(())
+    }
+
+    /// Takes permits that will belong to no handle: all, or none.
+    fn takes(&self, permits: usize) -> bool {
+        self.room().map_or(true, |room| room.take(permits))
     }
 
     pub(crate) fn give_back(&self, permits: usize) {

@@ -92,9 +92,9 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn ready_items(&self) -> u64 {
         let (sorted, _) = self.source.counts();
         let seen = self.shards.ready() + sorted as u64;
-        // An item may be counted twice while it moves.
-        self.room()
-            .map_or(seen, |room| seen.min(room.capacity.limit() as u64))
+        // An item may be counted twice while it moves. One of weight 0 needs no room.
+        let room = self.room().filter(|_| !self.weighs());
+        room.map_or(seen, |room| seen.min(room.capacity.limit() as u64))
     }
 
     /// The number of items in the order that cannot be taken yet.

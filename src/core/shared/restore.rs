@@ -6,6 +6,7 @@ use crate::policy::delay::Scheduled;
 use crate::policy::failed::Failed;
 use crate::raw::{DeliveryMeta, Entry, Stored, Vacant};
 use crate::Reason;
+use std::slice;
 use std::time::Duration;
 
 /// Items on their way into the queue.
@@ -40,8 +41,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         (place, terms): (PlaceOf<T, O>, Terms),
     ) {
         const FULL: &str = "a queue has room for what is restored";
-        assert!(self.room().map_or(true, |room| room.take_one()), "{FULL}");
-        let PushMeta { since, meta } = self.enter(&item, self.stamp(), place, 0).expect(FULL);
+        let weight = self.weigh(slice::from_ref(&item)).nth(0);
+        assert!(self.takes(weight), "{FULL}");
+        let entered = self.enter(&item, self.stamp(), place, weight, 0);
+        let PushMeta { since, meta } = entered.expect(FULL);
         let entry = Entry {
             item: Stored { item, meta },
             delivery: DeliveryMeta::after(attempts, since),

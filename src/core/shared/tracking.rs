@@ -1,15 +1,32 @@
 //! Items that are known: from their registration until they are gone for good, or are dead letters.
 
 use super::Shared;
+use crate::core::weights::Weights;
 use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry};
 use crate::policy::records::{Record, Records};
 use crate::raw::{Entry, Stored};
 use crate::sync::defer;
 use crate::PushError;
+use std::slice;
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Registers an item that is about to be pushed to this place, at this time; one with a `deadline`, which is not 0, is stamped as if it had
-    /// been pushed so much earlier. May run user code.
+    /// The weights of items that are about to be pushed. May run user code.
+    #[inline]
+    pub(crate) fn weigh(&self, items: &[T]) -> Weights {
+        let weigh = self.weigher();
+        weigh.map_or_else(Weights::default, |weigh| Weights::by(weigh, items))
+    }
+
+    /// The weight of all items that are known; 1 for each where they have none.
+    #[cfg(feature = "ttl")]
+    pub(crate) fn weight(&self) -> usize {
+        let left = || usize::try_from(self.left()).unwrap_or(usize::MAX);
+        let records = self.records().filter(|_| self.weighs());
+        records.map_or_else(left, Records::weight)
+    }
+
+    /// Registers an item of this weight that is about to be pushed to this place, at this time; one with a `deadline`, which is
+    /// not 0, is stamped as if it had been pushed so much earlier. May run user code.
     ///
     /// A caller that does not push it afterwards [withdraws](Shared::withdraw) it.
     #[inline]
@@ -18,9 +35,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
+        weight: usize,
         deadline: u64,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        self.enter_by(stamp, deadline, || self.registry().register(item, place))
+        self.enter_by(stamp, weight, deadline, || {
+            self.registry().register(item, place)
+        })
     }
 
     /// As [`enter`](Shared::enter), for an item that was in the queue before.
@@ -34,19 +54,23 @@ impl<T, O: Order<T>> Shared<T, O> {
         } else {
             delivery.since
         };
-        self.enter_by(stamp, 0, || self.registry().register_again(item, *meta))
+        let weight = self.weigh(slice::from_ref(item)).nth(0);
+        self.enter_by(stamp, weight, 0, || {
+            self.registry().register_again(item, *meta)
+        })
     }
 
     #[inline(always)] // the push of an order
     fn enter_by(
         &self,
         stamp: u64,
+        weight: usize,
         deadline: u64,
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         // Without times nothing is tracked.
         let since = if stamp > 0 {
-            self.track(stamp, deadline)
+            self.track(stamp, weight, deadline)
         } else {
             stamp
         };
@@ -64,14 +88,14 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Makes the record of an item that was pushed then, if it needs one. Returns its time stamp.
     #[cold]
     #[inline(never)]
-    fn track(&self, pushed: u64, deadline: u64) -> u64 {
+    fn track(&self, pushed: u64, weight: usize, deadline: u64) -> u64 {
         let is_kept = |records: &&Records| records.of_all || deadline > 0;
         let Some(records) = self.records().filter(is_kept) else {
             return pushed;
         };
         let lives = self.lives().filter(|_| deadline > 0);
         let stamp = lives.map_or(pushed, |lives| lives.ttl.begin(deadline).min(pushed));
-        records.add(stamp, Record { pushed, weight: 1 })
+        records.add(stamp, Record { pushed, weight })
     }
 
     /// The time of an item that was scheduled begins at this time. Returns its time stamp from now on.
