@@ -5,8 +5,9 @@ use super::local::Local;
 use super::shared::Shared;
 use crate::bound::Room;
 use crate::order::{Order, PlaceOf};
+use crate::policy::unique::Staging;
 use crate::sync::defer_with;
-use crate::PushError;
+use crate::{DuplicateOf, PushError};
 use std::sync::Arc;
 
 /// The result of an admission check. `None`: there is no room now, but waiting may help. An error: it would not.
@@ -22,6 +23,21 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     const GATHERS: bool;
 
     fn as_slice(&self) -> &[T];
+
+    /// Whether this is one item that is pushed at once, so that it may replace or follow another one with its key.
+    fn is_single(&self, _put: Put) -> bool {
+        false
+    }
+
+    /// Replaces or follows the other item with its key, if [it may](Load::is_single) and that is the rule of the queue;
+    /// otherwise it is refused. `Err`: another attempt is needed.
+    fn supersede(
+        self,
+        _local: &mut Local<T, O>,
+        _place: PlaceOf<T, O>,
+    ) -> Result<Result<Self::Pushed, PushError<Self>>, Self> {
+        Err(self)
+    }
 
     /// Pushes the items if that depends on nobody else.
     #[inline]
@@ -44,6 +60,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        staging: Option<Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>>;
 
     /// Stores the admitted items.
@@ -65,15 +82,23 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Admission<L::Metas> {
-        let is_refusing = self.is_refusing(put);
+        let staging = self.staging(put);
         // The keys are checked first, so that no permit is taken that others could use meanwhile. Nobody waits for a key, so a
         // push to a full one is refused for good, and the permits that a waiting batch has gathered go back.
-        if is_refusing || self.may_find_full && !self.fits(load.as_slice()) {
+        let refusal = if self.is_refusing(put) {
+            Some(PushError::Closed(()))
+        } else if !self.may_refuse {
+            None
+        } else if let Some(of) = self.duplicate_of(load, put, staging.as_ref()) {
+            Some(PushError::Duplicate((), of))
+        } else {
+            (!self.fits(load.as_slice())).then_some(PushError::Full(()))
+        };
+        if let Some(refusal) = refusal {
             self.permits.give_back_gathered();
-            let closed = is_refusing.then_some(PushError::Closed(()));
-            return Some(Err(closed.unwrap_or(PushError::Full(()))));
+            return Some(Err(refusal));
         }
-        if self.may_find_full {
+        if self.may_refuse {
             // The second time, permits may have been freed by items that were reclaimed.
             let takes = load.take_permits(self, put)
                 || self.shared.reclaim() && load.take_permits(self, put);
@@ -82,11 +107,40 @@ impl<T, O: Order<T>> Local<T, O> {
             }
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        let metas = load.enter(&local.shared, place);
+        let metas = load.enter(&local.shared, place, staging);
         if metas.is_ok() {
             local.cancel();
         }
         Some(metas)
+    }
+
+    /// What the other item with the key of one of these is. Only where there may be no room or place for them, of which a
+    /// duplicate needs none: otherwise their keys are checked when they are taken.
+    fn duplicate_of<L: Load<T, O>>(
+        &self,
+        load: &L,
+        put: Put,
+        staging: Option<&Arc<Staging>>,
+    ) -> Option<DuplicateOf> {
+        if !self.shared.is_unique() {
+            return None;
+        }
+        self.shared.reclaim();
+        if !self.permits.is_bounded() && !self.shared.is_limited() {
+            return None;
+        }
+        let follows = load.is_single(put);
+        self.shared.taken_by(load.as_slice(), follows, staging)
+    }
+
+    /// What the keys of the items that it stages have in common, if they are unique.
+    fn staging(&mut self, put: Put) -> Option<Arc<Staging>> {
+        if put == Put::Publish || !self.shared.is_unique() {
+            return None;
+        }
+        let staged = self.later.get_or_insert_with(Box::default);
+        let staging = staged.keys.get_or_insert_with(|| Arc::new(Staging::new()));
+        Some(Arc::clone(staging))
     }
 
     /// As [`Local::admit`], except that on a closed queue a lack of room is final: possibly only transactions that wait like

@@ -200,8 +200,9 @@ impl<T, O: Order<T>> Drop for Acking<T, O> {
     #[inline]
     fn drop(&mut self) {
         let shared = &self.origin.shared;
-        self.origin.outstanding.count_ended(Ending::Committed);
         let since = self.notes.as_ref().map_or(0, |notes| notes.since);
+        shared.committing(since);
+        self.origin.outstanding.count_ended(Ending::Committed);
         shared.give_back(shared.forget(since));
         shared.notify_end(0);
         // After the waiters were notified, as in the commit of a transaction. Nothing here panics.
@@ -269,6 +270,7 @@ impl<T, O: Order<T>> Open<T, O> {
         let mut permits = 0;
         let published = match disposition {
             Disposition::Head => {
+                shared.returning(away.delivery().since);
                 if let End::Released = end {
                     away.uncount();
                 }

@@ -20,11 +20,13 @@ use super::shared::Shared;
 use super::staged::{Call, Staged};
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, StoredOf, When};
 use crate::policy::delay::Scheduled;
+use crate::policy::unique::Staging;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::sync::planted;
 use crate::PushError;
 use std::iter;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// The capacity that a handle keeps for scheduled items.
 const KEPT_CAPACITY: usize = 64;
@@ -100,6 +102,22 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         self.load.as_slice()
     }
 
+    fn is_single(&self, put: Put) -> bool {
+        self.when.is_none() && self.load.is_single(put)
+    }
+
+    fn supersede(
+        self,
+        local: &mut Local<T, O>,
+        place: PlaceOf<T, O>,
+    ) -> Result<Result<L::Pushed, PushError<Self>>, Self> {
+        let when = self.when;
+        let pushed = self.load.supersede(local, place);
+        pushed
+            .map(|pushed| pushed.map_err(|error| error.map(|load| Self::new(load, when))))
+            .map_err(|load| Self::new(load, when))
+    }
+
     #[inline]
     fn take_permits(&self, local: &mut Local<T, O>, put: Put) -> bool {
         self.load.take_permits(local, put)
@@ -115,8 +133,9 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        staging: Option<Arc<Staging>>,
     ) -> Result<L::Metas, PushError<()>> {
-        self.load.enter(shared, place)
+        self.load.enter(shared, place, staging)
     }
 
     #[inline]
@@ -199,7 +218,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return 0;
         }
         let Self { access, later, .. } = self;
-        let Some(Staged { calls, taken }) = later.as_deref_mut() else {
+        let Some(Staged { calls, taken, .. }) = later.as_deref_mut() else {
             return 0;
         };
         let kept = calls.first().map_or(usize::MAX, |call| call.first);

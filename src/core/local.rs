@@ -29,7 +29,7 @@ pub(crate) struct Local<T, O: Order<T>> {
     pub(super) deliveries: Deliveries<T, O>,
     /// How many items the last commit over several queues has published, and freed.
     pub(super) concluded: (usize, usize),
-    /// The staged items of the transaction that are scheduled; made for the first one of the handle.
+    /// What is kept of the staged items of the transaction, if anything; made for the first of them.
     pub(super) later: Option<Box<Staged<T, O>>>,
     /// What the deliveries that it has begun have in common, if there were any.
     pub(super) origin: Option<Arc<Origin<T, O>>>,

@@ -7,11 +7,14 @@ use super::local::{CellOf, Local};
 use super::shared::Shared;
 use super::wait::DONE;
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf};
+use crate::policy::unique::{OnDuplicate, Staging};
 use crate::raw::Stored;
+use crate::sync::defer_with;
 use crate::time::Wait;
-use crate::wait::WakeTarget;
-use crate::PushError;
+use crate::wait::{block, WakeTarget};
+use crate::{DuplicateOf, PushError};
 use std::slice;
+use std::sync::Arc;
 use std::task::Poll;
 
 /// The fast pushes of one item, each with its one slow function.
@@ -59,12 +62,17 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Pushes if there is room.
     pub(crate) fn put<L: Load<T, O>>(
         &mut self,
-        load: L,
+        mut load: L,
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        let admission = self.admit(&load, put, place);
-        self.store_admitted(admission, load, put)
+        loop {
+            let admission = self.admit(&load, put, place);
+            match self.store_admitted(admission, load, put, place) {
+                Ok(pushed) => return pushed,
+                Err(again) => load = again,
+            }
+        }
     }
 
     /// As [`Local::put`], when there is room.
@@ -76,18 +84,46 @@ impl<T, O: Order<T>> Local<T, O> {
         wait: Wait,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        let load = match load.put_at_once(self, put) {
+        let mut load = match load.put_at_once(self, put) {
             Ok(pushed) => return pushed,
             Err(load) => load,
         };
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
-        let room = self.worthwhile_room(load.as_slice());
-        let admission = self.wait_for_room(L::GATHERS, room, wait, |local| {
-            local.admit_waiting(&load, put, place)
-        });
-        self.store_admitted(admission, load, put)
+        // It may wait several times.
+        let wait = if self.shared.is_unique() {
+            let end = wait.deadline(self.shared.time.clock_now());
+            end.map_or(Wait::Forever, Wait::Until)
+        } else {
+            wait
+        };
+        loop {
+            let room = self.worthwhile_room(load.as_slice());
+            let admission = self.wait_for_room(L::GATHERS, room, wait, |local| {
+                local.admit_waiting(&load, put, place)
+            });
+            if self.awaits_staged(&admission) && !wait.is_over(&self.shared.time) {
+                let (shared, items) = (&self.shared, load.as_slice());
+                block(wait, &shared.time, |wake_target| {
+                    shared.poll_staged(items, wake_target.waker)
+                });
+                continue;
+            }
+            match self.store_admitted(admission, load, put, place) {
+                Ok(pushed) => return pushed,
+                Err(again) => load = again,
+            }
+        }
+    }
+
+    /// Whether a push waits for the end of another transaction, which has staged an item with its key. Not if this one has
+    /// staged any: two could wait for each other.
+    fn awaits_staged<M>(&self, admission: &Admission<M>) -> bool {
+        matches!(
+            admission,
+            Some(Err(PushError::Duplicate((), DuplicateOf::Staged)))
+        ) && self.staged() == 0
     }
 
     /// As [`Local::put`], unless waiting for room may help: then the load stays where it is.
@@ -96,9 +132,17 @@ impl<T, O: Order<T>> Local<T, O> {
         load: &mut Option<L>,
         place: PlaceOf<T, O>,
     ) -> Option<Result<L::Pushed, PushError<L>>> {
-        let admission = self.admit(load.as_ref().expect(DONE), Put::Publish, place)?;
-        let load = load.take().expect(DONE);
-        Some(self.store_admitted(Some(admission), load, Put::Publish))
+        loop {
+            let admission = self.admit(load.as_ref().expect(DONE), Put::Publish, place);
+            if admission.is_none() || self.awaits_staged(&admission) {
+                return None;
+            }
+            let taken = load.take().expect(DONE);
+            match self.store_admitted(admission, taken, Put::Publish, place) {
+                Ok(pushed) => return Some(pushed),
+                Err(again) => *load = Some(again),
+            }
+        }
     }
 
     /// Polls for room, and then takes the load and pushes it.
@@ -110,18 +154,31 @@ impl<T, O: Order<T>> Local<T, O> {
         wake_target: &WakeTarget<'_>,
         place: PlaceOf<T, O>,
     ) -> Poll<Result<L::Pushed, PushError<L>>> {
-        let waiting = load.as_ref().expect(DONE);
-        let attempt = |local: &mut Self| local.admit_waiting(waiting, put, place);
-        let poll = match self.worthwhile_room(waiting.as_slice()) {
-            Some(room) => self
-                .poll_room(&room, L::GATHERS, wake_target, attempt)
-                .map(Some),
-            None => Poll::Ready(attempt(self)),
-        };
-        poll.map(|admission| {
-            let load = load.take().expect(DONE);
-            self.store_admitted(admission, load, put)
-        })
+        loop {
+            let waiting = load.as_ref().expect(DONE);
+            let attempt = |local: &mut Self| local.admit_waiting(waiting, put, place);
+            let poll = match self.worthwhile_room(waiting.as_slice()) {
+                Some(room) => self
+                    .poll_room(&room, L::GATHERS, wake_target, attempt)
+                    .map(Some),
+                None => Poll::Ready(attempt(self)),
+            };
+            let Poll::Ready(admission) = poll else {
+                return Poll::Pending;
+            };
+            if !self.awaits_staged(&admission) {
+                let taken = load.take().expect(DONE);
+                match self.store_admitted(admission, taken, put, place) {
+                    Ok(pushed) => return Poll::Ready(pushed),
+                    Err(again) => *load = Some(again),
+                }
+                continue;
+            }
+            let (items, waker) = (waiting.as_slice(), wake_target.waker);
+            if self.shared.poll_staged(items, waker).is_pending() {
+                return Poll::Pending;
+            }
+        }
     }
 
     /// Polls for room for an item that is yet unknown, and keeps the permit for [`Local::put`].
@@ -145,17 +202,23 @@ impl<T, O: Order<T>> Local<T, O> {
         self.poll_room(&room, false, wake_target, attempt).map(drop)
     }
 
-    /// Stores what was admitted.
+    /// Stores what was admitted. `Err`: another attempt is needed.
     #[inline]
     fn store_admitted<L: Load<T, O>>(
         &mut self,
         admission: Admission<L::Metas>,
         load: L,
         put: Put,
-    ) -> Result<L::Pushed, PushError<L>> {
+        place: PlaceOf<T, O>,
+    ) -> Result<Result<L::Pushed, PushError<L>>, L> {
         match admission.unwrap_or(Err(PushError::Full(()))) {
-            Ok(metas) => load.store(self, metas, put),
-            Err(refusal) => Err(refusal.of(load)),
+            Ok(metas) => Ok(load.store(self, metas, put)),
+            Err(PushError::Duplicate(..))
+                if load.is_single(put) && self.shared.on_duplicate() != OnDuplicate::Refuse =>
+            {
+                load.supersede(self, place)
+            }
+            Err(refusal) => Ok(Err(refusal.of(load))),
         }
     }
 }
@@ -167,6 +230,36 @@ impl<T, O: Order<T>> Load<T, O> for T {
 
     fn as_slice(&self) -> &[T] {
         slice::from_ref(self)
+    }
+
+    fn is_single(&self, put: Put) -> bool {
+        put == Put::Publish
+    }
+
+    fn supersede(
+        self,
+        local: &mut Local<T, O>,
+        place: PlaceOf<T, O>,
+    ) -> Result<Result<(), PushError<T>>, T> {
+        let (item, of) = match local.shared.replace(self) {
+            Ok(()) => return Ok(Ok(())),
+            Err(refused) => refused,
+        };
+        match of {
+            Some(DuplicateOf::Held) if local.shared.on_duplicate() == OnDuplicate::Follow => {}
+            Some(of) => return Ok(Err(PushError::Duplicate(item, of))),
+            None => return Err(item),
+        }
+        if !local.take_permit(Put::Publish) {
+            return Err(item);
+        }
+        // Also if user code panics.
+        let permit = defer_with(local, |local| local.permits.give_back(1));
+        let followed = permit.shared.follow(item, place);
+        if let Ok(Ok(())) = followed {
+            permit.cancel();
+        }
+        followed
     }
 
     #[inline]
@@ -199,8 +292,9 @@ impl<T, O: Order<T>> Load<T, O> for T {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
+        staging: Option<Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        shared.enter(self, shared.stamp(), place)
+        shared.enter(self, shared.stamp(), place, staging.as_ref())
     }
 
     #[inline]

@@ -128,10 +128,11 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
         let user = waiter.get_mut();
         let items = load.as_ref().expect(DONE).as_slice();
-        if let Some(room) = user.worthwhile_room(items).filter(|_| !L::GATHERS) {
+        let by_thread = !L::GATHERS && !self.shared.is_unique();
+        if let Some(room) = user.worthwhile_room(items).filter(|_| by_thread) {
             user.poll_room(&room, L::GATHERS, wake_target, |_| attempt(load))
         } else {
-            // The waiter also pushes a batch, since it has gathered the room for it.
+            // The waiter also pushes a batch, since it has gathered the room for it, and what waits for a key too.
             user.poll_put(load, Put::Publish, wake_target, place)
         }
     }

@@ -22,6 +22,7 @@ pub(crate) mod settings;
 pub(crate) mod telemetry;
 #[cfg_attr(not(feature = "ttl"), allow(unreachable_pub))]
 pub(crate) mod ttl;
+pub(crate) mod unique;
 pub(crate) mod watch;
 
 use self::failed::Failed;

@@ -4,6 +4,7 @@
 //! dead letters keep that anyway.
 
 use super::dead::Overflow;
+use super::unique::{Key, KeyOf};
 use crate::sync::{lock, Mutex, RandomState};
 use std::collections::hash_map::{Entry, HashMap};
 
@@ -14,6 +15,8 @@ const TABLES: usize = 16;
 pub(crate) struct Record {
     /// How many permits it has.
     pub(crate) weight: usize,
+    /// Its key, if keys are unique.
+    pub(crate) key: Option<Key>,
 }
 
 /// The records of all items of a queue.
@@ -45,6 +48,11 @@ impl Records {
         }
     }
 
+    /// The key of an item, if keys are unique.
+    pub(crate) fn key(&self, since: u64) -> Option<Key> {
+        lock(self.table(since)).get(&since)?.key.clone()
+    }
+
     /// Removes the record of an item that is gone for good.
     pub(crate) fn remove(&self, since: u64) -> Option<Record> {
         lock(self.table(since)).remove(&since)
@@ -55,17 +63,24 @@ impl Records {
 pub(crate) struct Callbacks<T> {
     /// Gets dead letters beyond the limit.
     pub(crate) overflow: Option<Overflow<T>>,
+    /// Says the key of an item, if keys are unique.
+    pub(crate) key_of: Option<KeyOf<T>>,
 }
 
 impl<T> Clone for Callbacks<T> {
     fn clone(&self) -> Self {
-        let overflow = self.overflow.clone();
-        Self { overflow }
+        Self {
+            overflow: self.overflow.clone(),
+            key_of: self.key_of.clone(),
+        }
     }
 }
 
 impl<T> Default for Callbacks<T> {
     fn default() -> Self {
-        Self { overflow: None }
+        Self {
+            overflow: None,
+            key_of: None,
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::records::Callbacks;
 use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
 use super::ttl::{AfterTtl, Ttl};
+use super::unique::OnDuplicate;
 use super::watch::WatchTable;
 use super::Policies;
 use crate::bound::Room;
@@ -34,6 +35,9 @@ pub(crate) struct Settings {
     pub(crate) after_ttl: AfterTtl,
     /// Whether something is kept beside each item.
     pub(crate) records: bool,
+    /// For how long a key stays taken after a commit.
+    pub(crate) unique_for: Duration,
+    pub(crate) on_duplicate: OnDuplicate,
     /// The term of leases, if items are leased.
     pub(crate) lease: Option<Duration>,
     pub(crate) pace: Pace,
@@ -56,6 +60,8 @@ impl Settings {
             ttl: None,
             after_ttl: AfterTtl::Drop,
             records: false,
+            unique_for: Duration::ZERO,
+            on_duplicate: OnDuplicate::Refuse,
             lease: None,
             pace: Pace::unlimited(),
             max_held: None,

@@ -26,8 +26,8 @@ pub struct Builder<T, O: Order<T> = Fifo> {
     pub(crate) order: O::Settings,
     /// What makes a queue with items and keys that may be sent between threads one that may be sent itself.
     proof: Shareable<O::Source>,
-    settings: Settings,
-    callbacks: Callbacks<T>,
+    pub(super) settings: Settings,
+    pub(super) callbacks: Callbacks<T>,
 }
 
 impl<T, O: Order<T>> Builder<T, O> {

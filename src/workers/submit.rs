@@ -75,5 +75,6 @@ fn map<T, U>(refused: PushError<T>, change: impl FnOnce(T) -> U) -> PushError<U>
     match refused {
         PushError::Full(item) => PushError::Full(change(item)),
         PushError::Closed(item) => PushError::Closed(change(item)),
+        PushError::Duplicate(item, of) => PushError::Duplicate(change(item), of),
     }
 }

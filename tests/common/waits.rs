@@ -61,6 +61,7 @@ fn single(pushed: Result<usize, PushError<Vec<u32>>>) -> Pushed {
         }
         Err(PushError::Full(items)) => Err(PushError::Full(first(items))),
         Err(PushError::Closed(items)) => Err(PushError::Closed(first(items))),
+        Err(refused) => panic!("neither full nor closed: {refused:?}"),
     }
 }
 

@@ -340,6 +340,7 @@ fn only(pushed: Result<usize, PushError<Vec<u32>>>) -> Result<(), PushError<u32>
         }
         Err(PushError::Full(items)) => Err(PushError::Full(items[0])),
         Err(PushError::Closed(items)) => Err(PushError::Closed(items[0])),
+        Err(refused) => panic!("neither full nor closed: {refused:?}"),
     }
 }
 

@@ -107,6 +107,7 @@ impl Order {
             Err(PushError::Full(_)) => {
                 assert!(!self.closed && (!self.admits_all(marks) || self.pushers.may_gather()));
             }
+            Err(refused) => panic!("neither full nor closed: {refused:?}"),
         }
         let admitted = !self.closed && self.admits_all(marks);
         assert!(said.is_err() || marks.is_empty() || admitted);
@@ -142,6 +143,7 @@ impl Order {
             Err(PushError::Full(_)) => {
                 assert!(!self.refuses(source) && (!fits || self.is_gathered(source)));
             }
+            Err(refused) => panic!("neither full nor closed: {refused:?}"),
         }
     }
 
@@ -149,10 +151,10 @@ impl Order {
     pub(crate) fn check_retry(&self, source: Source, said: Result<(), PushError<()>>) {
         match said {
             Ok(()) => assert!(self.fits(source)),
-            Err(PushError::Closed(())) => panic!("only a push may be refused as closed"),
             Err(PushError::Full(())) => {
                 assert!(!self.fits(source) || self.is_gathered(source));
             }
+            Err(refused) => panic!("only a push may be refused like this: {refused:?}"),
         }
     }
 

@@ -133,5 +133,6 @@ pub(crate) fn as_batch<T>(pushed: Result<(), PushError<T>>) -> Result<usize, Pus
         Ok(()) => Ok(1),
         Err(PushError::Full(item)) => Err(PushError::Full(vec![item])),
         Err(PushError::Closed(item)) => Err(PushError::Closed(vec![item])),
+        Err(refused) => panic!("neither full nor closed: {refused:?}"),
     }
 }

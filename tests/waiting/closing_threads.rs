@@ -34,6 +34,7 @@ fn push_until_closed(
                 assert_eq!(back, number);
                 break;
             }
+            Err(refused) => panic!("neither full nor closed: {refused:?}"),
         }
     }
     accepted
@@ -82,8 +83,8 @@ fn stage_until_closed(queue: &Queue<u32>, first: u32) -> Vec<u32> {
         while staged.len() < 2 && !closed {
             match tx.push_blocking(next) {
                 Ok(()) => staged.push(next),
-                Err(PushError::Full(_)) => unreachable!("two fit"),
                 Err(PushError::Closed(_)) => closed = true,
+                Err(refused) => unreachable!("two fit: {refused:?}"),
             }
             next += 1;
         }

@@ -354,7 +354,8 @@ from! {
         requeue::PopError::Empty => Self::Empty, requeue::PopError::Closed => Self::Closed;
     [T] StoreError => PushError<T>: error => Self::Store(error);
     [T] requeue::PushError<T> => PushError<T>:
-        requeue::PushError::Full(item) => Self::Full(item), requeue::PushError::Closed(item) => Self::Closed(item);
+        requeue::PushError::Full(item) => Self::Full(item), requeue::PushError::Closed(item) => Self::Closed(item),
+        requeue::PushError::Duplicate(item, _) => Self::Full(item); // keys are not unique there
 }
 
 #[cfg(test)]

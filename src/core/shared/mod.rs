@@ -9,6 +9,7 @@ mod schedule;
 mod stats;
 mod tracking;
 mod ttl;
+mod unique;
 mod visit;
 
 use crate::bound::Room;
@@ -17,9 +18,11 @@ use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
 use crate::policy::records::{Callbacks, Records};
 use crate::policy::settings::Settings;
 use crate::policy::telemetry::Event;
+use crate::policy::unique::Unique;
 use crate::policy::Policies;
 use crate::raw::{ByProof, OnceBox, Remainder, Shards, Shareable, Stored};
 use crate::sync::defer;
+use crate::time::whole;
 use crate::wait::{WaitQueue, WaitWord};
 use crate::{PopError, PushError};
 use std::ops::Deref;
@@ -59,6 +62,9 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) -> Self {
         let ttl = settings.ttl();
         let records = settings.keeps_records().then(Records::new);
+        let unique = callbacks.key_of.clone().filter(|_| records.is_some());
+        let unique = unique
+            .map(|key_of| Unique::new(key_of, whole(settings.unique_for), settings.on_duplicate));
         let tracks = ttl.is_some() || records.is_some();
         let timed = settings.timestamps || O::is_timed(&order) || tracks;
         // An order that sorts takes all that is there.
@@ -79,7 +85,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let policies = settings.policies(callbacks, timed, wait_queue, room.as_ref());
         let source = O::source(order, &shards);
         Self {
-            tracking: tracks.then(|| Box::new(Tracking::new(ttl, records, &shards))),
+            tracking: tracks.then(|| Box::new(Tracking::new(ttl, records, unique, &shards))),
             shards,
             source: ByProof::new(source, proof),
             ready: Ready::new(&policies.due_timer),

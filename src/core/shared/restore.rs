@@ -41,7 +41,8 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) {
         const FULL: &str = "a queue has room for what is restored";
         assert!(self.room().map_or(true, |room| room.take_one()), "{FULL}");
-        let PushMeta { since, meta } = self.enter(&item, self.stamp(), place).expect(FULL);
+        let entered = self.enter(&item, self.stamp(), place, None);
+        let PushMeta { since, meta } = entered.expect(FULL);
         let entry = Entry {
             item: Stored { item, meta },
             delivery: DeliveryMeta::after(attempts, since),

@@ -8,6 +8,7 @@ use super::Shared;
 use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry, StoredOf};
 use crate::policy::records::{Record, Records};
 use crate::policy::ttl::Ttl;
+use crate::policy::unique::{Key, Staging, Unique};
 use crate::raw::{Entry, Shards, Stored};
 use crate::sync::defer;
 use crate::PushError;
@@ -18,16 +19,23 @@ pub(crate) struct Tracking<T, O: Order<T>> {
     /// How long items live, if not for ever.
     pub(super) lives: Option<Lives<T, O>>,
     records: Option<Records>,
+    /// The keys that are taken, if keys are unique.
+    unique: Option<Unique<T, O::Meta>>,
 }
 
 impl<T, O: Order<T>> Tracking<T, O> {
     pub(super) fn new(
         ttl: Option<Ttl>,
         records: Option<Records>,
+        unique: Option<Unique<T, O::Meta>>,
         shards: &Arc<Shards<StoredOf<T, O>>>,
     ) -> Self {
         let lives = ttl.map(|ttl| Lives::new(ttl, shards));
-        Self { lives, records }
+        Self {
+            lives,
+            records,
+            unique,
+        }
     }
 }
 
@@ -51,12 +59,19 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     #[inline]
-    fn records(&self) -> Option<&Records> {
+    pub(super) fn records(&self) -> Option<&Records> {
         let tracking = self.tracking.as_deref();
         tracking.filter(|_| self.tracks())?.records.as_ref()
     }
 
-    /// Registers an item that is about to be pushed to this place, at this time. May run user code.
+    /// The keys that are taken, if keys are unique.
+    #[inline]
+    pub(super) fn unique(&self) -> Option<&Unique<T, O::Meta>> {
+        let tracking = self.tracking.as_deref();
+        tracking.filter(|_| self.tracks())?.unique.as_ref()
+    }
+
+    /// Registers an item that is about to be pushed to this place, at this time, or to be staged. May run user code.
     ///
     /// A caller that does not push it afterwards [withdraws](Shared::withdraw) it.
     #[inline]
@@ -65,14 +80,18 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        self.enter_by(stamp, || self.registry().register(item, place))
+        self.enter_by(item, stamp, staging, || {
+            self.registry().register(item, place)
+        })
     }
 
     /// As [`enter`](Shared::enter), for an item that was in the queue before.
     pub(crate) fn enter_again(
         &self,
         Entry { item, delivery }: &EntryOf<T, O>,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let Stored { item, meta } = item;
         let stamp = if self.expires() {
@@ -80,17 +99,45 @@ impl<T, O: Order<T>> Shared<T, O> {
         } else {
             delivery.since
         };
-        self.enter_by(stamp, || self.registry().register_again(item, *meta))
+        self.enter_by(item, stamp, staging, || {
+            self.registry().register_again(item, *meta)
+        })
     }
 
     #[inline]
     fn enter_by(
         &self,
+        item: &T,
         stamp: u64,
+        staging: Option<&Arc<Staging>>,
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
+        let (known, key) = self.record(item, stamp, register)?;
+        if let Some(key) = key {
+            // Last, so that a key is taken only by what is pushed, or refused because of a close.
+            let added = defer(|| {
+                self.withdraw(known);
+            });
+            self.reserve(&key, known.since, staging)?;
+            added.cancel();
+        }
+        Ok(known)
+    }
+
+    /// As [`enter`](Shared::enter), but does not take the key of the item, which is returned.
+    #[inline]
+    pub(super) fn record(
+        &self,
+        item: &T,
+        stamp: u64,
+        register: impl FnOnce() -> Option<O::Meta>,
+    ) -> Result<(PushMetaOf<T, O>, Option<Key>), PushError<()>> {
+        let key = self.unique().map(|unique| unique.key(item));
         let since = match self.records() {
-            Some(records) => records.add(stamp, Record { weight: 1 }),
+            Some(records) => {
+                let key = key.clone();
+                records.add(stamp, Record { weight: 1, key })
+            }
             None => stamp,
         };
         // Also if the registration panics.
@@ -99,15 +146,19 @@ impl<T, O: Order<T>> Shared<T, O> {
         });
         let meta = register().ok_or(PushError::Full(()))?;
         added.cancel();
-        Ok(PushMeta { since, meta })
+        Ok((PushMeta { since, meta }, key))
     }
 
     /// The time of an item begins again, at this time or the next one that is free. Returns its time stamp from now on.
     pub(super) fn restamp(&self, since: u64, stamp: u64) -> u64 {
         let records = self.records();
         let record = records.and_then(|records| records.remove(since));
-        let again = records.zip(record);
-        again.map_or(stamp, |(records, record)| records.add(stamp, record))
+        let Some((records, record)) = records.zip(record) else {
+            return stamp;
+        };
+        let again = records.add(stamp, record);
+        self.restamped(since, again);
+        again
     }
 
     /// Follows [`enter`](Shared::enter), for an item that is not pushed after all, or was never delivered. Returns how many
@@ -123,7 +174,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         let Some(records) = self.records() else {
             return 1;
         };
-        records.remove(since).map_or(0, |record| record.weight)
+        let Some(Record { weight, key }) = records.remove(since) else {
+            return 0;
+        };
+        if let Some(key) = key {
+            self.forget_key(key, since);
+        }
+        weight
     }
 
     /// Forgets items that are gone for good. Returns how many permits they had.

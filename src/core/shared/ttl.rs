@@ -86,6 +86,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let (mut gone, mut dead, mut permits) = (Vec::new(), 0, 0);
         for mut entry in entries {
             entry.delivery = entry.delivery.before();
+            self.taken(entry.delivery.since, &mut entry.item.item);
             permits += self.forget(entry.delivery.since);
             if to_letters && self.failures.letters.reserve() {
                 self.policies

@@ -21,6 +21,7 @@ fn single(pushed: Result<usize, PushError<Vec<&'static str>>>) -> Pushed {
         }
         Err(PushError::Full(items)) => Err(PushError::Full(items[0])),
         Err(PushError::Closed(items)) => Err(PushError::Closed(items[0])),
+        Err(refused) => panic!("neither full nor closed: {refused:?}"),
     }
 }
 

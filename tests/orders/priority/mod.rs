@@ -38,6 +38,7 @@ fn only(pushed: Result<Vec<Ticket>, PushError<Vec<u32>>>) -> Result<Ticket, Push
         Ok(tickets) => Ok(tickets[0]),
         Err(PushError::Full(items)) => Err(PushError::Full(items[0])),
         Err(PushError::Closed(items)) => Err(PushError::Closed(items[0])),
+        Err(refused) => panic!("neither full nor closed: {refused:?}"),
     }
 }
 
