@@ -103,7 +103,7 @@ impl<T, O: Order<T>> Local<T, O> {
             let admission = self.wait_for_room(L::GATHERS, room, wait, |local| {
                 local.admit_waiting(&load, put, place)
             });
-            if self.awaits_staged(&admission) && !wait.is_over(&self.shared.time) {
+            if self.awaits_staged(admission.as_ref()) && !wait.is_over(&self.shared.time) {
                 let (shared, items) = (&self.shared, load.as_slice());
                 block(wait, &shared.time, |wake_target| {
                     shared.poll_staged(items, wake_target.waker)
@@ -119,7 +119,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Whether a push waits for the end of another transaction, which has staged an item with its key. Not if this one has
     /// staged any: two could wait for each other.
-    fn awaits_staged<M>(&self, admission: &Admission<M>) -> bool {
+    fn awaits_staged<M>(&self, admission: Option<&Result<M, PushError<()>>>) -> bool {
         matches!(
             admission,
             Some(Err(PushError::Duplicate((), DuplicateOf::Staged)))
@@ -134,7 +134,7 @@ impl<T, O: Order<T>> Local<T, O> {
     ) -> Option<Result<L::Pushed, PushError<L>>> {
         loop {
             let admission = self.admit(load.as_ref().expect(DONE), Put::Publish, place);
-            if admission.is_none() || self.awaits_staged(&admission) {
+            if admission.is_none() || self.awaits_staged(admission.as_ref()) {
                 return None;
             }
             let taken = load.take().expect(DONE);
@@ -166,7 +166,7 @@ impl<T, O: Order<T>> Local<T, O> {
             let Poll::Ready(admission) = poll else {
                 return Poll::Pending;
             };
-            if !self.awaits_staged(&admission) {
+            if !self.awaits_staged(admission.as_ref()) {
                 let taken = load.take().expect(DONE);
                 match self.store_admitted(admission, taken, put, place) {
                     Ok(pushed) => return Poll::Ready(pushed),

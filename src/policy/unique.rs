@@ -32,6 +32,7 @@ use std::task::Waker;
 /// [`Builder::on_duplicate`](crate::Builder::on_duplicate).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
+#[cfg_attr(not(feature = "ttl"), allow(dead_code, unreachable_pub))]
 pub enum OnDuplicate {
     /// It is refused.
     #[default]
@@ -81,6 +82,7 @@ impl PartialEq for Key {
 /// The function that says the key of an item.
 pub(crate) type KeyOf<T> = Arc<dyn Fn(&T) -> Key + Send + Sync>;
 
+#[cfg(feature = "ttl")]
 pub(crate) fn key_of<T, K>(key: impl Fn(&T) -> K + Send + Sync + 'static) -> KeyOf<T>
 where
     K: Hash + Eq + Send + Sync + 'static,
@@ -330,7 +332,11 @@ impl<T, M> Unique<T, M> {
         let mut table = lock(self.table(key));
         let taken = table.find(key).filter(|taken| taken.since == since)?;
         taken.state = if is_held { State::Held } else { State::Queued };
-        taken.value.take().filter(|_| is_held)
+        if is_held {
+            taken.value.take()
+        } else {
+            None
+        }
     }
 
     /// The time stamp of the item with a key has changed.

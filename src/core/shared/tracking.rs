@@ -14,6 +14,9 @@ use crate::sync::defer;
 use crate::PushError;
 use std::sync::Arc;
 
+/// What a push needs of an item with a record: also its key, if keys are unique.
+type Recorded<T, O> = (PushMetaOf<T, O>, Option<Key>);
+
 /// What is decided for each item.
 pub(crate) struct Tracking<T, O: Order<T>> {
     /// How long items live, if not for ever.
@@ -131,7 +134,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         register: impl FnOnce() -> Option<O::Meta>,
-    ) -> Result<(PushMetaOf<T, O>, Option<Key>), PushError<()>> {
+    ) -> Result<Recorded<T, O>, PushError<()>> {
         let key = self.unique().map(|unique| unique.key(item));
         let since = match self.records() {
             Some(records) => {

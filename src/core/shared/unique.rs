@@ -92,7 +92,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// A held item is about to be put back.
     pub(crate) fn returning(&self, since: u64) {
         self.with_key(since, |unique, key| {
-            drop(unique.set_held(key, since, false))
+            unique.set_held(key, since, false);
         });
     }
 
