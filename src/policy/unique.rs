@@ -82,7 +82,7 @@ impl PartialEq for Key {
 /// The function that says the key of an item.
 pub(crate) type KeyOf<T> = Arc<dyn Fn(&T) -> Key + Send + Sync>;
 
-#[cfg(feature = "ttl")]
+#[cfg_attr(not(feature = "ttl"), allow(dead_code))]
 pub(crate) fn key_of<T, K>(key: impl Fn(&T) -> K + Send + Sync + 'static) -> KeyOf<T>
 where
     K: Hash + Eq + Send + Sync + 'static,
@@ -163,8 +163,8 @@ struct Taken<T, M> {
     since: u64,
     state: State,
     /// What replaces the item when it is taken, if anything.
-    value: Option<T>,
-    next: Option<Next<T, M>>,
+    value: Option<Box<T>>,
+    next: Option<Box<Next<T, M>>>,
 }
 
 impl<T, M> Taken<T, M> {
@@ -263,8 +263,8 @@ impl<T, M> Unique<T, M> {
     }
 
     fn table(&self, key: &Key) -> &Mutex<Table<T, M>> {
-        #[allow(clippy::cast_possible_truncation)] // the last bits
-        &self.tables[key.hash as usize % TABLES]
+        #[allow(clippy::cast_possible_truncation)] // bits that a table does not use
+        &self.tables[(key.hash >> 32) as usize % TABLES]
     }
 
     /// Takes a key for the item with this time stamp, which this transaction stages, or which is published otherwise.
@@ -333,7 +333,7 @@ impl<T, M> Unique<T, M> {
         let taken = table.find(key).filter(|taken| taken.since == since)?;
         taken.state = if is_held { State::Held } else { State::Queued };
         if is_held {
-            taken.value.take()
+            taken.value.take().map(|value| *value)
         } else {
             None
         }
@@ -361,7 +361,9 @@ impl<T, M> Unique<T, M> {
         };
         match (taken.is(None, now), &mut taken.next) {
             (Some(_), Some(next)) => Ok(Some(mem::replace(&mut next.item, item))),
-            (Some(DuplicateOf::Queued), None) => Ok(taken.value.replace(item)),
+            (Some(DuplicateOf::Queued), None) => {
+                Ok(taken.value.replace(Box::new(item)).map(|old| *old))
+            }
             (of, _) => Err((item, of)),
         }
     }
@@ -372,7 +374,7 @@ impl<T, M> Unique<T, M> {
         let held = |taken: &&mut Taken<T, M>| matches!(taken.state, State::Held);
         match table.find(key).filter(held) {
             Some(taken) if taken.next.is_none() => {
-                taken.next = Some(next);
+                taken.next = Some(Box::new(next));
                 None
             }
             _ => Some(next),
@@ -395,7 +397,7 @@ impl<T, M> Unique<T, M> {
         };
         if let Ok(mut entry) = taken.find_entry(key.hash, is_it) {
             let taken = entry.get_mut();
-            next = taken.next.take();
+            next = taken.next.take().map(|next| *next);
             if let Some(next) = &next {
                 (taken.since, taken.state) = (next.since, State::Queued);
             } else if let Some(until) = until {

@@ -3,7 +3,7 @@
 use super::{model, warm};
 use loom::thread;
 use requeue::DuplicateOf::{Held, Queued};
-use requeue::{DuplicateOf, Handle, OnDuplicate, PushError, Queue};
+use requeue::{DuplicateOf, Handle, OnDuplicate, PopError, PushError, Queue};
 
 /// Items with the same last digit are equal.
 fn unique(rule: OnDuplicate) -> (Queue<u32>, [Handle<u32>; 2]) {
@@ -203,5 +203,29 @@ fn a_wait_for_idle_against_an_abort() {
         tx.push(1).unwrap();
         frees(&queue, two, || tx.abort());
         drop(one);
+    });
+}
+
+/// What is accepted is popped before the queue is drained.
+#[test]
+fn a_push_that_follows_against_a_close() {
+    model(|| {
+        let (queue, [mut one, mut two]) = unique(OnDuplicate::Follow);
+        one.push(1).unwrap();
+        let tx = one.begin();
+        drop(tx.pop().unwrap());
+        let other = thread::spawn(move || (two.push(11), two));
+        queue.close();
+        drop(tx.commit());
+        let popped = queue.pop();
+        let (pushed, two) = other.join().unwrap();
+        match pushed {
+            Ok(()) => assert!(popped == Ok(11) || queue.pop() == Ok(11)),
+            refused => assert!(refused.unwrap_err().is_closed()),
+        }
+        if popped == Err(PopError::Closed) {
+            assert!(queue.pop().is_err());
+        }
+        drop((one, two));
     });
 }

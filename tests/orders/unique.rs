@@ -2,6 +2,7 @@
 
 use crate::common::failing::SECOND;
 use crate::common::futures::Task;
+use crate::common::rng::Rng;
 use crate::common::{drain, ends, panics, Ledger, Tracked};
 use requeue::DuplicateOf::{Held, Queued, Recent, SameTransaction, Staged};
 use requeue::{
@@ -9,7 +10,9 @@ use requeue::{
     PushError, Queue,
 };
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 /// Items are equal that differ by a multiple of it.
@@ -412,7 +415,7 @@ fn threads_wait_for_the_end_of_what_is_staged() {
         (timed.push_deadline(1, now), timed.push(2))
     });
     assert_eq!(timed, (Err(PushError::Duplicate(1, Staged)), Ok(())));
-    let waits = std::thread::spawn(move || waits.push_blocking(1 + KEYS));
+    let waits = thread::spawn(move || waits.push_blocking(1 + KEYS));
     tx.abort();
     assert_eq!(ends(move || waits.join().unwrap()), Ok(()));
     assert_eq!(drain(&queue).len(), 2);
@@ -669,4 +672,66 @@ fn values_are_dropped_once() {
     push();
     drop(queue);
     ledger.assert_each_dropped_once();
+}
+
+/// Threads push, abort and take items with few keys. Of each key at most one item is held, and none is lost.
+#[test]
+fn at_most_one_item_of_a_key_is_held() {
+    const THREADS: usize = 4;
+    const STEPS: u32 = 1_000;
+    for rule in [
+        OnDuplicate::Refuse,
+        OnDuplicate::Replace,
+        OnDuplicate::Follow,
+    ] {
+        let builder = Queue::builder().unique_by(|item| item % KEYS);
+        let queue = builder.on_duplicate(rule).build();
+        let held: [AtomicBool; 4] = Default::default();
+        let work = |seed: usize| {
+            let (mut rng, mut handle) = (Rng::new(seed as u64), queue.handle());
+            let (mut pushed, mut committed) = (0_u64, 0_u64);
+            for step in 0..STEPS {
+                let item = u32::try_from(rng.below(4)).unwrap() + KEYS * step;
+                match rng.below(4) {
+                    0 => pushed += u64::from(handle.push_blocking(item).is_ok()),
+                    1 => {
+                        let tx = handle.begin();
+                        let staged = u64::from(tx.push(item).is_ok());
+                        if rng.percent(50) {
+                            drop(tx.commit());
+                            pushed += staged;
+                        }
+                    }
+                    _ => {
+                        let tx = handle.begin();
+                        let Ok(item) = tx.pop() else { continue };
+                        let is_held = &held[(*item % KEYS) as usize];
+                        assert!(!is_held.swap(true, Ordering::SeqCst));
+                        thread::yield_now();
+                        is_held.store(false, Ordering::SeqCst);
+                        if rng.percent(70) {
+                            drop(tx.commit());
+                            committed += 1;
+                        }
+                    }
+                }
+            }
+            (pushed, committed)
+        };
+        let counts: Vec<_> = thread::scope(|scope| {
+            let work = &work;
+            let threads: Vec<_> = (0..THREADS)
+                .map(|seed| scope.spawn(move || work(seed)))
+                .collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        let left = drain(&queue).len() as u64;
+        let sum = |of: fn(&(u64, u64)) -> u64| counts.iter().map(of).sum::<u64>();
+        let (pushed, committed) = (sum(|it| it.0), sum(|it| it.1));
+        assert!(left <= 4 && pushed >= committed + left);
+        if rule == OnDuplicate::Refuse {
+            assert_eq!(pushed, committed + left);
+        }
+        queue.stats().check().unwrap();
+    }
 }
