@@ -5,7 +5,7 @@ use super::Shared;
 use crate::order::{Order, PlaceOf, PushMeta, Registry};
 use crate::policy::unique::{Key, Next, OnDuplicate, Staging, Unique};
 use crate::raw::{DeliveryMeta, Entry, Stored};
-use crate::sync::{defer, planted, swallow_panic};
+use crate::sync::{defer, swallow_panic};
 use crate::{DuplicateOf, PushError};
 use std::mem;
 use std::sync::Arc;
@@ -153,6 +153,8 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Keeps an item, which has a permit, to be pushed when the held one with its key is gone for good. Until then it counts as
     /// delayed. `Err`: there is no such item any more, or it is followed already.
+    ///
+    /// A close makes no difference: the queue is not drained while an item is held, and then this one counts.
     pub(crate) fn follow(
         &self,
         item: T,
@@ -171,9 +173,6 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.withdraw(known);
             self.notify_end(0);
         });
-        if self.ready.fenced_word().is_closed() && !planted!("unique.follows-late") {
-            return Ok(Err(PushError::Closed(item)));
-        }
         let Some((unique, key)) = self.unique().zip(key) else {
             return Err(item);
         };
