@@ -69,6 +69,12 @@ impl<T, O: Order<T>> Access<T, O> {
         &self.shared
     }
 
+    /// Whether keys are unique.
+    #[inline]
+    pub(super) fn is_unique(&self) -> bool {
+        self.may_refuse && self.shared.is_unique()
+    }
+
     #[inline]
     pub(super) fn word(&self) -> WaitWord {
         self.ready.word()

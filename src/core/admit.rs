@@ -60,7 +60,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
-        staging: Option<Arc<Staging>>,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>>;
 
     /// Stores the admitted items.
@@ -107,7 +107,7 @@ impl<T, O: Order<T>> Local<T, O> {
             }
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        let metas = load.enter(&local.shared, place, staging);
+        let metas = load.enter(&local.shared, place, staging.as_ref());
         if metas.is_ok() {
             local.cancel();
         }
@@ -122,7 +122,7 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         staging: Option<&Arc<Staging>>,
     ) -> Option<DuplicateOf> {
-        if !self.shared.is_unique() {
+        if !self.is_unique() {
             return None;
         }
         self.shared.reclaim();
@@ -134,13 +134,19 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// What the keys of the items that it stages have in common, if they are unique.
+    #[inline]
     fn staging(&mut self, put: Put) -> Option<Arc<Staging>> {
-        if put == Put::Publish || !self.shared.is_unique() {
+        if put == Put::Publish || !self.is_unique() {
             return None;
         }
+        Some(self.make_staging())
+    }
+
+    #[inline(never)]
+    fn make_staging(&mut self) -> Arc<Staging> {
         let staged = self.later.get_or_insert_with(Box::default);
         let staging = staged.keys.get_or_insert_with(|| Arc::new(Staging::new()));
-        Some(Arc::clone(staging))
+        Arc::clone(staging)
     }
 
     /// As [`Local::admit`], except that on a closed queue a lack of room is final: possibly only transactions that wait like

@@ -47,7 +47,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
-        staging: Option<Arc<Staging>>,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>> {
         if !shared.registers() {
             return Ok(VecDeque::new());
@@ -55,7 +55,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         let since = shared.stamp();
         let own = shared.is_unique() && staging.is_none();
         let own = own.then(|| Arc::new(Staging::new()));
-        let staging = staging.as_ref().or(own.as_ref());
+        let staging = staging.or(own.as_ref());
         let metas = VecDeque::with_capacity(self.len());
         // Also if the registration of a further item panics.
         let mut metas = defer_with(metas, |metas| withdraw(shared, mem::take(metas)));

@@ -68,7 +68,7 @@ impl<T, O: Order<T>> Local<T, O> {
 /// The keys of a transaction, if they are unique.
 impl<T, O: Order<T>> Local<T, O> {
     fn with_held_keys(&self, unborrowed: &Unborrowed<'_>, call: impl Fn(&Shared<T, O>, u64)) {
-        if self.shared.is_unique() {
+        if self.is_unique() {
             let mut position = HeldPosition::default();
             while let Some((_, delivery)) = self.endpoint.next_held(&mut position, unborrowed) {
                 call(&self.shared, delivery.since);
@@ -77,6 +77,9 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     fn end_staged_keys(&mut self, end: Stage) {
+        if !self.is_unique() {
+            return;
+        }
         let staged = self.later.as_deref_mut();
         if let Some(keys) = staged.and_then(|staged| staged.keys.take()) {
             keys.wake(Some(end));

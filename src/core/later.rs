@@ -133,7 +133,7 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
-        staging: Option<Arc<Staging>>,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<L::Metas, PushError<()>> {
         self.load.enter(shared, place, staging)
     }

@@ -62,16 +62,13 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Pushes if there is room.
     pub(crate) fn put<L: Load<T, O>>(
         &mut self,
-        mut load: L,
+        load: L,
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        loop {
-            let admission = self.admit(&load, put, place);
-            match self.store_admitted(admission, load, put, place) {
-                Ok(pushed) => return pushed,
-                Err(again) => load = again,
-            }
+        match self.admit(&load, put, place) {
+            Some(Ok(metas)) => load.store(self, metas, put),
+            refused => self.put_refused(refused, load, put, Wait::Never, place),
         }
     }
 
@@ -84,36 +81,58 @@ impl<T, O: Order<T>> Local<T, O> {
         wait: Wait,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        let mut load = match load.put_at_once(self, put) {
+        let load = match load.put_at_once(self, put) {
             Ok(pushed) => return pushed,
             Err(load) => load,
         };
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
-        // It may wait several times.
-        let wait = if self.shared.is_unique() {
+        let wait = if self.is_unique() {
+            // It may wait several times.
             let end = wait.deadline(self.shared.time.clock_now());
             end.map_or(Wait::Forever, Wait::Until)
         } else {
             wait
         };
+        let room = self.worthwhile_room(load.as_slice());
+        let admission = self.wait_for_room(L::GATHERS, room, wait, |local| {
+            local.admit_waiting(&load, put, place)
+        });
+        match admission {
+            Some(Ok(metas)) => load.store(self, metas, put),
+            refused => self.put_refused(refused, load, put, wait, place),
+        }
+    }
+
+    /// Follows an attempt that was refused: waits for a key that is only staged, and tries again where the item may replace or
+    /// follow another one.
+    #[cold]
+    #[inline(never)]
+    fn put_refused<L: Load<T, O>>(
+        &mut self,
+        mut admission: Admission<L::Metas>,
+        mut load: L,
+        put: Put,
+        wait: Wait,
+        place: PlaceOf<T, O>,
+    ) -> Result<L::Pushed, PushError<L>> {
         loop {
-            let room = self.worthwhile_room(load.as_slice());
-            let admission = self.wait_for_room(L::GATHERS, room, wait, |local| {
-                local.admit_waiting(&load, put, place)
-            });
             if self.awaits_staged(admission.as_ref()) && !wait.is_over(&self.shared.time) {
                 let (shared, items) = (&self.shared, load.as_slice());
                 block(wait, &shared.time, |wake_target| {
                     shared.poll_staged(items, wake_target.waker)
                 });
-                continue;
+            } else {
+                match self.settle(admission, load, put, place) {
+                    Ok(pushed) => return pushed,
+                    Err(again) => load = again,
+                }
             }
-            match self.store_admitted(admission, load, put, place) {
-                Ok(pushed) => return pushed,
-                Err(again) => load = again,
-            }
+            let room = self.worthwhile_room(load.as_slice());
+            admission = self.wait_for_room(L::GATHERS, room, wait, |local| {
+                local.admit_waiting(&load, put, place)
+            });
         }
     }
 
@@ -138,7 +157,7 @@ impl<T, O: Order<T>> Local<T, O> {
                 return None;
             }
             let taken = load.take().expect(DONE);
-            match self.store_admitted(admission, taken, Put::Publish, place) {
+            match self.settle(admission, taken, Put::Publish, place) {
                 Ok(pushed) => return Some(pushed),
                 Err(again) => *load = Some(again),
             }
@@ -168,7 +187,7 @@ impl<T, O: Order<T>> Local<T, O> {
             };
             if !self.awaits_staged(admission.as_ref()) {
                 let taken = load.take().expect(DONE);
-                match self.store_admitted(admission, taken, put, place) {
+                match self.settle(admission, taken, put, place) {
                     Ok(pushed) => return Poll::Ready(pushed),
                     Err(again) => *load = Some(again),
                 }
@@ -202,9 +221,9 @@ impl<T, O: Order<T>> Local<T, O> {
         self.poll_room(&room, false, wake_target, attempt).map(drop)
     }
 
-    /// Stores what was admitted. `Err`: another attempt is needed.
+    /// Stores what was admitted, or refuses it. `Err`: another attempt is needed.
     #[inline]
-    fn store_admitted<L: Load<T, O>>(
+    fn settle<L: Load<T, O>>(
         &mut self,
         admission: Admission<L::Metas>,
         load: L,
@@ -292,9 +311,9 @@ impl<T, O: Order<T>> Load<T, O> for T {
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
-        staging: Option<Arc<Staging>>,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        shared.enter(self, shared.stamp(), place, staging.as_ref())
+        shared.enter(self, shared.stamp(), place, staging)
     }
 
     #[inline]

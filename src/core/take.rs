@@ -292,7 +292,7 @@ impl<T, O: Order<T>> Access<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
     pub(crate) fn end_peek(&mut self) -> bool {
-        if self.shared.is_unique() {
+        if self.is_unique() {
             if let Some(peeked) = self.endpoint.peeked() {
                 self.shared.returning(peeked.since);
             }

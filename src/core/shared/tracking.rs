@@ -85,9 +85,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         place: PlaceOf<T, O>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        self.enter_by(item, stamp, staging, || {
-            self.registry().register(item, place)
-        })
+        let register = || self.registry().register(item, place);
+        if self.records().is_some() {
+            return self.enter_by(item, stamp, staging, register);
+        }
+        let meta = register().ok_or(PushError::Full(()))?;
+        Ok(PushMeta { since: stamp, meta })
     }
 
     /// As [`enter`](Shared::enter), for an item that was in the queue before.
@@ -107,7 +110,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         })
     }
 
-    #[inline]
+    #[inline(never)]
     fn enter_by(
         &self,
         item: &T,
@@ -128,7 +131,6 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// As [`enter`](Shared::enter), but does not take the key of the item, which is returned.
-    #[inline]
     pub(super) fn record(
         &self,
         item: &T,

@@ -68,12 +68,23 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Calls `call` with the key of an item, if keys are unique. Its `Eq` is user code, whose panics are caught.
+    #[inline]
     fn with_key<R>(
         &self,
         since: u64,
         call: impl FnOnce(&Unique<T, O::Meta>, &Key) -> R,
     ) -> Option<R> {
         let unique = self.unique()?;
+        self.with_key_of(unique, since, call)
+    }
+
+    #[inline(never)] // most queues have no such keys
+    fn with_key_of<R>(
+        &self,
+        unique: &Unique<T, O::Meta>,
+        since: u64,
+        call: impl FnOnce(&Unique<T, O::Meta>, &Key) -> R,
+    ) -> Option<R> {
         let key = self.records()?.key(since)?;
         let mut called = None;
         swallow_panic(|| called = Some(call(unique, &key)));
@@ -81,6 +92,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// An item was taken, or is about to be removed: if it was replaced, that is done now, and the old value is dropped.
+    #[inline]
     pub(crate) fn taken(&self, since: u64, item: &mut T) {
         let value = self.with_key(since, |unique, key| unique.set_held(key, since, true));
         if let Some(value) = value.flatten() {
@@ -90,6 +102,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// A held item is about to be put back.
+    #[inline]
     pub(crate) fn returning(&self, since: u64) {
         self.with_key(since, |unique, key| {
             unique.set_held(key, since, false);
@@ -97,6 +110,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// A held item is about to be committed.
+    #[inline]
     pub(crate) fn committing(&self, since: u64) {
         self.with_key(since, |unique, key| self.free(unique, key, since, true));
     }
