@@ -41,7 +41,7 @@ impl<T, O: Order<T>> Access<T, O> {
             ready: shared.ready().clone(),
             endpoint: Endpoint::new(Arc::clone(shared.shards())),
             plain: !permits.is_bounded() && !shared.registers(),
-            may_refuse: permits.is_bounded() || shared.is_limited() || shared.is_unique(),
+            may_refuse: permits.is_bounded() || shared.is_limited() || shared.unique().is_some(),
             permits,
             vouched: false,
             shared,
@@ -72,7 +72,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Whether keys are unique.
     #[inline]
     pub(super) fn is_unique(&self) -> bool {
-        self.may_refuse && self.shared.is_unique()
+        self.may_refuse && self.shared.unique().is_some()
     }
 
     #[inline]

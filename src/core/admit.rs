@@ -122,15 +122,14 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         staging: Option<&Arc<Staging>>,
     ) -> Option<DuplicateOf> {
-        if !self.is_unique() {
-            return None;
-        }
+        let unique = self.shared.unique()?;
         self.shared.reclaim();
         if !self.permits.is_bounded() && !self.shared.is_limited() {
             return None;
         }
         let follows = load.is_single(put);
-        self.shared.taken_by(load.as_slice(), follows, staging)
+        let now = unique.now(&self.shared.time);
+        unique.duplicate_of(load.as_slice(), follows, staging, now)
     }
 
     /// What the keys of the items that it stages have in common, if they are unique.

@@ -53,7 +53,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
             return Ok(VecDeque::new());
         }
         let since = shared.stamp();
-        let own = shared.is_unique() && staging.is_none();
+        let own = shared.unique().is_some() && staging.is_none();
         let own = own.then(|| Arc::new(Staging::new()));
         let staging = staging.or(own.as_ref());
         let metas = VecDeque::with_capacity(self.len());

@@ -15,7 +15,7 @@ use crate::wait::{block, WakeTarget};
 use crate::{DuplicateOf, PushError};
 use std::slice;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 /// The fast pushes of one item, each with its one slow function.
 impl<T, O: Order<T>> CellOf<T, O> {
@@ -119,9 +119,8 @@ impl<T, O: Order<T>> Local<T, O> {
     ) -> Result<L::Pushed, PushError<L>> {
         loop {
             if self.awaits_staged(admission.as_ref()) && !wait.is_over(&self.shared.time) {
-                let (shared, items) = (&self.shared, load.as_slice());
-                block(wait, &shared.time, |wake_target| {
-                    shared.poll_staged(items, wake_target.waker)
+                block(wait, &self.shared.time, |wake_target| {
+                    self.poll_staged(load.as_slice(), wake_target.waker)
                 });
             } else {
                 match self.settle(admission, load, put, place) {
@@ -133,6 +132,21 @@ impl<T, O: Order<T>> Local<T, O> {
             admission = self.wait_for_room(L::GATHERS, room, wait, |local| {
                 local.admit_waiting(&load, put, place)
             });
+        }
+    }
+
+    fn may_replace(&self) -> bool {
+        let unique = self.shared.unique();
+        unique.is_some_and(|unique| unique.rule != OnDuplicate::Refuse)
+    }
+
+    /// Polls for the end of a transaction that has staged an item with the key of one of these. Runs user code.
+    fn poll_staged(&self, items: &[T], waker: &Waker) -> Poll<()> {
+        let unique = self.shared.unique();
+        if unique.is_some_and(|unique| unique.await_staged(items, waker)) {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
         }
     }
 
@@ -193,8 +207,8 @@ impl<T, O: Order<T>> Local<T, O> {
                 }
                 continue;
             }
-            let (items, waker) = (waiting.as_slice(), wake_target.waker);
-            if self.shared.poll_staged(items, waker).is_pending() {
+            let staged = self.poll_staged(waiting.as_slice(), wake_target.waker);
+            if staged.is_pending() {
                 return Poll::Pending;
             }
         }
@@ -232,9 +246,7 @@ impl<T, O: Order<T>> Local<T, O> {
     ) -> Result<Result<L::Pushed, PushError<L>>, L> {
         match admission.unwrap_or(Err(PushError::Full(()))) {
             Ok(metas) => Ok(load.store(self, metas, put)),
-            Err(PushError::Duplicate(..))
-                if load.is_single(put) && self.shared.on_duplicate() != OnDuplicate::Refuse =>
-            {
+            Err(PushError::Duplicate(..)) if load.is_single(put) && self.may_replace() => {
                 load.supersede(self, place)
             }
             Err(refusal) => Ok(Err(refusal.of(load))),
@@ -260,15 +272,16 @@ impl<T, O: Order<T>> Load<T, O> for T {
         local: &mut Local<T, O>,
         place: PlaceOf<T, O>,
     ) -> Result<Result<(), PushError<T>>, T> {
-        let (item, of) = match local.shared.replace(self) {
-            Ok(()) => return Ok(Ok(())),
-            Err(refused) => refused,
+        let Some(unique) = local.shared.unique() else {
+            return Err(self);
         };
-        match of {
-            Some(DuplicateOf::Held) if local.shared.on_duplicate() == OnDuplicate::Follow => {}
-            Some(of) => return Ok(Err(PushError::Duplicate(item, of))),
-            None => return Err(item),
-        }
+        let follows = unique.rule == OnDuplicate::Follow;
+        let item = match unique.replace(self, unique.now(&local.shared.time)) {
+            Ok(()) => return Ok(Ok(())),
+            Err((item, None)) => return Err(item),
+            Err((item, Some(DuplicateOf::Held))) if follows => item,
+            Err((item, Some(of))) => return Ok(Err(PushError::Duplicate(item, of))),
+        };
         if !local.take_permit(Put::Publish) {
             return Err(item);
         }

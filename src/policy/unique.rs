@@ -19,6 +19,7 @@
 //! Under the lock of a table runs only `Eq` of keys, before anything is changed.
 
 use crate::sync::{lock, planted, step, swallow_panic, Mutex, RandomState, SMALL};
+use crate::time::Time;
 use crate::DuplicateOf;
 use hashbrown::hash_table::{Entry as Place, HashTable};
 use std::any::Any;
@@ -242,7 +243,7 @@ impl<T, M> Table<T, M> {
 pub(crate) struct Unique<T, M> {
     key_of: KeyOf<T>,
     /// For how long a key stays taken after a commit; 0 if not at all.
-    pub(crate) window: u64,
+    window: u64,
     pub(crate) rule: OnDuplicate,
     tables: [Mutex<Table<T, M>>; TABLES],
 }
@@ -265,6 +266,24 @@ impl<T, M> Unique<T, M> {
     fn table(&self, key: &Key) -> &Mutex<Table<T, M>> {
         #[allow(clippy::cast_possible_truncation)] // bits that a table does not use
         &self.tables[(key.hash >> 32) as usize % TABLES]
+    }
+
+    /// The time, if there are windows: a clock is user code.
+    pub(crate) fn now(&self, time: &Time) -> u64 {
+        if self.window > 0 {
+            time.now()
+        } else {
+            0
+        }
+    }
+
+    /// When the window of an item that is committed now is over, if there is one. Without a time there is none.
+    pub(crate) fn until(&self, time: &Time) -> Option<u64> {
+        let mut until = None;
+        if self.window > 0 {
+            swallow_panic(|| until = Some(time.now().saturating_add(self.window)));
+        }
+        until
     }
 
     /// Takes a key for the item with this time stamp, which this transaction stages, or which is published otherwise.
@@ -300,31 +319,41 @@ impl<T, M> Unique<T, M> {
         Ok(())
     }
 
-    /// What the item is that has a key, if any. A held one that a push could follow counts only if nothing follows it yet.
-    pub(crate) fn taken_by(
+    /// What the other item is that has the key of one of these, if any. A held one that a push could follow counts only if nothing
+    /// follows it yet. Runs user code.
+    pub(crate) fn duplicate_of(
         &self,
-        key: &Key,
+        items: &[T],
         follows: bool,
         staging: Option<&Arc<Staging>>,
         now: u64,
     ) -> Option<DuplicateOf> {
-        let mut table = lock(self.table(key));
-        let taken = table.find(key)?;
-        let may_follow = follows && self.rule == OnDuplicate::Follow && taken.next.is_none();
-        let of = taken.is(staging, now);
-        of.filter(|&of| !(may_follow && of == DuplicateOf::Held))
+        let follows = follows && self.rule == OnDuplicate::Follow;
+        items.iter().find_map(|item| {
+            let key = self.key(item);
+            let mut table = lock(self.table(&key));
+            let taken = table.find(&key)?;
+            let may_follow = follows && taken.next.is_none();
+            let of = taken.is(staging, now)?;
+            (!may_follow || of != DuplicateOf::Held).then_some(of)
+        })
     }
 
-    /// Adds a waker to the transaction that has staged the item with a key; returns false if there is none.
-    pub(crate) fn await_staged(&self, key: &Key, waker: &Waker) -> bool {
-        let staging = || match &lock(self.table(key)).find(key)?.state {
-            State::Staged(staging) => Some(Arc::clone(staging)),
-            _ => None,
-        };
-        let Some(by) = staging().filter(|staging| staging.add(waker)) else {
-            return false;
-        };
-        planted!("unique.looks-once") || staging().is_some_and(|staging| Arc::ptr_eq(&staging, &by))
+    /// Adds a waker to a transaction that has staged an item with the key of one of these; returns false if there is none. Runs
+    /// user code.
+    pub(crate) fn await_staged(&self, items: &[T], waker: &Waker) -> bool {
+        items.iter().any(|item| {
+            let key = self.key(item);
+            let staging = || match &lock(self.table(&key)).find(&key)?.state {
+                State::Staged(staging) => Some(Arc::clone(staging)),
+                _ => None,
+            };
+            let Some(by) = staging().filter(|staging| staging.add(waker)) else {
+                return false;
+            };
+            planted!("unique.looks-once")
+                || staging().is_some_and(|staging| Arc::ptr_eq(&staging, &by))
+        })
     }
 
     /// An item with a key was taken, or will be put back. Returns what replaces it.
@@ -347,25 +376,25 @@ impl<T, M> Unique<T, M> {
         }
     }
 
-    /// Replaces the next item of those that have a key, or the one that is queued. Returns what was to replace it before; an error with what
-    /// the item is that has the key.
-    pub(crate) fn replace(
-        &self,
-        key: &Key,
-        item: T,
-        now: u64,
-    ) -> Result<Option<T>, (T, Option<DuplicateOf>)> {
-        let mut table = lock(self.table(key));
-        let Some(taken) = table.find(key) else {
+    /// Replaces the last one of the items that have the key of this one, unless it is held. An error with what has the key. Runs user
+    /// code.
+    pub(crate) fn replace(&self, item: T, now: u64) -> Result<(), (T, Option<DuplicateOf>)> {
+        let key = self.key(&item);
+        let mut table = lock(self.table(&key));
+        let Some(taken) = table.find(&key) else {
             return Err((item, None));
         };
-        match (taken.is(None, now), &mut taken.next) {
-            (Some(_), Some(next)) => Ok(Some(mem::replace(&mut next.item, item))),
+        let old = match (taken.is(None, now), &mut taken.next) {
+            (Some(_), Some(next)) => Some(mem::replace(&mut next.item, item)),
             (Some(DuplicateOf::Queued), None) => {
-                Ok(taken.value.replace(Box::new(item)).map(|old| *old))
+                let old = taken.value.replace(Box::new(item));
+                old.map(|old| *old)
             }
-            (of, _) => Err((item, of)),
-        }
+            (of, _) => return Err((item, of)),
+        };
+        drop(table);
+        swallow_panic(|| drop(old));
+        Ok(())
     }
 
     /// Adds the next item to a held one; returns it if there is no such one.

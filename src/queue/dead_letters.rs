@@ -234,7 +234,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
             }
         });
         let shared = &self.shared;
-        let staging = shared.is_unique().then(|| Arc::new(Staging::new()));
+        let staging = shared.unique().is_some().then(|| Arc::new(Staging::new()));
         let enter = |letter: &Failed<_>| shared.enter_again(&letter.entry, staging.as_ref());
         let known = match letter.as_ref().map(enter) {
             Some(Err(refused)) if refused.is_duplicate() => return Err(letter.take()),

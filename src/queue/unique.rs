@@ -43,7 +43,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// # Costs
     ///
     /// Each item has a record with its key, in tables under locks that are shared by few items: each push, take, return and
-    /// end takes such a lock, and pushes and takes leave their fast paths. The record costs some 150 bytes. `Eq` of
+    /// end takes such a lock, and pushes and takes leave their fast paths. The record and the entry of its key cost some 200 bytes. `Eq` of
     /// the keys is called under such a lock.
     ///
     /// Keeps [timestamps](Builder::timestamps).

@@ -69,7 +69,7 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// The keys that are taken, if keys are unique.
     #[inline]
-    pub(super) fn unique(&self) -> Option<&Unique<T, O::Meta>> {
+    pub(crate) fn unique(&self) -> Option<&Unique<T, O::Meta>> {
         let tracking = self.tracking.as_deref();
         tracking.filter(|_| self.tracks())?.unique.as_ref()
     }
@@ -119,12 +119,14 @@ impl<T, O: Order<T>> Shared<T, O> {
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let (known, key) = self.record(item, stamp, register)?;
-        if let Some(key) = key {
+        if let Some((unique, key)) = self.unique().zip(key) {
             // Last, so that a key is taken only by what is pushed, or refused because of a close.
             let added = defer(|| {
                 self.withdraw(known);
             });
-            self.reserve(&key, known.since, staging)?;
+            let now = unique.now(&self.time);
+            let reserved = unique.reserve(&key, known.since, staging, now);
+            reserved.map_err(|of| PushError::Duplicate((), of))?;
             added.cancel();
         }
         Ok(known)
