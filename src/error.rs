@@ -25,7 +25,47 @@ pub enum PushError<T> {
     /// The item, or one of the batch, has a [weight](crate::Builder::weigh) above the [capacity](crate::Queue::capacity), so it
     /// can never fit. Forms that wait return it at once.
     TooHeavy(T),
+    /// Another item has the same [unique key](crate::Builder::unique_by). Forms that wait return it at once, unless that
+    /// item is staged, or on timeout.
+    Duplicate(T, DuplicateOf),
 }
+
+/// What the item is of which another one with the same [unique key](crate::Builder::unique_by) is a duplicate.
+///
+/// ```
+/// use requeue::{DuplicateOf, PushError, Queue};
+///
+/// let queue = Queue::builder().unique_by(|job: &&str| job.len()).build();
+/// queue.push("one")?;
+/// assert_eq!(queue.push("two"), Err(PushError::Duplicate("two", DuplicateOf::Queued)));
+/// let job = queue.take()?;
+/// assert_eq!(queue.push("two"), Err(PushError::Duplicate("two", DuplicateOf::Held)));
+/// job.ack();
+/// queue.push("two")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
+pub enum DuplicateOf {
+    /// One that is ready, delayed or scheduled.
+    Queued,
+    /// One that is held by a transaction, or out for delivery.
+    Held,
+    /// One that is staged by another transaction, which may still abort.
+    Staged,
+    /// One that was committed less than [`unique_for`](crate::Builder::unique_for) ago.
+    Recent,
+    /// Another one of the same batch, or one that is staged by the same transaction.
+    SameTransaction,
+}
+
+error_text!([] DuplicateOf, |of| match of {
+    Self::Queued => "an item with this key is in the queue",
+    Self::Held => "an item with this key is held",
+    Self::Staged => "an item with this key is staged by another transaction",
+    Self::Recent => "an item with this key was committed a short time ago",
+    Self::SameTransaction => "another item of the same batch or transaction has this key",
+});
 
 impl<T> PushError<T> {
     /// Returns the item that was not pushed.
@@ -35,7 +75,10 @@ impl<T> PushError<T> {
     /// ```
     pub fn into_inner(self) -> T {
         match self {
-            Self::Full(item) | Self::Closed(item) | Self::TooHeavy(item) => item,
+            Self::Full(item)
+            | Self::Closed(item)
+            | Self::TooHeavy(item)
+            | Self::Duplicate(item, _) => item,
         }
     }
 
@@ -65,6 +108,17 @@ impl<T> PushError<T> {
     pub const fn is_too_heavy(&self) -> bool {
         matches!(self, Self::TooHeavy(_))
     }
+
+    /// Whether another item has the same key.
+    ///
+    /// ```
+    /// use requeue::{DuplicateOf, PushError};
+    ///
+    /// assert!(PushError::Duplicate(7, DuplicateOf::Held).is_duplicate());
+    /// ```
+    pub const fn is_duplicate(&self) -> bool {
+        matches!(self, Self::Duplicate(..))
+    }
 }
 
 impl<T> PushError<T> {
@@ -74,6 +128,7 @@ impl<T> PushError<T> {
             Self::Full(items) => PushError::Full(f(items)),
             Self::Closed(items) => PushError::Closed(f(items)),
             Self::TooHeavy(items) => PushError::TooHeavy(f(items)),
+            Self::Duplicate(items, of) => PushError::Duplicate(f(items), of),
         }
     }
 }
@@ -87,18 +142,21 @@ impl PushError<()> {
 
 impl<T> fmt::Debug for PushError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full(_) => "Full(..)",
-            Self::Closed(_) => "Closed(..)",
-            Self::TooHeavy(_) => "TooHeavy(..)",
-        })
+        match self {
+            Self::Full(_) => f.write_str("Full(..)"),
+            Self::Closed(_) => f.write_str("Closed(..)"),
+            Self::TooHeavy(_) => f.write_str("TooHeavy(..)"),
+            Self::Duplicate(_, of) => write!(f, "Duplicate(.., {of:?})"),
+        }
     }
 }
 
 error_text!([T] PushError<T>, |refused| match refused {
-    Self::Full(_) => "no room: the queue or the item's key is at its limit, or a batch exceeds it",
-    Self::Closed(_) => "the queue is closed",
-    Self::TooHeavy(_) => "an item is heavier than the capacity of the queue",
+    Self::Full(_) =>
+        &"no room: the queue or the item's key is at its limit, or a batch exceeds it" as &dyn fmt::Display,
+    Self::Closed(_) => &"the queue is closed",
+    Self::TooHeavy(_) => &"an item is heavier than the capacity of the queue",
+    Self::Duplicate(_, of) => of,
 });
 
 /// A transaction cannot commit: an item that it held was taken back, because its [lease](crate::Builder::leased)

@@ -259,7 +259,7 @@ pub use bound::Budget;
 pub use codec::{Codec, CodecError};
 pub use delivery::Delivery;
 #[doc(inline)]
-pub use error::{Expired, PopError, PushError, Reason};
+pub use error::{DuplicateOf, Expired, PopError, PushError, Reason};
 pub use handle::Handle;
 pub use item::Item;
 pub use order::fair::{ByKey, Keyed};
@@ -269,6 +269,8 @@ pub use policy::dead::DeadLetter;
 pub use policy::retry::ReturnTo;
 #[cfg(feature = "ttl")]
 pub use policy::ttl::AfterTtl;
+#[cfg(feature = "ttl")]
+pub use policy::unique::OnDuplicate;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;
 pub use queue::{Builder, DeadLetters, Queue};

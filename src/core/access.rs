@@ -20,8 +20,8 @@ pub(crate) struct Access<T, O: Order<T>> {
     pub(super) permits: Permits,
     /// Whether the queue is unbounded and does not register items.
     pub(super) plain: bool,
-    /// Whether a push may find no room: the queue is bounded, or keys have limits.
-    pub(super) may_find_full: bool,
+    /// Whether a push may be refused by an open queue: it is bounded, keys have limits, or are unique.
+    pub(super) may_refuse: bool,
     /// Whether the queue is bounded, and its items have weights.
     weighs: bool,
     /// Whether its transaction is that of an item which is out for delivery: that counts as held by it.
@@ -46,7 +46,7 @@ impl<T, O: Order<T>> Access<T, O> {
             ready: shared.ready().clone(),
             endpoint: Endpoint::new(Arc::clone(shared.shards())),
             plain: !permits.is_bounded() && !shared.registers(),
-            may_find_full: permits.is_bounded() || shared.is_limited() || shared.weighs(),
+            may_refuse: permits.is_bounded() || shared.is_limited() || shared.refuses_some(),
             weighs: permits.is_bounded() && shared.weighs(),
             permits,
             vouched: false,
@@ -80,6 +80,12 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline]
     pub(crate) fn shared(&self) -> &Arc<Shared<T, O>> {
         &self.shared
+    }
+
+    /// Whether keys are unique.
+    #[inline]
+    pub(super) fn is_unique(&self) -> bool {
+        self.may_refuse && self.shared.unique().is_some()
     }
 
     #[inline]

@@ -6,8 +6,9 @@ use super::shared::Shared;
 use super::weights::Weights;
 use crate::bound::Room;
 use crate::order::{Order, PlaceOf};
+use crate::policy::unique::Staging;
 use crate::sync::defer_with;
-use crate::PushError;
+use crate::{DuplicateOf, PushError};
 use std::sync::Arc;
 
 /// The result of an admission check. `None`: there is no room now, but waiting may help. An error: it would not.
@@ -23,6 +24,21 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     const GATHERS: bool;
 
     fn as_slice(&self) -> &[T];
+
+    /// Whether this is one item that is pushed at once, so that it may replace or follow another one with its key.
+    fn is_single(&self, _put: Put) -> bool {
+        false
+    }
+
+    /// Replaces or follows the other item with its key, if [it may](Load::is_single) and that is the rule of the queue;
+    /// otherwise it is refused. `Err`: another attempt is needed.
+    fn supersede(
+        self,
+        _local: &mut Local<T, O>,
+        _place: PlaceOf<T, O>,
+    ) -> Result<Result<Self::Pushed, PushError<Self>>, Self> {
+        Err(self)
+    }
 
     /// Pushes the items if that depends on nobody else.
     #[inline]
@@ -47,6 +63,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
         place: PlaceOf<T, O>,
         weights: &Weights,
         deadline: u64,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>>;
 
     /// Stores the admitted items.
@@ -69,14 +86,17 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Admission<L::Metas> {
+        let staging = self.staging(put);
         // The keys are checked first, so that no permit is taken that others could use meanwhile. Nobody waits for a key, so a
         // push to a full one is refused for good, and the permits that a waiting batch has gathered go back.
         let refusal = if self.is_refusing(put) {
             Some(PushError::Closed(()))
-        } else if !self.may_find_full {
+        } else if !self.may_refuse {
             None
         } else if self.are_too_heavy(weights) {
             Some(PushError::TooHeavy(()))
+        } else if let Some(of) = self.duplicate_of(load, put, staging.as_ref()) {
+            Some(PushError::Duplicate((), of))
         } else {
             (!self.fits(load.as_slice())).then_some(PushError::Full(()))
         };
@@ -84,7 +104,7 @@ impl<T, O: Order<T>> Local<T, O> {
             self.permits.give_back_gathered();
             return Some(Err(refusal));
         }
-        if self.may_find_full {
+        if self.may_refuse {
             // The second time, permits may have been freed by items that were reclaimed.
             let takes = load.take_permits(self, weights, put)
                 || self.shared.reclaim() && load.take_permits(self, weights, put);
@@ -93,13 +113,47 @@ impl<T, O: Order<T>> Local<T, O> {
             }
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        match load.enter(&local.shared, place, weights, 0) {
+        match load.enter(&local.shared, place, weights, 0, staging.as_ref()) {
             Ok(metas) => {
                 local.cancel();
                 Some(Ok(metas))
             }
             Err(refusal) => Some(Err(refusal)),
         }
+    }
+
+    /// What the other item with the key of one of these is. Only where there may be no room or place for them, of which a
+    /// duplicate needs none: otherwise their keys are checked when they are taken.
+    fn duplicate_of<L: Load<T, O>>(
+        &self,
+        load: &L,
+        put: Put,
+        staging: Option<&Arc<Staging>>,
+    ) -> Option<DuplicateOf> {
+        let unique = self.shared.unique()?;
+        self.shared.reclaim();
+        if !self.permits.is_bounded() && !self.shared.is_limited() {
+            return None;
+        }
+        let follows = load.is_single(put);
+        let now = unique.now(&self.shared.time);
+        unique.duplicate_of(load.as_slice(), follows, staging, now)
+    }
+
+    /// What the keys of the items that it stages have in common, if they are unique.
+    #[inline]
+    fn staging(&mut self, put: Put) -> Option<Arc<Staging>> {
+        if put == Put::Publish || !self.is_unique() {
+            return None;
+        }
+        Some(self.make_staging())
+    }
+
+    #[inline(never)]
+    fn make_staging(&mut self) -> Arc<Staging> {
+        let at_need = self.at_need.get_or_insert_with(Box::default);
+        let staging = at_need.keys.get_or_insert_with(|| Arc::new(Staging::new()));
+        Arc::clone(staging)
     }
 
     /// As [`Local::admit`], except that on a closed queue a lack of room is final: possibly only transactions that wait like

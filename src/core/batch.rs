@@ -6,11 +6,13 @@ use super::local::Local;
 use super::shared::Shared;
 use super::weights::Weights;
 use crate::order::{Order, Place, PlaceOf, PushMetaOf};
+use crate::policy::unique::{Stage, Staging};
 use crate::sync::defer_with;
 use crate::time::Wait;
 use crate::PushError;
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::Arc;
 
 impl<T, O: Order<T>> Load<T, O> for Vec<T> {
     /// Empty if the queue registers no items.
@@ -36,17 +38,24 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         place: PlaceOf<T, O>,
         weights: &Weights,
         deadline: u64,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>> {
         if !shared.registers() {
             return Ok(VecDeque::new());
         }
         let since = shared.stamp();
+        let own = shared.unique().is_some() && staging.is_none();
+        let own = own.then(|| Arc::new(Staging::new()));
+        let staging = staging.or(own.as_ref());
         let metas = VecDeque::with_capacity(self.len());
         // Also if the registration of a further item panics.
         let mut metas = defer_with(metas, |metas| withdraw(shared, mem::take(metas)));
         for (nth, item) in self.iter().enumerate() {
-            let weight = weights.nth(nth);
-            metas.push_back(shared.enter(item, since, place.nth(nth), weight, deadline)?);
+            let (place, weight) = (place.nth(nth), weights.nth(nth));
+            metas.push_back(shared.enter(item, since, place, weight, deadline, staging)?);
+        }
+        if let Some(own) = own {
+            own.wake(Some(Stage::Committed));
         }
         Ok(mem::take(&mut *metas))
     }
@@ -101,14 +110,14 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
-        if self.may_find_full {
+        if self.may_refuse {
             let items: Vec<_> = items.into_iter().collect();
             return self.put_waiting(items, put, wait, Default::default());
         }
         let since = self.shared.stamp();
         let register = |shared: &Shared<T, O>, item: &T| {
             // Without limits the registration always succeeds.
-            let entered = shared.enter(item, since, Default::default(), 1, 0);
+            let entered = shared.enter(item, since, Default::default(), 1, 0, None);
             entered.unwrap_or_default()
         };
         self.store_all(items.into_iter(), put, register)

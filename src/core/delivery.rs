@@ -197,12 +197,15 @@ pub(crate) struct Acking<T, O: Order<T>> {
 }
 
 impl<T, O: Order<T>> Acking<T, O> {
-    /// Ends the delivery of an item that had so many permits.
-    #[inline]
-    fn end(&self, permits: usize) {
+    /// Ends the delivery. Without a time stamp nothing is kept beside the item.
+    #[inline(always)] // the ack
+    fn end(&self, since: Option<u64>) {
         let shared = &self.origin.shared;
+        if let Some(since) = since {
+            shared.committing(since);
+        }
         self.origin.outstanding.count_ended(Ending::Committed);
-        shared.give_back(permits);
+        shared.give_back(since.map_or(1, |since| shared.forget(since)));
         shared.notify_end(0);
         // After the waiters were notified, as in the commit of a transaction. Nothing here panics.
         shared.retire(self.meta);
@@ -212,7 +215,7 @@ impl<T, O: Order<T>> Acking<T, O> {
     #[inline(never)]
     fn end_noted(&self, notes: Box<Notes>) {
         let shared = &self.origin.shared;
-        self.end(shared.forget(notes.since));
+        self.end(Some(notes.since));
         end_token(shared, Some(notes), true);
     }
 }
@@ -221,7 +224,7 @@ impl<T, O: Order<T>> Drop for Acking<T, O> {
     #[inline]
     fn drop(&mut self) {
         match self.notes.take() {
-            None => self.end(1), // nothing is kept beside the item
+            None => self.end(None),
             Some(notes) => self.end_noted(notes),
         }
     }
@@ -286,6 +289,7 @@ impl<T, O: Order<T>> Open<T, O> {
         let mut permits = 0;
         let published = match disposition {
             Disposition::Head => {
+                shared.returning(away.delivery().since);
                 if let End::Released = end {
                     away.uncount();
                 }

@@ -1,12 +1,12 @@
 //! The end of a transaction: staged and held items, permits and what the options keep are settled; then waiters are notified.
 
 use super::local::{CellOf, Local};
+use super::shared::Shared;
 use crate::order::Order;
 use crate::policy::failed::Cause;
+use crate::policy::unique::Stage;
 use crate::policy::Remains;
-#[cfg(feature = "workers")]
-use crate::raw::HeldPosition;
-use crate::raw::{Stored, Unborrowed};
+use crate::raw::{HeldPosition, Stored, Unborrowed};
 use crate::sync::{defer_with, planted, step};
 use std::mem;
 
@@ -30,6 +30,7 @@ impl<T, O: Order<T>> Ended<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
         let held_any = self.held() > 0;
+        step!("unique.aborts-late", self.end_staged_keys(Stage::Aborted));
         // Before the items go back: once they are visible, others can take them, and none may be reclaimed from this transaction
         // any more.
         let removed = self
@@ -40,6 +41,10 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.shared.failures.may_reroute(cause) {
             dead = self.reroute_failed(cause, unborrowed);
         }
+        step!(
+            "unique.returns-unsaid",
+            self.with_held_keys(unborrowed, Shared::returning)
+        );
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
@@ -61,14 +66,49 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 }
 
+/// The keys of a transaction, if they are unique.
+impl<T, O: Order<T>> Local<T, O> {
+    fn with_held_keys(&self, unborrowed: &Unborrowed<'_>, call: impl Fn(&Shared<T, O>, u64)) {
+        if self.is_unique() {
+            let mut position = HeldPosition::default();
+            while let Some((_, delivery)) = self.endpoint.next_held(&mut position, unborrowed) {
+                call(&self.shared, delivery.since);
+            }
+        }
+    }
+
+    fn end_staged_keys(&mut self, end: Stage) {
+        if !self.is_unique() {
+            return;
+        }
+        let at_need = self.at_need.as_deref_mut();
+        if let Some(keys) = at_need.and_then(|at_need| at_need.keys.take()) {
+            keys.wake(Some(end));
+        }
+    }
+}
+
 /// Commits.
 impl<T, O: Order<T>> CellOf<T, O> {
     /// Commits, and ends the transaction.
     pub(crate) fn commit(&mut self) -> Ended<T, O> {
-        let local = self.get_mut();
-        let (later, loads) = (local.take_later(), local.end_loads());
+        let later = self.prepare();
+        let loads = self.get_mut().end_loads();
         let taken = self.commit_with(later, loads);
         self.end_guarded(taken)
+    }
+
+    /// The part of the options in a commit that cannot fail any more, before it is visible to others. Returns how many items are
+    /// to be scheduled.
+    pub(super) fn prepare(&mut self) -> usize {
+        self.end_forgotten();
+        let (local, unborrowed) = self.whole();
+        step!(
+            "unique.commits-late",
+            local.with_held_keys(&unborrowed, Shared::committing)
+        );
+        local.end_staged_keys(Stage::Committed);
+        local.take_later()
     }
 
     /// As [`commit`](Self::commit), for a transaction that is not [guarded](crate::policy::Deliveries::are_guarded):

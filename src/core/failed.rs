@@ -85,6 +85,7 @@ impl<T, O: Order<T>> Local<T, O> {
         at_head: Option<&mut AtHead<T, O>>,
     ) -> usize {
         if disposition == Disposition::Head {
+            self.shared.returning(failed.entry.delivery.since);
             match at_head {
                 Some(at_head) => at_head.push(failed.entry),
                 None => self.put_at_head([failed.entry]),

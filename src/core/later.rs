@@ -21,11 +21,13 @@ use super::staged::{AtNeed, Call};
 use super::weights::Weights;
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, StoredOf, Terms, When};
 use crate::policy::delay::Scheduled;
+use crate::policy::unique::Staging;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::sync::planted;
 use crate::PushError;
 use std::iter;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// The capacity that a handle keeps for scheduled items.
 const KEPT_CAPACITY: usize = 64;
@@ -101,6 +103,22 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         self.load.as_slice()
     }
 
+    fn is_single(&self, put: Put) -> bool {
+        self.terms.when().is_none() && self.load.is_single(put)
+    }
+
+    fn supersede(
+        self,
+        local: &mut Local<T, O>,
+        place: PlaceOf<T, O>,
+    ) -> Result<Result<L::Pushed, PushError<Self>>, Self> {
+        let terms = self.terms;
+        let pushed = self.load.supersede(local, place);
+        pushed
+            .map(|pushed| pushed.map_err(|error| error.map(|load| Self::new(load, terms))))
+            .map_err(|load| Self::new(load, terms))
+    }
+
     #[inline]
     fn take_permits(&self, local: &mut Local<T, O>, weights: &Weights, put: Put) -> bool {
         self.load.take_permits(local, weights, put)
@@ -118,8 +136,10 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         place: PlaceOf<T, O>,
         weights: &Weights,
         _: u64,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<L::Metas, PushError<()>> {
-        self.load.enter(shared, place, weights, self.terms.deadline)
+        let deadline = self.terms.deadline;
+        self.load.enter(shared, place, weights, deadline, staging)
     }
 
     #[inline]

@@ -80,7 +80,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// The weights of items that are about to be pushed. May run user code.
     #[inline]
     pub(super) fn weigh<L: Load<T, O>>(&self, load: &L) -> Weights {
-        if self.may_find_full {
+        if self.may_refuse {
             return self.shared.weigh(load.as_slice());
         }
         Weights::default()

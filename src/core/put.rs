@@ -8,12 +8,15 @@ use super::shared::Shared;
 use super::wait::DONE;
 use super::weights::Weights;
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf};
+use crate::policy::unique::{OnDuplicate, Staging};
 use crate::raw::Stored;
+use crate::sync::defer_with;
 use crate::time::Wait;
-use crate::wait::WakeTarget;
-use crate::PushError;
+use crate::wait::{block, WakeTarget};
+use crate::{DuplicateOf, PushError};
 use std::slice;
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 /// The fast pushes of one item, each with its one slow function.
 impl<T, O: Order<T>> CellOf<T, O> {
@@ -65,8 +68,10 @@ impl<T, O: Order<T>> Local<T, O> {
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
         let weights = self.weigh(&load);
-        let admission = self.admit(&load, &weights, put, place);
-        self.store_admitted(admission, load, &weights, put)
+        match self.admit(&load, &weights, put, place) {
+            Some(Ok(metas)) => self.store(load, metas, &weights, put),
+            refused => self.put_refused(refused, load, &weights, put, Wait::Never, place),
+        }
     }
 
     /// As [`Local::put`], when there is room.
@@ -86,12 +91,85 @@ impl<T, O: Order<T>> Local<T, O> {
             return self.put(load, put, place);
         }
         let weights = self.weigh(&load);
-        let room = self.worthwhile_room(&load, &weights);
+        let wait = if self.is_unique() {
+            // It may wait several times.
+            let end = wait.deadline(self.shared.time.clock_now());
+            end.map_or(Wait::Forever, Wait::Until)
+        } else {
+            wait
+        };
+        match self.admit_within(wait, &load, &weights, put, place) {
+            Some(Ok(metas)) => self.store(load, metas, &weights, put),
+            refused => self.put_refused(refused, load, &weights, put, wait, place),
+        }
+    }
+
+    /// Admits a load when there is room.
+    fn admit_within<L: Load<T, O>>(
+        &mut self,
+        wait: Wait,
+        load: &L,
+        weights: &Weights,
+        put: Put,
+        place: PlaceOf<T, O>,
+    ) -> Admission<L::Metas> {
+        let room = self.worthwhile_room(load, weights);
         let gathers = weights.gather(L::GATHERS);
-        let admission = self.wait_for_room(gathers, room, wait, |local| {
-            local.admit_waiting(&load, &weights, put, place)
-        });
-        self.store_admitted(admission, load, &weights, put)
+        self.wait_for_room(gathers, room, wait, |local| {
+            local.admit_waiting(load, weights, put, place)
+        })
+    }
+
+    /// Follows an attempt that was refused: waits for a key that is only staged, and tries again where the item may replace or
+    /// follow another one.
+    #[cold]
+    #[inline(never)]
+    fn put_refused<L: Load<T, O>>(
+        &mut self,
+        mut admission: Admission<L::Metas>,
+        mut load: L,
+        weights: &Weights,
+        put: Put,
+        wait: Wait,
+        place: PlaceOf<T, O>,
+    ) -> Result<L::Pushed, PushError<L>> {
+        loop {
+            if self.awaits_staged(admission.as_ref()) && !wait.is_over(&self.shared.time) {
+                block(wait, &self.shared.time, |wake_target| {
+                    self.poll_staged(load.as_slice(), wake_target.waker)
+                });
+            } else {
+                match self.settle(admission, load, weights, put, place) {
+                    Ok(pushed) => return pushed,
+                    Err(again) => load = again,
+                }
+            }
+            admission = self.admit_within(wait, &load, weights, put, place);
+        }
+    }
+
+    fn may_replace(&self) -> bool {
+        let unique = self.shared.unique();
+        unique.is_some_and(|unique| unique.rule != OnDuplicate::Refuse)
+    }
+
+    /// Polls for the end of a transaction that has staged an item with the key of one of these. Runs user code.
+    fn poll_staged(&self, items: &[T], waker: &Waker) -> Poll<()> {
+        let unique = self.shared.unique();
+        if unique.is_some_and(|unique| unique.await_staged(items, waker)) {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    }
+
+    /// Whether a push waits for the end of another transaction, which has staged an item with its key. Not if this one has
+    /// staged any: two could wait for each other.
+    fn awaits_staged<M>(&self, admission: Option<&Result<M, PushError<()>>>) -> bool {
+        matches!(
+            admission,
+            Some(Err(PushError::Duplicate((), DuplicateOf::Staged)))
+        ) && self.staged() == 0
     }
 
     /// As [`Local::put`], unless waiting for room may help: then the load stays where it is.
@@ -102,9 +180,17 @@ impl<T, O: Order<T>> Local<T, O> {
         place: PlaceOf<T, O>,
     ) -> Option<Result<L::Pushed, PushError<L>>> {
         let put = Put::Publish;
-        let admission = self.admit(load.as_ref().expect(DONE), weights, put, place)?;
-        let load = load.take().expect(DONE);
-        Some(self.store_admitted(Some(admission), load, weights, put))
+        loop {
+            let admission = self.admit(load.as_ref().expect(DONE), weights, put, place);
+            if admission.is_none() || self.awaits_staged(admission.as_ref()) {
+                return None;
+            }
+            let taken = load.take().expect(DONE);
+            match self.settle(admission, taken, weights, put, place) {
+                Ok(pushed) => return Some(pushed),
+                Err(again) => *load = Some(again),
+            }
+        }
     }
 
     /// Polls for room, and then takes the load and pushes it.
@@ -117,19 +203,32 @@ impl<T, O: Order<T>> Local<T, O> {
         wake_target: &WakeTarget<'_>,
         place: PlaceOf<T, O>,
     ) -> Poll<Result<L::Pushed, PushError<L>>> {
-        let waiting = load.as_ref().expect(DONE);
         let gathers = weights.gather(L::GATHERS);
-        let attempt = |local: &mut Self| local.admit_waiting(waiting, weights, put, place);
-        let poll = match self.worthwhile_room(waiting, weights) {
-            Some(room) => self
-                .poll_room(&room, gathers, wake_target, attempt)
-                .map(Some),
-            None => Poll::Ready(attempt(self)),
-        };
-        poll.map(|admission| {
-            let load = load.take().expect(DONE);
-            self.store_admitted(admission, load, weights, put)
-        })
+        loop {
+            let waiting = load.as_ref().expect(DONE);
+            let attempt = |local: &mut Self| local.admit_waiting(waiting, weights, put, place);
+            let poll = match self.worthwhile_room(waiting, weights) {
+                Some(room) => self
+                    .poll_room(&room, gathers, wake_target, attempt)
+                    .map(Some),
+                None => Poll::Ready(attempt(self)),
+            };
+            let Poll::Ready(admission) = poll else {
+                return Poll::Pending;
+            };
+            if !self.awaits_staged(admission.as_ref()) {
+                let taken = load.take().expect(DONE);
+                match self.settle(admission, taken, weights, put, place) {
+                    Ok(pushed) => return Poll::Ready(pushed),
+                    Err(again) => *load = Some(again),
+                }
+                continue;
+            }
+            let staged = self.poll_staged(waiting.as_slice(), wake_target.waker);
+            if staged.is_pending() {
+                return Poll::Pending;
+            }
+        }
     }
 
     /// Polls for room for an item that is yet unknown, and keeps the permit for [`Local::put`].
@@ -153,21 +252,37 @@ impl<T, O: Order<T>> Local<T, O> {
         self.poll_room(&room, false, wake_target, attempt).map(drop)
     }
 
-    /// Stores what was admitted.
+    /// Stores what was admitted, or refuses it. `Err`: another attempt is needed.
     #[inline]
-    fn store_admitted<L: Load<T, O>>(
+    fn settle<L: Load<T, O>>(
         &mut self,
         admission: Admission<L::Metas>,
         load: L,
         weights: &Weights,
         put: Put,
-    ) -> Result<L::Pushed, PushError<L>> {
+        place: PlaceOf<T, O>,
+    ) -> Result<Result<L::Pushed, PushError<L>>, L> {
         match admission.unwrap_or(Err(PushError::Full(()))) {
-            Ok(metas) => match weights.total().filter(|_| self.weighs()) {
-                None => load.store(self, metas, put),
-                Some(total) => self.store_weighed(load, metas, total, put),
-            },
-            Err(refusal) => Err(refusal.of(load)),
+            Ok(metas) => Ok(self.store(load, metas, weights, put)),
+            Err(PushError::Duplicate(..)) if load.is_single(put) && self.may_replace() => {
+                load.supersede(self, place)
+            }
+            Err(refusal) => Ok(Err(refusal.of(load))),
+        }
+    }
+
+    /// Stores what was admitted.
+    #[inline]
+    fn store<L: Load<T, O>>(
+        &mut self,
+        load: L,
+        metas: L::Metas,
+        weights: &Weights,
+        put: Put,
+    ) -> Result<L::Pushed, PushError<L>> {
+        match weights.total().filter(|_| self.weighs()) {
+            None => load.store(self, metas, put),
+            Some(total) => self.store_weighed(load, metas, total, put),
         }
     }
 }
@@ -179,6 +294,37 @@ impl<T, O: Order<T>> Load<T, O> for T {
 
     fn as_slice(&self) -> &[T] {
         slice::from_ref(self)
+    }
+
+    fn is_single(&self, put: Put) -> bool {
+        put == Put::Publish
+    }
+
+    fn supersede(
+        self,
+        local: &mut Local<T, O>,
+        place: PlaceOf<T, O>,
+    ) -> Result<Result<(), PushError<T>>, T> {
+        let Some(unique) = local.shared.unique() else {
+            return Err(self);
+        };
+        let follows = unique.rule == OnDuplicate::Follow;
+        let item = match unique.replace(self, unique.now(&local.shared.time)) {
+            Ok(()) => return Ok(Ok(())),
+            Err((item, None)) => return Err(item),
+            Err((item, Some(DuplicateOf::Held))) if follows => item,
+            Err((item, Some(of))) => return Ok(Err(PushError::Duplicate(item, of))),
+        };
+        if !local.take_permit(Put::Publish) {
+            return Err(item);
+        }
+        // Also if user code panics.
+        let permit = defer_with(local, |local| local.permits.give_back(1));
+        let followed = permit.shared.follow(item, place);
+        if let Ok(Ok(())) = followed {
+            permit.cancel();
+        }
+        followed
     }
 
     #[inline]
@@ -213,8 +359,10 @@ impl<T, O: Order<T>> Load<T, O> for T {
         place: PlaceOf<T, O>,
         weights: &Weights,
         deadline: u64,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        shared.enter(self, shared.stamp(), place, weights.nth(0), deadline)
+        let weight = weights.nth(0);
+        shared.enter(self, shared.stamp(), place, weight, deadline, staging)
     }
 
     #[inline]

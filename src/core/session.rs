@@ -40,9 +40,8 @@ impl<T, O: Order<T>> Session for Local<T, O> {
 
 impl<T, O: Order<T>> Party for CellOf<T, O> {
     fn collect(&mut self, tails: &mut Tails) {
-        let local = self.get_mut();
-        local.take_later();
-        local.endpoint.collect(tails);
+        self.prepare();
+        self.get_mut().endpoint.collect(tails);
     }
 
     fn announce(&mut self, record: JointRecord) {

@@ -2,6 +2,8 @@
 
 use crate::order::{Order, StoredOf, When};
 use crate::policy::delay::Scheduled;
+use crate::policy::unique::Staging;
+use std::sync::Arc;
 
 /// What few transactions need.
 pub(super) struct AtNeed<T, O: Order<T>> {
@@ -11,6 +13,8 @@ pub(super) struct AtNeed<T, O: Order<T>> {
     pub(super) calls: Vec<Call>,
     /// Those that are to be scheduled when the others are published.
     pub(super) taken: Vec<Scheduled<StoredOf<T, O>>>,
+    /// `None` until it stages an item, if keys are unique.
+    pub(super) keys: Option<Arc<Staging>>,
 }
 
 /// How many permits the staged items of a transaction need, and the held ones have.
@@ -33,6 +37,7 @@ impl<T, O: Order<T>> Default for AtNeed<T, O> {
             loads: Loads::default(),
             calls: Vec::new(),
             taken: Vec::new(),
+            keys: None,
         }
     }
 }

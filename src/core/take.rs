@@ -157,13 +157,15 @@ impl<T, O: Order<T>> Access<T, O> {
         // A clock is user code: before anything is taken.
         let over = self.shared.over();
         loop {
-            let next = if Shared::<T, O>::SORTS {
+            let mut next = if Shared::<T, O>::SORTS {
                 next_of_order(&self.shared, counters)?
             } else {
                 counters.count_taken(1);
                 self.endpoint.search_away(counters)?
             };
             if Shared::<T, O>::is_alive(next.delivery(), over) || planted!("ttl.takes-all") {
+                let since = next.delivery().since;
+                self.shared.taken(since, &mut next.item.item);
                 return Some(next);
             }
             let meta = next.item.meta;
@@ -179,6 +181,7 @@ impl<T, O: Order<T>> Access<T, O> {
     fn pop_alive(&mut self) -> Option<T> {
         let counters = self.endpoint.counters();
         let Entry { item, delivery } = self.take_alive(counters)?.into_entry();
+        self.shared.committing(delivery.since);
         let permits = self.shared.forget(delivery.since);
         self.permits.give_back(permits);
         self.shared.retire(item.meta);
@@ -289,6 +292,11 @@ impl<T, O: Order<T>> Access<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
     pub(crate) fn end_peek(&mut self) -> bool {
+        if self.is_unique() {
+            if let Some(peeked) = self.endpoint.peeked() {
+                self.shared.returning(peeked.since);
+            }
+        }
         let is_back = self.endpoint.put_back();
         if is_back {
             self.deliveries.put_back_peeked(&self.access.shared);

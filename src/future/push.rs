@@ -141,10 +141,11 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
         let user = waiter.get_mut();
         let room = user.worthwhile_room(load.as_ref().expect(DONE), weights);
-        if let Some(room) = room.filter(|_| !gathers) {
+        let by_thread = !gathers && !self.shared.unique().is_some();
+        if let Some(room) = room.filter(|_| by_thread) {
             user.poll_room(&room, gathers, wake_target, |_| attempt(load))
         } else {
-            // The waiter also pushes what gathers room, since it has that.
+            // The waiter also pushes what gathers room, since it has that, and what waits for a key.
             user.poll_put(load, weights, Put::Publish, wake_target, place)
         }
     }

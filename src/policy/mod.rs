@@ -24,6 +24,7 @@ pub(crate) mod telemetry;
 pub(crate) mod tracking;
 #[cfg_attr(not(feature = "ttl"), allow(unreachable_pub))]
 pub(crate) mod ttl;
+pub(crate) mod unique;
 pub(crate) mod watch;
 
 use self::failed::Failed;

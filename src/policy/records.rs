@@ -4,6 +4,7 @@
 //! dead letters keep that anyway.
 
 use super::dead::Overflow;
+use super::unique::{Key, KeyOf};
 use crate::sync::{lock, AtomicUsize, Mutex, Ordering, RandomState};
 use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub(crate) struct Record {
     pub(crate) pushed: u64,
     /// How many permits it has.
     pub(crate) weight: usize,
+    /// Its key, if keys are unique.
+    pub(crate) key: Option<Key>,
 }
 
 /// The records of the items of a queue.
@@ -81,6 +84,11 @@ impl Records {
         lock(self.table(since)).records.get(&since).map(read)
     }
 
+    /// The key of an item, if keys are unique.
+    pub(crate) fn key(&self, since: u64) -> Option<Key> {
+        self.get(since, |record| record.key.clone())?
+    }
+
     /// Removes the record of an item, if there is one.
     pub(crate) fn remove(&self, since: u64) -> Option<Record> {
         if self.is_empty() {
@@ -110,18 +118,26 @@ pub(crate) struct Callbacks<T> {
     /// Gets dead letters beyond the limit.
     pub(crate) overflow: Option<Overflow<T>>,
     pub(crate) weigh: Option<Weigh<T>>,
+    /// Says the key of an item, if keys are unique.
+    pub(crate) key_of: Option<KeyOf<T>>,
 }
 
 impl<T> Clone for Callbacks<T> {
     fn clone(&self) -> Self {
-        let (overflow, weigh) = (self.overflow.clone(), self.weigh.clone());
-        Self { overflow, weigh }
+        Self {
+            overflow: self.overflow.clone(),
+            weigh: self.weigh.clone(),
+            key_of: self.key_of.clone(),
+        }
     }
 }
 
 impl<T> Default for Callbacks<T> {
     fn default() -> Self {
-        let (overflow, weigh) = (None, None);
-        Self { overflow, weigh }
+        Self {
+            overflow: None,
+            weigh: None,
+            key_of: None,
+        }
     }
 }

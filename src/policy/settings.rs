@@ -6,6 +6,8 @@ use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
 use super::tracking::Tracking;
 use super::ttl::{AfterTtl, Ttl};
+use super::unique::OnDuplicate;
+use super::unique::Unique;
 use super::watch::WatchTable;
 use super::Policies;
 use crate::bound::{Budget, Room};
@@ -37,6 +39,9 @@ pub(crate) struct Settings {
     pub(crate) after_ttl: AfterTtl,
     /// Whether something is kept beside each item.
     pub(crate) records: bool,
+    /// For how long a key stays taken after a commit.
+    pub(crate) unique_for: Duration,
+    pub(crate) on_duplicate: OnDuplicate,
     /// The term of leases, if items are leased.
     pub(crate) lease: Option<Duration>,
     pub(crate) pace: Pace,
@@ -60,6 +65,8 @@ impl Settings {
             ttl: None,
             after_ttl: AfterTtl::Drop,
             records: false,
+            unique_for: Duration::ZERO,
+            on_duplicate: OnDuplicate::Refuse,
             lease: None,
             pace: Pace::unlimited(),
             max_held: None,
@@ -106,7 +113,9 @@ impl Settings {
         room: Option<&Arc<Room>>,
         shards: &Arc<ShardsOf<T, O>>,
     ) -> Policies<T, O> {
-        let tracking = Tracking::new(self.ttl(), self.records, callbacks.weigh, shards);
+        let unique = |key_of| Unique::new(key_of, whole(self.unique_for), self.on_duplicate);
+        let unique = callbacks.key_of.map(unique);
+        let tracking = Tracking::new(self.ttl(), self.records, callbacks.weigh, unique, shards);
         let letters = Letters::new(self.max_dead_letters, callbacks.overflow);
         let time = self.clock.map_or_else(Time::system, Time::of);
         // An item whose lease expires may become a dead letter, and one whose time to live is over is gone.

@@ -2,6 +2,7 @@
 
 use super::records::{Records, Weigh};
 use super::ttl::Ttl;
+use super::unique::Unique;
 use crate::order::{Order, ShardsOf, StoredOf};
 use crate::raw::Outstanding;
 use crate::sync::Mutex;
@@ -14,6 +15,8 @@ pub(crate) struct Tracking<T, O: Order<T>> {
     records: Records,
     /// Says the weight of an item, if it is not 1.
     weigh: Option<Weigh<T>>,
+    /// The keys that are taken, if keys are unique.
+    unique: Option<Unique<T, O::Meta>>,
 }
 
 /// How long the items of a queue live.
@@ -31,6 +34,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
         ttl: Option<Ttl>,
         all_have_records: bool,
         weigh: Option<Weigh<T>>,
+        unique: Option<Unique<T, O::Meta>>,
         shards: &Arc<ShardsOf<T, O>>,
     ) -> Option<Box<Self>> {
         let lives = ttl.map(|ttl| Lives {
@@ -45,6 +49,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
                 lives,
                 records: records(),
                 weigh,
+                unique,
             })
         })
     }
@@ -91,6 +96,18 @@ impl<T, O: Order<T>> super::Policies<T, O> {
     /// Whether items have weights.
     pub(crate) fn weighs(&self) -> bool {
         self.weigher().is_some()
+    }
+
+    /// The keys that are taken, if keys are unique.
+    #[inline]
+    pub(crate) fn unique(&self) -> Option<&Unique<T, O::Meta>> {
+        let tracking = self.tracking.as_deref();
+        tracking.filter(|_| self.tracks())?.unique.as_ref()
+    }
+
+    /// Whether an open queue may refuse an item for what it is: it is too heavy, or a duplicate.
+    pub(crate) fn refuses_some(&self) -> bool {
+        self.weighs() || self.unique().is_some()
     }
 
     /// What is kept beside items, if anything.

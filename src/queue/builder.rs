@@ -3,6 +3,7 @@
 use crate::order::Order;
 use crate::policy::records::Callbacks;
 use crate::policy::settings::Settings;
+use crate::policy::unique::OnDuplicate;
 use crate::raw::Shareable;
 use crate::time::{Backoff, Clock, SystemClock};
 #[cfg(feature = "ttl")]
@@ -26,8 +27,8 @@ pub struct Builder<T, O: Order<T> = Fifo> {
     pub(crate) order: O::Settings,
     /// What makes a queue with items and keys that may be sent between threads one that may be sent itself.
     proof: Shareable<O::Source>,
-    settings: Settings,
-    callbacks: Callbacks<T>,
+    pub(super) settings: Settings,
+    pub(super) callbacks: Callbacks<T>,
 }
 
 impl<T, O: Order<T>> Builder<T, O> {
@@ -542,7 +543,19 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// let queue = requeue::Queue::<u32>::builder().build();
     /// assert_eq!(queue.capacity(), None);
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If items have [weights](Builder::weigh), and duplicates [replace](Builder::on_duplicate) others: these would have other
+    /// weights.
+    #[track_caller]
     pub fn build(self) -> Queue<T, O> {
+        let refuses = self.settings.on_duplicate == OnDuplicate::Refuse;
+        let is_clear = refuses || self.callbacks.weigh.is_none();
+        assert!(
+            is_clear,
+            "duplicates cannot replace items that have weights"
+        );
         let paused = self.settings.paused;
         let queue = Queue::with(self.settings, self.callbacks, self.order, self.proof);
         if paused {

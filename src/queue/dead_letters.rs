@@ -3,6 +3,7 @@
 use crate::core::shared::Shared;
 use crate::order::{Order, StoredOf};
 use crate::policy::failed::Failed;
+use crate::policy::unique::{Stage, Staging};
 use crate::raw::{Entry, Stored};
 use crate::sync::defer_with;
 use crate::{DeadLetter, Fifo};
@@ -12,6 +13,9 @@ use std::sync::Arc;
 
 /// The number of letters set aside at a time while they are visited.
 const PART: usize = 32;
+
+/// A letter that was taken out, if there was one.
+type OutOf<T, O> = Option<Failed<StoredOf<T, O>>>;
 
 /// The dead letters of a queue, from [`Queue::dead_letters`](crate::Queue::dead_letters): a view to inspect, remove
 /// or requeue them.
@@ -131,8 +135,8 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// In a fair queue it comes behind the other items of its key, and in a priority queue behind those of its priority,
     /// which it keeps. In a FIFO queue it has no order to the other ready items: a new handle may pop it first.
     ///
-    /// Returns `false` if the letter is gone or is being [visited](Self::visit), or if the queue is full or closed;
-    /// then it stays a dead letter.
+    /// Returns `false` if the letter is gone or is being [visited](Self::visit), if the queue is full or closed, or if
+    /// another item has the same [unique key](crate::Builder::unique_by); then it stays a dead letter.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -155,14 +159,20 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// ```
     pub fn requeue(&self, id: u64) -> bool {
         let letter = self.shared.failures.letters.take_one(id);
-        self.push_again(letter)
+        let pushed = self.push_again(letter);
+        let is_pushed = pushed.is_ok();
+        if let Err(Some(duplicate)) = pushed {
+            self.shared.failures.letters.put_back(duplicate);
+        }
+        is_pushed
     }
 
     /// Pushes all present dead letters again, oldest first, and returns their number. Their delivery counts restart;
     /// the time of their first push is kept.
     ///
-    /// Ends early if the queue is full or closed; the rest stay dead letters. If items fail concurrently, one more
-    /// than [`max_dead_letters`](crate::Builder::max_dead_letters) may stay.
+    /// Ends early if the queue is full or closed; the rest stay dead letters, and so do those whose [unique
+    /// key](crate::Builder::unique_by) another item has. If items fail concurrently, more than
+    /// [`max_dead_letters`](crate::Builder::max_dead_letters) may stay.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -175,8 +185,21 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// ```
     pub fn requeue_all(&self) -> usize {
         let letters = &self.shared.failures.letters;
-        let pushed = (0..self.len()).take_while(|_| self.push_again(letters.take()));
-        pushed.count()
+        // Put back also if user code panics.
+        let mut duplicates = defer_with(Vec::new(), |duplicates| {
+            for letter in duplicates.drain(..) {
+                letters.put_back(letter);
+            }
+        });
+        let mut pushed = 0;
+        for _ in 0..self.len() {
+            match self.push_again(letters.take()) {
+                Ok(()) => pushed += 1,
+                Err(Some(duplicate)) => duplicates.push(duplicate),
+                Err(None) => break,
+            }
+        }
+        pushed
     }
 
     /// Shows the first letter, and puts it behind the others.
@@ -200,8 +223,9 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         }
     }
 
-    /// Pushes a removed letter, if any, to the queue again; puts it back if the push is refused.
-    fn push_again(&self, letter: Option<Failed<StoredOf<T, O>>>) -> bool {
+    /// Pushes a removed letter, if any, to the queue again. If the push is refused it returns a duplicate, and puts any other
+    /// letter back.
+    fn push_again(&self, letter: OutOf<T, O>) -> Result<(), OutOf<T, O>> {
         let letters = &self.shared.failures.letters;
         // Put back also if user code panics.
         let mut letter = defer_with(letter, |letter| {
@@ -209,17 +233,25 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
                 letters.put_back(letter);
             }
         });
-        let enter = |letter: &Failed<_>| self.shared.enter_again(&letter.entry).ok();
-        let Some(known) = letter.as_ref().and_then(enter) else {
-            return false;
+        let shared = &self.shared;
+        let staging = shared.unique().is_some().then(|| Arc::new(Staging::new()));
+        let enter = |letter: &Failed<_>| shared.enter_again(&letter.entry, staging.as_ref());
+        let known = match letter.as_ref().map(enter) {
+            Some(Err(refused)) if refused.is_duplicate() => return Err(letter.take()),
+            Some(Ok(known)) => known,
+            _ => return Err(None),
         };
         let Some(failed) = letter.take() else {
-            return false;
+            return Err(None);
         };
         let Entry { item, delivery } = failed.entry;
         let Stored { item, meta } = item;
+        // Before others can take the item.
+        if let Some(staging) = &staging {
+            staging.wake(Some(Stage::Committed));
+        }
         let Err(refused) = self.shared.push_as(item, known) else {
-            return true;
+            return Ok(());
         };
         self.shared.withdraw(known);
         let item = Stored {
@@ -228,7 +260,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         };
         let entry = Entry { item, delivery };
         letters.put_back(Failed { entry, ..failed });
-        false
+        Err(None)
     }
 }
 

@@ -151,7 +151,7 @@ impl<T> FromIterator<T> for Queue<T> {
 ///
 /// # Panics
 ///
-/// If the queue is full or closed. The items pushed before stay in the queue; the refused one and the rest of the
+/// If the queue is full or closed, or an item is a [duplicate](crate::Builder::unique_by). The items pushed before stay in the queue; the refused one and the rest of the
 /// iterator are dropped. If this may happen, use [`Queue::push_batch`], which gives the items back, or
 /// [`Queue::push_blocking`].
 impl<T> Extend<T> for Queue<T> {
@@ -170,6 +170,9 @@ impl<T> Extend<T> for Queue<T> {
                 Err(PushError::TooHeavy(_)) => panic!(
                     "extend of a queue by an item that is heavier than its capacity (use \
                      `push_batch`, which gives the items back)"
+                ),
+                Err(PushError::Duplicate(_, of)) => panic!(
+                    "extend with a duplicate: {of} (use `push`, which gives the item back)"
                 ),
             }
         }

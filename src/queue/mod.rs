@@ -24,6 +24,8 @@ pub(crate) mod priority;
 mod restore;
 mod retain;
 pub(crate) mod schedule;
+#[cfg(feature = "ttl")]
+mod unique;
 
 pub use builder::Builder;
 pub use dead_letters::DeadLetters;

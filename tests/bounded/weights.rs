@@ -119,6 +119,7 @@ impl<'q, O: Order<u64>> World<'q, O> {
             PushError::TooHeavy(_) => PushError::TooHeavy(()),
             PushError::Full(_) => PushError::Full(()),
             PushError::Closed(_) => PushError::Closed(()),
+            PushError::Duplicate(_, of) => PushError::Duplicate((), of),
         });
         let expected = if items.iter().any(|item| weight(item) > LIMIT) {
             Err(PushError::TooHeavy(()))
@@ -317,6 +318,7 @@ fn drop_item<I>(error: PushError<I>) -> PushError<()> {
         PushError::TooHeavy(_) => PushError::TooHeavy(()),
         PushError::Full(_) => PushError::Full(()),
         PushError::Closed(_) => PushError::Closed(()),
+        PushError::Duplicate(_, of) => PushError::Duplicate((), of),
     }
 }
 

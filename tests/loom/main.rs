@@ -15,6 +15,7 @@ mod pace;
 mod retain;
 mod schedule;
 mod ttl;
+mod unique;
 mod waits;
 mod weights;
 

@@ -11,3 +11,5 @@ mod retain;
 mod schedule;
 mod snapshot;
 mod ttl;
+mod unique;
+mod unique_model;

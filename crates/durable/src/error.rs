@@ -355,7 +355,7 @@ from! {
     [T] StoreError => PushError<T>: error => Self::Store(error);
     [T] requeue::PushError<T> => PushError<T>:
         requeue::PushError::Full(item) => Self::Full(item), requeue::PushError::Closed(item) => Self::Closed(item),
-        requeue::PushError::TooHeavy(item) => Self::Full(item); // items have no weights there
+        requeue::PushError::TooHeavy(item) | requeue::PushError::Duplicate(item, _) => Self::Full(item); // neither is there
 }
 
 #[cfg(test)]

@@ -62,12 +62,16 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) -> usize {
         match disposition {
             Disposition::Head | Disposition::Tail => {
+                self.returning(failed.entry.delivery.since);
                 let meta = failed.entry.item.meta;
                 self.shards.put_at_tail(failed.entry);
                 self.ready.notify(1 + self.source.leave(meta, false));
                 self.plan_end(FIRST);
             }
-            Disposition::Delay(delay) => self.delay(envelope(), failed, now, delay),
+            Disposition::Delay(delay) => {
+                self.returning(failed.entry.delivery.since);
+                self.delay(envelope(), failed, now, delay);
+            }
             Disposition::Death => return self.dead_letter(envelope(), failed),
         }
         0
@@ -201,6 +205,9 @@ impl<T, O: Order<T>> Shared<T, O> {
         for entry in dead {
             permits += self.dead_letter(Vacant::new(), Failed::new(entry, &cause));
         }
+        for entry in &alive {
+            self.returning(entry.delivery.since);
+        }
         let ready = self.shards.put_at_head(alive);
         self.give_back(permits);
         // The counters are open until the items are at the head, or dead letters.
@@ -218,8 +225,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         let Entry { item, delivery } = &mut failed.entry;
         let (meta, since) = (item.meta, delivery.since);
         delivery.since = self.pushed_at(since);
+        // Before others can see the letter, and push it again.
+        let permits = self.forget(since);
         self.policies.dead_letter(envelope, failed);
         self.retire(meta);
-        self.forget(since)
+        permits
     }
 }

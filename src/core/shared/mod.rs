@@ -9,6 +9,7 @@ mod schedule;
 mod stats;
 mod tracking;
 mod ttl;
+mod unique;
 mod visit;
 
 use crate::bound::Room;

@@ -65,9 +65,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         Some(item.item)
     }
 
-    /// Releases for good an item that was removed by its ticket, and is counted as popped.
-    pub(super) fn part_with(&self, Entry { item, delivery }: EntryOf<T, O>) -> T {
-        self.give_back(self.forget(delivery.since));
+    /// Releases for good an item that was removed by its ticket, is counted as popped, and was forgotten: it had
+    /// these permits.
+    pub(super) fn part_with(&self, Entry { item, .. }: EntryOf<T, O>, permits: usize) -> T {
+        self.give_back(permits);
         self.unregister(item.meta);
         // After the close, waiters may wait for this item to be gone.
         self.notify_end(0);

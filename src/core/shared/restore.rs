@@ -43,7 +43,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         const FULL: &str = "a queue has room for what is restored";
         let weight = self.weigh(slice::from_ref(&item)).nth(0);
         assert!(self.takes(weight), "{FULL}");
-        let entered = self.enter(&item, self.stamp(), place, weight, 0);
+        let entered = self.enter(&item, self.stamp(), place, weight, 0, None);
         let PushMeta { since, meta } = entered.expect(FULL);
         let entry = Entry {
             item: Stored { item, meta },

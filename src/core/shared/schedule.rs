@@ -34,12 +34,14 @@ impl<T, O: Order<T>> Shared<T, O> {
         let delayed = &self.failures.delayed;
         let scheduled = delayed.remove(ticket);
         let is_scheduled = scheduled.is_some();
-        let entry = scheduled.or_else(|| self.source.cancel(ticket))?;
+        let mut entry = scheduled.or_else(|| self.source.cancel(ticket))?;
+        self.taken(entry.delivery.since, &mut entry.item.item);
+        let permits = self.forget(entry.delivery.since);
         self.shards.count_popped(1);
         if is_scheduled {
             delayed.count_released(1);
         }
-        Some(self.part_with(entry))
+        Some(self.part_with(entry, permits))
     }
 
     /// Changes the due time of an item that is scheduled, or ready and known by its ticket; returns whether there is one.

@@ -4,10 +4,12 @@ use super::Shared;
 use crate::core::weights::Weights;
 use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry};
 use crate::policy::records::{Record, Records};
+use crate::policy::unique::Staging;
 use crate::raw::{Entry, Stored};
 use crate::sync::defer;
 use crate::PushError;
 use std::slice;
+use std::sync::Arc;
 
 impl<T, O: Order<T>> Shared<T, O> {
     /// The weights of items that are about to be pushed. May run user code.
@@ -25,8 +27,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         records.map_or_else(left, Records::weight)
     }
 
-    /// Registers an item of this weight that is about to be pushed to this place, at this time; one with a `deadline`, which is
-    /// not 0, is stamped as if it had been pushed so much earlier. May run user code.
+    /// Registers an item of this weight that is about to be pushed to this place, at this time, or to be staged; one with a
+    /// `deadline`, which is not 0, is stamped as if it had been pushed so much earlier. May run user code.
     ///
     /// A caller that does not push it afterwards [withdraws](Shared::withdraw) it.
     #[inline]
@@ -37,16 +39,22 @@ impl<T, O: Order<T>> Shared<T, O> {
         place: PlaceOf<T, O>,
         weight: usize,
         deadline: u64,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        self.enter_by(stamp, weight, deadline, || {
-            self.registry().register(item, place)
-        })
+        let register = || self.registry().register(item, place);
+        let known = self.record(item, stamp, (weight, deadline), register)?;
+        // Last, so that a key is taken only by what is pushed, or refused because of a close.
+        if stamp > 0 {
+            self.reserve(known, staging)?;
+        }
+        Ok(known)
     }
 
     /// As [`enter`](Shared::enter), for an item that was in the queue before.
     pub(crate) fn enter_again(
         &self,
         Entry { item, delivery }: &EntryOf<T, O>,
+        staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let Stored { item, meta } = item;
         let stamp = if self.expires() {
@@ -55,22 +63,24 @@ impl<T, O: Order<T>> Shared<T, O> {
             delivery.since
         };
         let weight = self.weigh(slice::from_ref(item)).nth(0);
-        self.enter_by(stamp, weight, 0, || {
-            self.registry().register_again(item, *meta)
-        })
+        let register = || self.registry().register_again(item, *meta);
+        let known = self.record(item, stamp, (weight, 0), register)?;
+        self.reserve(known, staging)?;
+        Ok(known)
     }
 
+    /// As [`enter`](Shared::enter), for an item with this weight and deadline whose key is not taken.
     #[inline(always)] // the push of an order
-    fn enter_by(
+    pub(super) fn record(
         &self,
+        item: &T,
         stamp: u64,
-        weight: usize,
-        deadline: u64,
+        (weight, deadline): (usize, u64),
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        // Without times nothing is tracked.
+        // Without times nothing is kept.
         let since = if stamp > 0 {
-            self.track(stamp, weight, deadline)
+            self.track(item, stamp, weight, deadline)
         } else {
             stamp
         };
@@ -88,26 +98,36 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Makes the record of an item that was pushed then, if it needs one. Returns its time stamp.
     #[cold]
     #[inline(never)]
-    fn track(&self, pushed: u64, weight: usize, deadline: u64) -> u64 {
+    fn track(&self, item: &T, pushed: u64, weight: usize, deadline: u64) -> u64 {
         let is_kept = |records: &&Records| records.of_all || deadline > 0;
         let Some(records) = self.records().filter(is_kept) else {
             return pushed;
         };
+        let key = self.unique().map(|unique| unique.key(item));
         let lives = self.lives().filter(|_| deadline > 0);
         let stamp = lives.map_or(pushed, |lives| lives.ttl.begin(deadline).min(pushed));
-        records.add(stamp, Record { pushed, weight })
+        records.add(
+            stamp,
+            Record {
+                pushed,
+                weight,
+                key,
+            },
+        )
     }
 
     /// The time of an item that was scheduled begins at this time. Returns its time stamp from now on.
     pub(super) fn restamp(&self, since: u64, stamp: u64) -> u64 {
         let records = self.records();
         let record = records.and_then(|records| records.remove(since));
-        let again = records.zip(record);
-        again.map_or(stamp, |(records, record)| {
-            let begin = stamp - (record.pushed - since).min(stamp);
-            let pushed = stamp;
-            records.add(begin, Record { pushed, ..record })
-        })
+        let Some((records, record)) = records.zip(record) else {
+            return stamp;
+        };
+        let begin = stamp - (record.pushed - since).min(stamp);
+        let pushed = stamp;
+        let again = records.add(begin, Record { pushed, ..record });
+        self.restamped(since, again);
+        again
     }
 
     /// Follows [`enter`](Shared::enter), for an item that is not pushed after all, or was never delivered. Returns how many
@@ -123,7 +143,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         let Some(records) = self.records() else {
             return 1;
         };
-        records.remove(since).map_or(1, |record| record.weight)
+        let Some(Record { weight, key, .. }) = records.remove(since) else {
+            return 1;
+        };
+        if let Some(key) = key {
+            self.forget_key(key, since);
+        }
+        weight
     }
 
     /// Forgets items that are gone for good. Returns how many permits they had.

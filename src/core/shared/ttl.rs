@@ -69,6 +69,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             entry.delivery = entry.delivery.before();
             let since = entry.delivery.since;
             entry.delivery.since = self.pushed_at(since);
+            self.taken(since, &mut entry.item.item);
             permits += self.forget(since);
             if to_letters && self.failures.letters.reserve() {
                 self.policies

@@ -6,6 +6,7 @@
 use crate::raw::handle::cell::{newest, Borrow, Session};
 use crate::raw::handle::endpoint::{hold_of, Endpoint, Purpose};
 use crate::raw::hold::ItemRef;
+use crate::raw::memory::DeliveryMeta;
 use crate::raw::shard::Sink;
 use crate::sync::{planted, step};
 
@@ -88,6 +89,13 @@ impl<T> Endpoint<T> {
             self.counters().uncount_taken(1);
         }
         taken
+    }
+
+    /// The delivery of the peeked item, if there is one.
+    pub(crate) fn peeked(&self) -> Option<DeliveryMeta> {
+        let hold = self.peeked.as_ref().filter(|hold| hold.len() > 0)?;
+        // SAFETY: the hold is not empty, so the slot is filled.
+        Some(unsafe { hold.newest().delivery() })
     }
 
     /// Puts the peeked item back: true if there is one.

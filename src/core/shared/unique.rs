@@ -1,0 +1,147 @@
+//! The keys of items, where they are [unique](crate::policy::unique).
+
+use super::ttl::FIRST;
+use super::Shared;
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Registry};
+use crate::policy::unique::{Key, Next, Staging, Unique};
+use crate::raw::{DeliveryMeta, Entry, Stored};
+use crate::sync::{defer, swallow_panic};
+use crate::PushError;
+use std::mem;
+use std::sync::Arc;
+
+impl<T, O: Order<T>> Shared<T, O> {
+    /// Calls `call` with the key of an item, if keys are unique. Its `Eq` is user code, whose panics are caught.
+    #[inline]
+    fn with_key<R>(
+        &self,
+        since: u64,
+        call: impl FnOnce(&Unique<T, O::Meta>, &Key) -> R,
+    ) -> Option<R> {
+        let unique = self.unique()?;
+        self.with_key_of(unique, since, call)
+    }
+
+    #[inline(never)] // most queues have no such keys
+    fn with_key_of<R>(
+        &self,
+        unique: &Unique<T, O::Meta>,
+        since: u64,
+        call: impl FnOnce(&Unique<T, O::Meta>, &Key) -> R,
+    ) -> Option<R> {
+        let key = self.records()?.key(since)?;
+        let mut called = None;
+        swallow_panic(|| called = Some(call(unique, &key)));
+        called
+    }
+
+    /// Takes the key of an item, if keys are unique. If that is not possible, the item is withdrawn.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reserve(
+        &self,
+        known: PushMetaOf<T, O>,
+        staging: Option<&Arc<Staging>>,
+    ) -> Result<(), PushError<()>> {
+        let key = self.records().and_then(|records| records.key(known.since));
+        let Some((unique, key)) = self.unique().zip(key) else {
+            return Ok(());
+        };
+        // Also if a clock or the comparison of keys panics.
+        let added = defer(|| {
+            self.withdraw(known);
+        });
+        let now = unique.now(&self.time);
+        let reserved = unique.reserve(&key, known.since, staging, now);
+        reserved.map_err(|of| PushError::Duplicate((), of))?;
+        added.cancel();
+        Ok(())
+    }
+
+    /// An item was taken, or is about to be removed: if it was replaced, that is done now, and the old value is dropped.
+    #[inline]
+    pub(crate) fn taken(&self, since: u64, item: &mut T) {
+        let value = self.with_key(since, |unique, key| unique.set_held(key, since, true));
+        if let Some(value) = value.flatten() {
+            let old = mem::replace(item, value);
+            swallow_panic(|| drop(old));
+        }
+    }
+
+    /// A held item is about to be put back.
+    #[inline]
+    pub(crate) fn returning(&self, since: u64) {
+        self.with_key(since, |unique, key| {
+            unique.set_held(key, since, false);
+        });
+    }
+
+    /// A held item is about to be committed.
+    #[inline]
+    pub(crate) fn committing(&self, since: u64) {
+        self.with_key(since, |unique, key| self.free(unique, key, since, true));
+    }
+
+    /// The time stamp of an item was another one.
+    pub(super) fn restamped(&self, before: u64, since: u64) {
+        self.with_key(since, |unique, key| unique.restamp(key, before, since));
+    }
+
+    /// The item with this key is forgotten.
+    pub(super) fn forget_key(&self, key: Key, since: u64) {
+        swallow_panic(|| {
+            if let Some(unique) = self.unique() {
+                self.free(unique, &key, since, false);
+            }
+            drop(key); // user code
+        });
+    }
+
+    /// Frees the key of an item. After a commit its window begins, if there is one. If another item follows it, that one is pushed.
+    fn free(&self, unique: &Unique<T, O::Meta>, key: &Key, since: u64, committed: bool) {
+        let until = committed.then(|| unique.until(&self.time)).flatten();
+        let (left, next) = unique.free(key, since, until);
+        if let Some(Next { since, meta, item }) = next {
+            let (item, delivery) = (Stored { item, meta }, DeliveryMeta::after(0, since));
+            self.shards.put_at_tail(Entry { item, delivery });
+            self.failures.delayed.count_released(1);
+            self.ready.notify(1);
+            self.plan_end(FIRST);
+        }
+        drop(left); // user code
+    }
+
+    /// Keeps an item, which has a permit, to be pushed when the held one with its key is gone for good. Until then it counts as
+    /// delayed. `Err`: there is no such item any more, or it is followed already.
+    ///
+    /// A close makes no difference: the queue is not drained while an item is held, and then this one counts.
+    pub(crate) fn follow(
+        &self,
+        item: T,
+        place: PlaceOf<T, O>,
+    ) -> Result<Result<(), PushError<T>>, T> {
+        let register = || self.registry().register(&item, place);
+        let known = match self.record(&item, self.stamp(), (1, 0), register) {
+            Ok(recorded) => recorded,
+            Err(refusal) => return Ok(Err(refusal.of(item))),
+        };
+        let (PushMeta { since, meta }, delayed) = (known, &self.failures.delayed);
+        delayed.count_coming(1);
+        // Also if the comparison of keys panics.
+        let coming = defer(|| {
+            delayed.count_released(1);
+            self.withdraw(known);
+            self.notify_end(0);
+        });
+        let key = self.records().and_then(|records| records.key(since));
+        let Some((unique, key)) = self.unique().zip(key) else {
+            return Err(item);
+        };
+        if let Some(next) = unique.follow(&key, Next { since, meta, item }) {
+            return Err(next.item);
+        }
+        coming.cancel();
+        self.shards.count_restored(1);
+        Ok(Ok(()))
+    }
+}
