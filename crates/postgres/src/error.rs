@@ -20,8 +20,8 @@ pub enum Error {
     Database(Arc<tokio_postgres::Error>),
     /// The connection failed during the commit, or the answer did not come in time: it is unknown whether the server has
     /// committed. With the reason. Also of calls that are a commit of their own: [`cancel`](crate::PgQueue::cancel),
-    /// [`reprioritize`](crate::PgQueue::reprioritize), [`recover`](crate::PgQueue::recover), and those that remove or requeue
-    /// [dead letters](crate::DeadLetters).
+    /// [`reprioritize`](crate::PgQueue::reprioritize), [`recover`](crate::PgQueue::recover), [`retain`](crate::PgQueue::retain),
+    /// [`clear_all`](crate::PgQueue::clear_all), and those that remove or requeue [dead letters](crate::DeadLetters).
     InDoubt(Arc<str>),
     /// The server did not answer in [this time](crate::Options::statement_timeout), before the commit. The connection is replaced.
     TimedOut(Duration),

@@ -1,4 +1,4 @@
-//! Pushes with a priority and a time.
+//! Pushes with a priority, a time, and a time to live.
 
 use super::{is_valid, PgQueue};
 use crate::error::{Error, Result};
@@ -36,13 +36,15 @@ pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(micros).map_or(FARTHEST, |micros| micros.min(FARTHEST))
 }
 
-/// A view that pushes with a priority or a time; [to a queue](PushTo), or [in a transaction](PushWith).
+/// A view that pushes with a priority, a time, or a time to live; [to a queue](PushTo), or [in a transaction](PushWith).
 #[derive(Debug)]
 #[must_use = "a view does nothing until it pushes"]
 pub struct Placed<S> {
     to: S,
     priority: u16,
     due: Due,
+    /// In microseconds; otherwise that of the queue.
+    ttl: Option<i64>,
 }
 
 /// Pushes to a queue with a priority or a time: `queue.priority(1).after(delay).push(item)`.
@@ -57,6 +59,7 @@ impl<S> Placed<S> {
             to,
             priority: 5000,
             due: Due::Now,
+            ttl: None,
         }
     }
 
@@ -79,6 +82,12 @@ impl<S> Placed<S> {
         self
     }
 
+    /// Sets the time to live, instead of that of the [queue](crate::Builder::ttl). It begins when the item is due.
+    pub fn expires_in(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(micros(ttl));
+        self
+    }
+
     /// Encodes items for a queue.
     async fn stage<T: 'static>(
         &self,
@@ -97,6 +106,7 @@ impl<S> Placed<S> {
                 priority,
                 key,
                 due: self.due,
+                ttl: self.ttl.or(core.rules.ttl),
                 serial: core.rules.is_serial(),
             })
         };
@@ -187,6 +197,19 @@ impl<T: 'static> PgQueue<T> {
     pub fn at(&self, time: SystemTime) -> PushTo<'_, T> {
         Placed::new(self).at(time)
     }
+
+    /// Returns a view that pushes items with a time to live of their own, instead of that of the [queue](crate::Builder::ttl).
+    ///
+    /// ```no_run
+    /// # async fn quote(quotes: requeue_postgres::PgQueue<String>) -> Result<(), requeue_postgres::Error> {
+    /// use std::time::Duration;
+    ///
+    /// quotes.expires_in(Duration::from_secs(60)).push("quote of 9:00".into()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn expires_in(&self, ttl: Duration) -> PushTo<'_, T> {
+        Placed::new(self).expires_in(ttl)
+    }
 }
 
 impl<'c> PgTransaction<'c> {
@@ -228,6 +251,11 @@ impl<'c> PgTransaction<'c> {
     /// Returns a view that pushes items that become ready at a time, by the clock of the server.
     pub fn at(&mut self, time: SystemTime) -> PushWith<'_, 'c> {
         Placed::new(self).at(time)
+    }
+
+    /// Returns a view that pushes items with a time to live of their own.
+    pub fn expires_in(&mut self, ttl: Duration) -> PushWith<'_, 'c> {
+        Placed::new(self).expires_in(ttl)
     }
 }
 

@@ -11,12 +11,14 @@ pub(crate) const PUSH: usize = 2;
 pub(crate) const DELAYED: usize = 4;
 /// Some of the items pushed or finished belong to a serial queue.
 pub(crate) const SERIAL: usize = 8;
+/// Some of the items pushed have a time to live.
+pub(crate) const EXPIRES: usize = 16;
 /// All sums.
-pub(super) const ALL: Range<usize> = 0..16;
+pub(super) const ALL: Range<usize> = 0..32;
 
 /// The parameters are those of the finish, `ids` and `leases`; those of the push, `queues`, `priorities`, `keys`, `json`,
-/// `bytes`, `after`, `at` and the process; then the serial queues pushed to. Returns the new ids, and for each whether other
-/// processes listen to its queue. They are notified in this transaction only if the process is 0: see `tell`.
+/// `bytes`, `after`, `at` and the process; then the serial queues pushed to, and the times to live. Returns the new ids, and for
+/// each whether other processes listen to its queue. They are notified in this transaction only if the process is 0: see `tell`.
 pub(super) fn write(written: usize) -> String {
     let mut parts = Vec::new();
     let (finishes, pushes) = (written & FINISH != 0, written & PUSH != 0);
@@ -57,12 +59,17 @@ pub(super) fn write(written: usize) -> String {
 
 fn push(written: usize, first: usize) -> Vec<String> {
     let p = |n: usize| format!("${}", first + n);
+    // In statements for items with a time to live.
+    let expiring = |text: &str| String::from(if written & EXPIRES != 0 { text } else { "" });
+    let (lives, expires) = (expiring(", lives"), expiring(", expires"));
+    let place = 8 + usize::from(written & SERIAL != 0);
+    let array = expiring(&format!(", {}::bigint[]", p(place)));
     let new = format!(
-        "new as materialized (select nextval(:ids) as id, queue, priority, key, json::jsonb, bytes, ord,
+        "new as materialized (select nextval(:ids) as id, queue, priority, key, json::jsonb, bytes, ord{lives},
             coalesce('epoch'::timestamptz + at * interval '1 microsecond',
                 now() + after * interval '1 microsecond') as due
-            from unnest({}::int[], {}::int[], {}::text[], {}::text[], {}::bytea[], {}::bigint[], {}::bigint[])
-                with ordinality as t(queue, priority, key, json, bytes, after, at, ord))",
+            from unnest({}::int[], {}::int[], {}::text[], {}::text[], {}::bytea[], {}::bigint[], {}::bigint[]{array})
+                with ordinality as t(queue, priority, key, json, bytes, after, at{lives}, ord))",
         p(0), p(1), p(2), p(3), p(4), p(5), p(6)
     );
     let now = if written & DELAYED != 0 {
@@ -73,14 +80,16 @@ fn push(written: usize, first: usize) -> Vec<String> {
     let mut parts = vec![
         new,
         format!(
-            "ready as (insert into @.ready (id, queue, priority, key, json, bytes)
-                select id, queue, priority, key, json, bytes from new {now} returning queue)"
+            "ready as (insert into @.ready (id, queue, priority, key, json, bytes{expires})
+                select id, queue, priority, key, json, bytes{} from new {now} returning queue)",
+            expiring(", statement_timestamp() + lives * interval '1 microsecond'")
         ),
     ];
     if written & DELAYED != 0 {
         parts.push(format!(
-            "later as (insert into @.delayed ({COLUMNS}, until)
-                select id, queue, priority, key, 0, json, bytes, now(), due from new where due > now())"
+            "later as (insert into @.delayed ({COLUMNS}, until{expires})
+                select id, queue, priority, key, 0, json, bytes, now(), due{} from new where due > now())",
+            expiring(", due + lives * interval '1 microsecond'")
         ));
     }
     if written & SERIAL != 0 {

@@ -101,8 +101,11 @@ impl Shared {
     }
 
     /// Wakes the waiters of this process for what was pushed.
-    pub(super) fn wake_for(&self, part: &Part) {
+    pub(super) fn wake_for(self: &Arc<Self>, part: &Part) {
         for staged in &part.staged {
+            if staged.ttl.is_some() {
+                self.start_promoter(); // it ends what has expired
+            }
             let is_ready = staged.due == Due::Now;
             if !is_ready {
                 self.promoter.nudge();

@@ -106,19 +106,19 @@ impl<'c> Link<'c> {
         Ok(rows)
     }
 
-    /// Rolls back, and gives the connection back to the pool.
-    pub(super) async fn roll_back(&mut self) -> Result<()> {
+    /// Rolls back, runs other statements `then`, and gives the connection back to the pool.
+    pub(super) async fn roll_back(&mut self, then: &str) -> Result<()> {
         if self.begun {
-            self.connection()?.run_all(self.undo()).await?;
+            self.connection()?.run_all(&self.undo(then)).await?;
         }
         self.close();
         Ok(())
     }
 
-    /// Sends the rollback without a wait for its answer, and gives the connection back to the pool.
-    pub(super) fn send_roll_back(&mut self) {
+    /// Sends the same without a wait for its answer.
+    pub(super) fn send_roll_back(&mut self, then: &str) {
         if self.begun {
-            self.send(self.undo());
+            self.send(&self.undo(then));
         }
         self.close();
     }
@@ -132,11 +132,11 @@ impl<'c> Link<'c> {
         }
     }
 
-    fn undo(&self) -> &'static str {
+    fn undo(&self, then: &str) -> String {
         if self.is_within() {
-            ROLL_BACK_TO
+            ROLL_BACK_TO.into() // what was unlocked can be changed by others, and not in the transaction of the caller
         } else {
-            "rollback"
+            format!("rollback; {then}")
         }
     }
 

@@ -5,7 +5,7 @@ use crate::claim::LeasedItems;
 use crate::connect::Param;
 use crate::item::Ticket;
 use crate::queue::Due;
-use crate::sql::{Statements, DELAYED, FINISH, PUSH, SERIAL};
+use crate::sql::{Statements, DELAYED, EXPIRES, FINISH, PUSH, SERIAL};
 use tokio_postgres::Row;
 
 /// Fails if the database transaction has failed.
@@ -66,6 +66,7 @@ impl<'p> Writing<'p> {
             (PUSH, staged().next().is_some()),
             (DELAYED, staged().any(|item| item.due != Due::Now)),
             (SERIAL, parts.iter().any(|part| part.is_serial())),
+            (EXPIRES, staged().any(|item| item.ttl.is_some())),
         ];
         let bit = |(bit, is_so): (usize, bool)| bit * usize::from(is_so);
         let written = bits.into_iter().map(bit).sum();
@@ -87,6 +88,9 @@ impl<'p> Writing<'p> {
             if written & SERIAL != 0 {
                 let serial = staged().filter(|item| item.serial);
                 params.push(column(serial.map(|item| item.queue)));
+            }
+            if written & EXPIRES != 0 {
+                params.push(column(staged().map(|item| item.ttl)));
             }
         }
         Self {
