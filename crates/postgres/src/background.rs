@@ -91,6 +91,7 @@ impl Shared {
         self.run(&self.sql.forget_holders, &[]).await?;
         self.make_ready(&self.sql.lapse_forgotten, &[]).await?;
         self.run(&self.sql.sweep_attempts, &[]).await?;
+        self.run(&self.sql.sweep_uniques, &[]).await?;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! What a buffer in memory and limits over all processes mean, failed and expired items, notifications, figures, poolers, and other servers.
+//! What a buffer in memory and limits over all processes mean, failed, expired and unique items, notifications, figures, poolers, and other servers.
 
 /// Defines a page: a module whose documentation is a file in `docs`.
 macro_rules! pages {

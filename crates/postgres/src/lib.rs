@@ -39,6 +39,7 @@
 //! | pops without a round trip | [`Builder::prefetch`] |
 //! | items that failed go behind the others | [`Builder::on_failure`], [`PgTransaction::retry_to`] |
 //! | items that are not delivered after some time | [`Builder::ttl`], [`PgQueue::expires_in`] |
+//! | at most one item of a key | [`Builder::unique_by`] |
 //! | items that nobody wants any more | [`PgQueue::retain`], [`PgQueue::clear_all`], [`PgQueue::cancel`] |
 //! | what failed for good | [`PgQueue::dead_letters`] |
 //! | items without `serde` | [`Codec`] |
@@ -58,7 +59,7 @@
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
 //! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace),
-//! [failed and expired items](guide::failing), [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
+//! [failed, expired and unique items](guide::failing), [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
 //! [other servers](guide::servers).
 //!
 //! # What `requeue` has and this crate has not

@@ -27,6 +27,7 @@ use tokio::sync::OnceCell;
 pub struct Builder<T, E = Json> {
     core: Core,
     key: Option<Key<T>>,
+    unique: Option<Key<T>>,
     encoding: E,
 }
 
@@ -55,6 +56,7 @@ impl<T, E> Builder<T, E> {
         Self {
             core,
             key: None,
+            unique: None,
             encoding,
         }
     }
@@ -203,6 +205,36 @@ impl<T, E> Builder<T, E> {
         self
     }
 
+    /// Keeps items unique by key: while an item with the key is in the queue or held, the push of another one is refused, with
+    /// [`Error::Duplicate`](crate::Error::Duplicate).
+    ///
+    /// The key is computed once, at the push, and has 1 to 1,000 bytes. It is free again when its item is gone for good: committed,
+    /// removed, or a dead letter. A dead letter that is [requeued](crate::DeadLetters::requeue) is not checked. A batch is refused
+    /// as a whole. All processes must use the queue in the same way.
+    ///
+    /// A transaction checks at the push, which is refused, and again with its commit, which fails if an item with the key was pushed
+    /// meanwhile. Then the transaction was aborted. A commit waits for those that run at the same time and push the same key. A pushed
+    /// item costs one more row, in a table of keys; the keys that are free are forgotten within ten minutes.
+    ///
+    /// ```no_run
+    /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+    /// use requeue_postgres::{Error, PgQueue, Postgres};
+    ///
+    /// let db = Postgres::connect("postgres://app@localhost/app").await?;
+    /// let builder = db.builder("reindex").unique_by(|path: &String| path.clone());
+    /// let reindex: PgQueue<String> = builder.build();
+    /// match reindex.push("/docs".into()).await {
+    ///     Ok(_) | Err(Error::Duplicate(_)) => {} // somebody will do it
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[doc(alias("deduplicate", "idempotent"))]
+    pub fn unique_by(mut self, key: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
+        self.unique = Some(Box::new(key));
+        self
+    }
+
     /// Delivers an item only while no other transaction holds one of its key. All processes must use the queue in the same way.
     ///
     /// # Panics
@@ -241,6 +273,7 @@ impl<T, E> Builder<T, E> {
         Builder {
             core: self.core,
             key: self.key,
+            unique: self.unique,
             encoding: Bytes(codec),
         }
     }
@@ -253,6 +286,7 @@ impl<T, E> Builder<T, E> {
         let items = Items {
             encoding: Box::new(self.encoding),
             key: self.key,
+            unique: self.unique,
         };
         PgQueue {
             core: Arc::new(self.core),

@@ -53,6 +53,8 @@ pub struct PgQueue<T> {
 pub(crate) struct Items<T> {
     pub(crate) encoding: Box<dyn Encoding<T>>,
     pub(crate) key: Option<Key<T>>,
+    /// The key by which items are unique.
+    pub(crate) unique: Option<Key<T>>,
 }
 
 impl<T: 'static> Items<T> {

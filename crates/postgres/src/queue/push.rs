@@ -1,9 +1,11 @@
 //! Pushes with a priority, a time, and a time to live.
 
-use super::{is_valid, PgQueue};
+use super::{is_valid, Core, Key, PgQueue};
 use crate::error::{Error, Result};
 use crate::item::Ticket;
 use crate::transaction::{PgTransaction, Staged};
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The longest time, in microseconds: 5,000 years. The server knows times that are so far from now, before and after it.
@@ -96,10 +98,11 @@ impl<S> Placed<S> {
     ) -> Result<Vec<Staged>> {
         let (queue, priority) = (core.id().await?, self.priority.into());
         let stage = |item| {
-            let key = of.key.as_ref().map(|key| key(&item));
-            if let Some(key) = key.as_deref().filter(|key| !is_valid(key)) {
-                return Err(Error::Key(key.into()));
-            }
+            let key_of = |key: &Option<Key<T>>| match key.as_ref().map(|key| key(&item)) {
+                Some(key) if !is_valid(&key) => Err(Error::Key(key.into())),
+                key => Ok(key),
+            };
+            let (key, unique) = (key_of(&of.key)?, key_of(&of.unique)?);
             Ok(Staged {
                 payload: of.encoding.encode(&item)?,
                 queue,
@@ -108,6 +111,7 @@ impl<S> Placed<S> {
                 due: self.due,
                 ttl: self.ttl.or(core.rules.ttl),
                 serial: core.rules.is_serial(),
+                unique,
             })
         };
         items.into_iter().map(stage).collect()
@@ -157,9 +161,29 @@ impl PushWith<'_, '_> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<()> {
         let mut staged = self.stage(queue, items).await?;
+        if queue.items.unique.is_some() {
+            refuse_duplicates(&queue.core, &self.to.staged, &staged).await?;
+        }
         self.to.staged.append(&mut staged);
         Ok(())
     }
+}
+
+/// Fails if one of the items of a queue that are to be staged has the key of another one, of one that is staged, or of one in the queue.
+async fn refuse_duplicates(core: &Arc<Core>, before: &[Staged], new: &[Staged]) -> Result<()> {
+    let id = core.id().await?;
+    let of_queue = before.iter().filter(|item| item.queue == id);
+    let mut keys: HashSet<_> = of_queue.filter_map(|item| item.unique.as_deref()).collect();
+    let new: Vec<_> = new
+        .iter()
+        .filter_map(|item| item.unique.as_deref())
+        .collect();
+    if let Some(key) = new.iter().find(|key| !keys.insert(key)) {
+        return Err(Error::Duplicate((*key).into()));
+    }
+    let taken = core.run(|sql| &sql.find_taken, &[&new]).await?;
+    let first = taken.first().map(|row| row.get::<_, &str>(0));
+    first.map_or(Ok(()), |key| Err(Error::Duplicate(key.into())))
 }
 
 impl<T: 'static> PgQueue<T> {
@@ -169,7 +193,7 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Codec`] and [`Error::Key`] for the item, and those of [a commit](PgTransaction::commit).
+    /// [`Error::Codec`], [`Error::Key`] and [`Error::Duplicate`] for the item, and those of [a commit](PgTransaction::commit).
     pub async fn push(&self, item: T) -> Result<Ticket> {
         Placed::new(self).push(item).await
     }
@@ -219,8 +243,8 @@ impl<'c> PgTransaction<'c> {
     ///
     /// # Errors
     ///
-    /// [`Error::Codec`] and [`Error::Key`] for the item, and [`Error::Database`] when the queue is used for the first time. The
-    /// transaction stays open.
+    /// [`Error::Codec`], [`Error::Key`] and [`Error::Duplicate`] for the item, and [`Error::Database`] when the queue is used for the first
+    /// time, or has [unique](crate::Builder::unique_by) items. The transaction stays open.
     pub async fn push<T: 'static>(&mut self, queue: &PgQueue<T>, item: T) -> Result<()> {
         Placed::new(self).push(queue, item).await
     }

@@ -19,6 +19,24 @@ if installed is null or installed < 4 then -- programs that use version 3 go on:
         add column if not exists timed_out bigint not null default 0;
     create index if not exists ready_expires on @.ready (expires) where expires is not null;
     create index if not exists ready_ticket on @.ready (ticket) where ticket is not null;
+    create index if not exists leased_ticket on @.leased (ticket) where ticket is not null;
+
+    -- The keys of queues whose items are unique, each with the ticket of the item that was pushed with it last. The key is free when this
+    -- item is gone, wherever it went: nothing but pushes writes here.
+    create table if not exists @.uniques (
+        queue int not null,
+        key text collate "C" not null,
+        ticket bigint not null,
+        primary key (queue, key)
+    ) with (fillfactor = 70);
+    create or replace function @.require_unique(duplicate text) returns boolean language plpgsql as $$
+    begin
+        if duplicate is not null then
+            raise exception 'an item with this key is in the queue' using errcode = 'RQ003', detail = duplicate;
+        end if;
+        return true;
+    end
+    $$;
     update @.version set version = 4;
 end if;
 end

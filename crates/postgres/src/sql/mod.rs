@@ -6,7 +6,7 @@ mod claim;
 mod write;
 
 pub(crate) use claim::Order;
-pub(crate) use write::{DELAYED, EXPIRES, FINISH, PUSH, SERIAL};
+pub(crate) use write::{DELAYED, FINISH, LIMITED, PUSH, SERIAL};
 
 use crate::schema::Schema;
 use claim::{claim, NO_SYNC, OPEN};
@@ -78,6 +78,16 @@ fn at_tail(source: &str) -> String {
     format!(
         "select nextval(:ids), queue, priority, key, attempts, json, bytes, pushed, expires, coalesce(ticket, id)
             from (select * from {source} order by id) r"
+    )
+}
+
+/// The item with this ticket is neither in the queue nor held.
+fn is_gone(ticket: &str) -> String {
+    format!(
+        "not exists (select from @.ready r where r.id = {ticket}) and not exists (select from @.ready r where r.ticket = {ticket})
+            and not exists (select from @.delayed d where d.id = {ticket})
+            and not exists (select from @.leased l where l.id = {ticket})
+            and not exists (select from @.leased l where l.ticket = {ticket})"
     )
 }
 
@@ -295,6 +305,14 @@ statements! {
     /// Forgets holders that have been dead for an hour: each look for expired leases asks for theirs.
     forget_holders: "delete from @.holders h where alive_until < now() - interval '1 hour'
             and (select 1 from @.leased l where l.holder = h.id limit 1) is null";
+    /// One of the unique keys `$2` that is not free.
+    find_taken: format!("select key from @.uniques u where queue = $1 and key = any($2::text[]) and not ({}) limit 1",
+        is_gone("u.ticket"));
+    /// Forgets the unique keys that are free, unless one is taken meanwhile. One process at a time looks.
+    sweep_uniques: format!("with free as materialized (select queue, key, ticket from @.uniques u
+            where (select pg_try_advisory_xact_lock(hashtextextended(:channel, 3))) and {})
+        delete from @.uniques u using free f where u.queue = f.queue and u.key = f.key and u.ticket = f.ticket",
+        is_gone("u.ticket"));
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";

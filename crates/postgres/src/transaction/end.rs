@@ -24,7 +24,8 @@ impl PgTransaction<'_> {
     /// # Errors
     ///
     /// The transaction was aborted, except that [`Error::InDoubt`] leaves open whether it has committed. [`Error::Expired`] if
-    /// the lease of an item expired, [`Error::Broken`] if an earlier call failed.
+    /// the lease of an item expired, [`Error::Duplicate`] if another item has taken the [key](crate::Builder::unique_by) of a pushed one,
+    /// [`Error::Broken`] if an earlier call failed.
     pub async fn commit(mut self) -> Result<Vec<Ticket>> {
         self.commit_in_place().await
     }

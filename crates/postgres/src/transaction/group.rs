@@ -39,7 +39,7 @@ struct Commit {
 }
 
 impl Commits {
-    /// The commits for one statement, in their order. Those of serial queues are alone, since they may wait for locks of keys.
+    /// The commits for one statement, in their order. Those that may wait for locks of keys are alone.
     fn group(&self) -> Vec<Commit> {
         let mut waiting = self.waiting.lock();
         waiting.retain(|commit| !commit.written.is_closed()); // their callers are gone
@@ -47,7 +47,7 @@ impl Commits {
         let fits = |commit: &&Commit| {
             items += commit.part.len();
             bytes += commit.part.bytes();
-            items <= ITEMS && bytes <= BYTES && !commit.part.is_serial()
+            items <= ITEMS && bytes <= BYTES && !commit.part.may_wait()
         };
         let count = waiting.iter().take_while(fits).count();
         let count = count.max(1).min(waiting.len());

@@ -73,6 +73,15 @@ pub(crate) struct Staged {
     /// The time to live, in microseconds.
     pub(crate) ttl: Option<i64>,
     pub(crate) serial: bool,
+    /// No other item of the queue has this key.
+    pub(crate) unique: Option<String>,
+}
+
+impl Staged {
+    /// Whether it has a time to live, or is unique by key.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.ttl.is_some() || self.unique.is_some()
+    }
 }
 
 /// An item that the transaction holds.

@@ -16,6 +16,7 @@ mod retain;
 mod returns;
 mod server;
 mod transactions;
+mod unique;
 mod waiting;
 mod workers;
 
