@@ -61,6 +61,12 @@ impl<'q> Turn<'q> {
         Some((claims.claim(order, self.lease.is_some()), params))
     }
 
+    /// The statement that locks what the next one takes, and its parameters.
+    pub(crate) fn lock(&self) -> Option<(&'q str, Vec<&dyn Param>)> {
+        let (_, params) = self.next()?;
+        Some((self.core.db.shared.sql.claims.lock(self.next?), params))
+    }
+
     /// Keeps what the statement took.
     pub(crate) fn took(&mut self, rows: &[Row]) {
         let mut taken: Vec<_> = rows.iter().map(Record::read_claimed).collect();

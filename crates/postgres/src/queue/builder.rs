@@ -136,7 +136,7 @@ impl<T, E> Builder<T, E> {
     /// [retried](crate::PgTransaction::retry) and for those of transactions that are aborted, dropped, or failed to commit. An item
     /// that is delayed returns to its place when it is due. So does what others take back: items of a process that died, of a lease
     /// that expired, and [recovered](PgQueue::recover) ones; and the items of a transaction [within](Postgres::within) another one
-    /// that is aborted.
+    /// that is aborted. A transaction in locked mode locks what it takes by one more statement first.
     ///
     /// ```no_run
     /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {

@@ -63,6 +63,16 @@ fn chosen(order: Order) -> (&'static str, &'static str) {
     }
 }
 
+/// Locks the items that the claim of a locked queue takes after it, with the same parameters.
+pub(super) fn lock(order: Order) -> String {
+    let (turn, chosen) = chosen(order);
+    let all = format!(
+        "with {turn} next as (select from @.ready where ctid = {chosen}) select count(*) from next"
+    );
+    let all = all.replace(":after", "$3::text").replace(":open", OPEN);
+    all.replace(":alive", ALIVE)
+}
+
 /// Takes up to `$2` items of the queue `$1`. With leases `$3` is the holder and `$4` the number of the claim; the last parameter of keyed orders is the last key.
 pub(super) fn claim(order: Order, leased: bool) -> String {
     let (turn, chosen) = chosen(order);

@@ -9,7 +9,7 @@ pub(crate) use claim::Order;
 pub(crate) use write::{DELAYED, FINISH, LIMITED, PUSH, SERIAL};
 
 use crate::schema::Schema;
-use claim::{claim, NO_SYNC, OPEN};
+use claim::{claim, lock, NO_SYNC, OPEN};
 use requeue::ReturnTo;
 use write::write;
 
@@ -91,16 +91,19 @@ fn is_gone(ticket: &str) -> String {
     )
 }
 
-/// Moves ready items with these ids, which a rollback has unlocked, to the tail. Without parameters, so that it can be sent together
-/// with the rollback.
+/// Moves ready items with these ids to the tail, if nobody else has locked them. Without parameters, so that it can be sent together
+/// with a rollback; and without failing, since nobody may wait for its answer.
 pub(crate) fn move_to_tail(ids: &[String]) -> String {
     format!(
-        "with old as (delete from @.ready where ctid = any(array(
+        "do $$ begin
+        with old as (delete from @.ready where ctid = any(array(
             select ctid from @.ready where id = any(array[{}]::bigint[]) for update skip locked)) returning *),
         counted as (delete from @.attempts where id = any(array(select id from old)) returning id, count),
         moved as (select o.id, queue, priority, key, greatest(attempts, count) as attempts, json, bytes, pushed, expires, ticket
             from old o left join counted using (id))
-        insert into @.ready ({PLACED}) {}",
+        insert into @.ready ({PLACED}) {};
+        exception when query_canceled or others then null;
+        end $$",
         ids.join(", "),
         at_tail("moved")
     )
@@ -159,6 +162,7 @@ fn settle(back: &str) -> String {
 pub(crate) struct Claims {
     locked: [String; 4],
     leased: [String; 4],
+    locks: [String; 4],
     writes: Vec<String>,
 }
 
@@ -169,6 +173,7 @@ impl Claims {
         Self {
             locked: orders.map(|order| schema.sql(&claim(order, false))),
             leased: orders.map(|order| schema.sql(&claim(order, true))),
+            locks: orders.map(|order| schema.sql(&lock(order))),
             writes: writes.collect(),
         }
     }
@@ -176,6 +181,11 @@ impl Claims {
     pub(crate) fn claim(&self, order: Order, leased: bool) -> &str {
         let claims = if leased { &self.leased } else { &self.locked };
         &claims[order as usize]
+    }
+
+    /// What locks the items that a claim takes next.
+    pub(crate) fn lock(&self, order: Order) -> &str {
+        &self.locks[order as usize]
     }
 
     /// What writes these of [`FINISH`], [`PUSH`], [`DELAYED`] and [`SERIAL`].

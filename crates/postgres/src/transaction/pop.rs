@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::pace::Start;
 use crate::queue::{Core, PgQueue};
-use requeue::{Limiter, Wait};
+use requeue::{Limiter, ReturnTo, Wait};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -228,6 +228,11 @@ impl PgTransaction<'_> {
         self.link.connect().await?;
         self.enter()?;
         let mut turn = Turn::new(core, id, max, None);
+        let saves = core.rules.return_to == ReturnTo::Tail && self.link.is_new();
+        if let Some((sql, params)) = turn.lock().filter(|_| saves) {
+            self.link.run(sql, &params).await?;
+            self.link.save();
+        }
         while let Some((sql, params)) = turn.next() {
             let rows = self.link.run(sql, &params).await?;
             turn.took(&rows);

@@ -43,7 +43,8 @@ const EARLIER: [(i32, &str); 3] = [
 const NO_COLUMNS: &str = "alter table @.ready drop column expires, drop column ticket;
     alter table @.delayed drop column expires;
     alter table @.leased drop column expires, drop column ticket;
-    alter table @.queues drop column dead_on_expiry, drop column timed_out";
+    alter table @.queues drop column dead_on_expiry, drop column timed_out;
+    drop table @.uniques; drop function @.require_unique";
 const SMALL_PRIORITIES: &str = "alter table @.ready alter priority type smallint;
     alter table @.delayed alter priority type smallint;
     alter table @.leased alter priority type smallint;
@@ -67,9 +68,12 @@ async fn tables_of_an_earlier_version_are_changed() {
         let (a, b) = tokio::join!(other.install(), db.install());
         a.and(b).unwrap();
         let indexes = "select count(*) from pg_indexes where schemaname = '@'
-            and indexname in ('leased_holder', 'ready_expires', 'ready_ticket')";
-        assert_eq!(db.number(indexes).await, 3);
+            and indexname in ('leased_holder', 'leased_ticket', 'ready_expires', 'ready_ticket')";
+        assert_eq!(db.number(indexes).await, 4);
         assert_eq!(queue.stats().await.unwrap().timed_out, 0);
+        let unique: PgQueue<u32> = other.builder("unique").unique_by(u32::to_string).build();
+        unique.push(1).await.unwrap();
+        assert!(matches!(unique.push(1).await, Err(Error::Duplicate(_))));
         assert_priorities_are_any(&db, &other).await;
     }
 }

@@ -84,6 +84,54 @@ async fn a_failed_delivery_goes_to_the_tail_if_the_queue_is_built_so() {
     }
 }
 
+/// Another transaction pops while the first one is undone.
+#[tokio::test]
+async fn nobody_takes_an_item_on_its_way_to_the_tail() {
+    let db = Db::new().await;
+    for keyed in [false, true] {
+        let builder = db.builder(if keyed { "keyed" } else { "q" });
+        let builder = builder.on_failure(ReturnTo::Tail);
+        let queue: PgQueue<u32> = if keyed {
+            builder.fair_by(|_| "key".into()).build()
+        } else {
+            builder.build()
+        };
+        for _ in 0..50 {
+            queue.push_batch([1, 2]).await.unwrap();
+            let (mut tx, mut other) = (db.begin().await.unwrap(), db.begin().await.unwrap());
+            assert_eq!(*tx.pop(&queue).await.unwrap().unwrap(), 1);
+            drop(tx);
+            assert_eq!(*other.pop(&queue).await.unwrap().unwrap(), 2);
+            assert_eq!(*other.pop_wait(&queue, LONG).await.unwrap().unwrap(), 1);
+            other.commit().await.unwrap();
+        }
+    }
+}
+
+/// It would fail without an answer.
+#[tokio::test]
+async fn an_item_that_cannot_be_moved_returns_to_its_place() {
+    let db = Db::new().await;
+    let queue = tail(&db, false).build();
+    queue.push_batch([1, 2]).await.unwrap();
+    db.execute("alter table @.ready add constraint none check (ticket is null)")
+        .await;
+    for way in 0..2 {
+        let mut tx = db.begin().await.unwrap();
+        assert_eq!(*tx.pop(&queue).await.unwrap().unwrap(), 1);
+        match way {
+            0 => tx.abort().await.unwrap(),
+            _ => drop(tx),
+        }
+    }
+    let taken = async || {
+        db.number("select count(*) from (select from @.ready for update skip locked) r")
+            .await
+    };
+    until(|| async { taken().await == 2 }).await;
+    assert_eq!(drain(&db, &queue).await, [(1, 1), (2, 1)]);
+}
+
 #[tokio::test]
 async fn a_run_that_fails_keeps_no_other_item_waiting() {
     for leased in [false, true] {
