@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Items that can be taken, and items that open transactions hold by a lock: the server does not tell them apart.
+    /// Items that can be taken, and items that open transactions hold by a lock: the server does not tell them apart. Also those that
+    /// [expired](crate::Builder::ttl) and were not removed yet.
     pub ready: u64,
     /// Items that are not due yet.
     pub delayed: u64,

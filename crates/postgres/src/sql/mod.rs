@@ -341,15 +341,15 @@ statements! {
     tell: format!("select {} from unnest($1::int[], $2::bigint[]) as n(queue, items)
         where {} and {NO_SYNC} and (select set_config('lock_timeout', '500ms', true)) is not null",
         notify("$3"), has_listener("$3"));
-    stats: format!("select q.paused,
-            (select count(*) from @.ready where queue = $1 and {ALIVE}),
+    /// Ready items that have expired and were not removed before are locked.
+    stats: "select q.paused,
+            (select count(*) from @.ready where queue = $1),
             (select count(*) from @.delayed where queue = $1),
             (select count(*) from @.leased where queue = $1),
             (select count(*) from @.dead where queue = $1),
-            (select extract(epoch from clock_timestamp() - min(pushed))::float8 from @.ready
-                where queue = $1 and {ALIVE}),
+            (select extract(epoch from clock_timestamp() - min(pushed))::float8 from @.ready where queue = $1),
             q.timed_out
-        from @.queues q where id = $1");
+        from @.queues q where id = $1";
     held: "select coalesce(l.ticket, l.id), h.name, l.since, l.attempts, h.alive_until from @.leased l join @.holders h on h.id = l.holder
         where l.queue = $1 order by l.since, l.id";
     cancel: format!("{} select {RECORD} from gone union all select {RECORD} from later",
