@@ -81,7 +81,8 @@ fn take_keys() -> String {
 
 fn push(written: usize, first: usize) -> Vec<String> {
     let p = |n: usize| format!("${}", first + n);
-    let limited = |text: &str| String::from(if written & LIMITED != 0 { text } else { "" });
+    let only = |bit: usize, text: &str| String::from(if written & bit != 0 { text } else { "" });
+    let limited = |text: &str| only(LIMITED, text);
     let (limits, expires) = (limited(", lives, unique_key"), limited(", expires"));
     let place = 8 + usize::from(written & SERIAL != 0);
     let arrays = limited(&format!(
@@ -97,11 +98,7 @@ fn push(written: usize, first: usize) -> Vec<String> {
                 with ordinality as t(queue, priority, key, json, bytes, after, at{limits}, ord))",
         p(0), p(1), p(2), p(3), p(4), p(5), p(6)
     );
-    let now = if written & DELAYED != 0 {
-        "where due is null or due <= now()"
-    } else {
-        ""
-    };
+    let now = only(DELAYED, "where due is null or due <= now()");
     let mut parts = vec![
         new,
         format!(
