@@ -70,6 +70,10 @@ async fn tables_of_an_earlier_version_are_changed() {
         let indexes = "select count(*) from pg_indexes where schemaname = '@'
             and indexname in ('leased_holder', 'leased_ticket', 'ready_expires', 'ready_ticket')";
         assert_eq!(db.number(indexes).await, 4);
+        let columns = "select count(*) from information_schema.columns where table_schema = '@'
+            and (table_name, column_name) in (('ready', 'expires'), ('delayed', 'expires'), ('leased', 'expires'),
+                ('ready', 'ticket'), ('leased', 'ticket'), ('queues', 'dead_on_expiry'))";
+        assert_eq!(db.number(columns).await, 6);
         assert_eq!(queue.stats().await.unwrap().timed_out, 0);
         let unique: PgQueue<u32> = other.builder("unique").unique_by(u32::to_string).build();
         unique.push(1).await.unwrap();

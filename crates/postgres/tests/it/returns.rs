@@ -1,6 +1,6 @@
 //! Where items of failed deliveries go: to their places, or to the tail.
 
-use crate::{until, Db, LONG};
+use crate::{client, until, Db, LONG};
 use requeue_postgres::{Backoff, Builder, Error, PgQueue, ReturnTo, Ticket};
 use std::time::Duration;
 
@@ -84,27 +84,32 @@ async fn a_failed_delivery_goes_to_the_tail_if_the_queue_is_built_so() {
     }
 }
 
-/// Another transaction pops while the first one is undone.
+/// Another transaction pops while the first one is undone: a lock holds back the statement that moves its item.
 #[tokio::test]
 async fn nobody_takes_an_item_on_its_way_to_the_tail() {
-    let db = Db::new().await;
     for keyed in [false, true] {
-        let builder = db.builder(if keyed { "keyed" } else { "q" });
-        let builder = builder.on_failure(ReturnTo::Tail);
+        let db = Db::new().await;
+        let builder = db.builder("q").on_failure(ReturnTo::Tail);
         let queue: PgQueue<u32> = if keyed {
             builder.fair_by(|_| "key".into()).build()
         } else {
             builder.build()
         };
-        for _ in 0..50 {
-            queue.push_batch([1, 2]).await.unwrap();
-            let (mut tx, mut other) = (db.begin().await.unwrap(), db.begin().await.unwrap());
-            assert_eq!(*tx.pop(&queue).await.unwrap().unwrap(), 1);
-            drop(tx);
-            assert_eq!(*other.pop(&queue).await.unwrap().unwrap(), 2);
-            assert_eq!(*other.pop_wait(&queue, LONG).await.unwrap().unwrap(), 1);
-            other.commit().await.unwrap();
-        }
+        queue.push_batch([1, 2]).await.unwrap();
+        let other = db.other().await; // another connection
+        let (mut tx, mut other) = (db.begin().await.unwrap(), other.begin().await.unwrap());
+        assert_eq!(*tx.pop(&queue).await.unwrap().unwrap(), 1);
+        let blocks = client().await;
+        let lock = format!("begin; lock table {}.attempts in share mode", db.schema);
+        blocks.batch_execute(&lock).await.unwrap();
+        drop(tx);
+        let waits =
+            "select count(*) from pg_locks where relation = '@.attempts'::regclass and not granted";
+        until(|| async { db.number(waits).await == 1 }).await;
+        assert_eq!(*other.pop(&queue).await.unwrap().unwrap(), 2);
+        blocks.batch_execute("commit").await.unwrap();
+        assert_eq!(*other.pop_wait(&queue, LONG).await.unwrap().unwrap(), 1);
+        other.commit().await.unwrap();
     }
 }
 
