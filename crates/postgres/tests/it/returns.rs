@@ -1,8 +1,9 @@
 //! Where items of failed deliveries go: to their places, or to the tail.
 
 use crate::{client, until, Db, LONG};
-use requeue_postgres::{Backoff, Builder, Error, PgQueue, ReturnTo, Ticket};
+use requeue_postgres::{Backoff, Builder, Error, PgQueue, Postgres, ReturnTo, Ticket};
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// A queue whose failed items go to the tail.
 fn tail(db: &Db, leased: bool) -> Builder<u32> {
@@ -330,4 +331,53 @@ async fn an_abort_within_another_transaction_returns_items_to_their_places() {
     inner.abort().await.unwrap();
     assert_eq!(drain(&db, &queue).await, [(1, 1), (2, 1)]);
     outer.commit().await.unwrap();
+}
+
+/// Several processes give items back in all ways, and commit each in the end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_done_twice_on_the_way_to_the_tail() {
+    const ITEMS: u32 = 60;
+    let db = Db::new().await;
+    let jobs = |db: &Postgres, leased| {
+        let builder = db.builder("jobs").on_failure(ReturnTo::Tail);
+        let builder: Builder<u32> = builder.max_attempts(100);
+        if leased {
+            builder.leased(60 * LONG).build()
+        } else {
+            builder.build()
+        }
+    };
+    jobs(&db, false).push_batch(0..ITEMS).await.unwrap();
+    let done: PgQueue<u32> = db.queue("done");
+    let mut processes = JoinSet::new();
+    for process in 0..4 {
+        let db = db.other().await;
+        let (jobs, done) = (jobs(&db, process % 2 == 0), done.clone());
+        processes.spawn(async move {
+            while done.stats().await.unwrap().ready < ITEMS.into() {
+                let mut tx = db.begin().await.unwrap();
+                for item in tx.pop_batch(&jobs, 3).await.unwrap() {
+                    match item.attempts() {
+                        attempts if attempts > 3 => tx.push(&done, *item).await.unwrap(),
+                        _ => tx.retry(item).unwrap(),
+                    }
+                }
+                match fastrand::u8(..4) {
+                    0 => tx.abort().await.unwrap(),
+                    1 => drop(tx),
+                    _ => drop(tx.commit().await.unwrap()),
+                }
+            }
+        });
+    }
+    processes.join_all().await;
+    let mut items: Vec<_> = drain(&db, &done)
+        .await
+        .into_iter()
+        .map(|item| item.0)
+        .collect();
+    items.sort_unstable();
+    assert!(items.into_iter().eq(0..ITEMS));
+    let left = jobs(&db, false).stats().await.unwrap();
+    assert_eq!((left.ready, left.held, left.dead), (0, 0, 0));
 }
