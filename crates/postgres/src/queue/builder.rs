@@ -209,7 +209,7 @@ impl<T, E> Builder<T, E> {
     /// [`Error::Duplicate`](crate::Error::Duplicate).
     ///
     /// The key is computed once, at the push, and has 1 to 1,000 bytes. It is free again when its item is gone for good: committed,
-    /// removed, or a dead letter. A dead letter that is [requeued](crate::DeadLetters::requeue) is not checked. A batch is refused
+    /// removed, also since its time to live is over, or a dead letter. A dead letter that is [requeued](crate::DeadLetters::requeue) is not checked. A batch is refused
     /// as a whole. All processes must use the queue in the same way.
     ///
     /// A transaction checks at the push, which is refused, and again with its commit, which fails if an item with the key was pushed
