@@ -1,7 +1,9 @@
-//! What the process does besides its transactions: it makes due items ready, and forgets what dead processes have left.
+//! What the process does besides its transactions: it makes due items ready, ends those that have expired, and forgets what dead
+//! processes have left.
 
 use crate::connect::{Params, Shared};
 use crate::error::Result;
+use crate::queue::count;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::sync::{Arc, Weak};
@@ -78,11 +80,18 @@ impl Shared {
         Ok(promoted | self.make_ready(&self.sql.lapse, &[&anyway]).await?)
     }
 
+    /// Ends some of the items that have expired, and returns whether there were any.
+    pub(crate) async fn expire(self: &Arc<Self>) -> Result<bool> {
+        let rows = self.run(&self.sql.expire, &[]).await?;
+        Ok(count(&rows[0], 0) > 0)
+    }
+
     /// Forgets what dead processes have left.
     async fn sweep(self: &Arc<Self>) -> Result<()> {
         self.run(&self.sql.forget_holders, &[]).await?;
         self.make_ready(&self.sql.lapse_forgotten, &[]).await?;
         self.run(&self.sql.sweep_attempts, &[]).await?;
+        self.run(&self.sql.sweep_uniques, &[]).await?;
         Ok(())
     }
 
@@ -94,9 +103,9 @@ impl Shared {
         }
     }
 
-    /// Moves the items that are due, and returns the time until the next one is.
+    /// Moves the items that are due, ends those that have expired, and returns the time until the next one is or does.
     async fn promote_due(self: &Arc<Self>) -> Result<Duration> {
-        if self.promote(false).await? {
+        if self.promote(false).await? | self.expire().await? {
             return Ok(Duration::ZERO);
         }
         let next = self.run(&self.sql.next_due, &[]).await?;

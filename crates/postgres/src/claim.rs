@@ -10,7 +10,7 @@ use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::time::sleep;
+use tokio::time::{sleep, Instant};
 use tokio_postgres::Row;
 
 /// The pause before another attempt to undo a claim.
@@ -61,9 +61,15 @@ impl<'q> Turn<'q> {
         Some((claims.claim(order, self.lease.is_some()), params))
     }
 
+    /// The statement that locks what the next one takes, and its parameters.
+    pub(crate) fn lock(&self) -> Option<(&'q str, Vec<&dyn Param>)> {
+        let (_, params) = self.next()?;
+        Some((self.core.db.shared.sql.claims.lock(self.next?), params))
+    }
+
     /// Keeps what the statement took.
     pub(crate) fn took(&mut self, rows: &[Row]) {
-        let mut taken: Vec<_> = rows.iter().map(Record::read).collect();
+        let mut taken: Vec<_> = rows.iter().map(Record::read_claimed).collect();
         self.wanted -= i64::try_from(taken.len()).unwrap_or(i64::MAX);
         self.next = self.after(taken.is_empty()).filter(|_| self.wanted > 0);
         if self.core.rules.order == Order::Fifo {
@@ -110,6 +116,14 @@ pub(crate) struct Leased {
     pub(crate) record: Record,
     pub(crate) claim: i64,
     pub(crate) period: u64,
+    /// Until when it lives, as this process knows.
+    until: Option<Instant>,
+}
+
+impl Leased {
+    pub(crate) fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
 }
 
 /// Claimed items. Those that are dropped before a transaction takes them over are given back, as if they had not been claimed.
@@ -169,6 +183,7 @@ pub(crate) async fn claim(
     } else {
         Arc::new(shared.connection().await?)
     };
+    let begun = Instant::now();
     let mut turn = Turn::new(core, queue, max, Some((id, number)));
     while let Some((sql, params)) = turn.next() {
         let rows = connection.run_alone(sql, &params).await;
@@ -178,6 +193,7 @@ pub(crate) async fn claim(
         })?);
     }
     let items = turn.records.into_iter().map(|record| Leased {
+        until: record.lives.and_then(|lives| begun.checked_add(lives)),
         record,
         claim: number,
         period: holder.period,

@@ -8,6 +8,8 @@ use tokio_postgres::error::{DbError, SqlState};
 
 /// The code of the exception that `require_held` raises.
 const EXPIRED: &str = "RQ001";
+/// The code of the exception that `require_unique` raises. Its detail is the key.
+const DUPLICATE: &str = "RQ003";
 
 /// What a call returns.
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
@@ -20,8 +22,8 @@ pub enum Error {
     Database(Arc<tokio_postgres::Error>),
     /// The connection failed during the commit, or the answer did not come in time: it is unknown whether the server has
     /// committed. With the reason. Also of calls that are a commit of their own: [`cancel`](crate::PgQueue::cancel),
-    /// [`reprioritize`](crate::PgQueue::reprioritize), [`recover`](crate::PgQueue::recover), and those that remove or requeue
-    /// [dead letters](crate::DeadLetters).
+    /// [`reprioritize`](crate::PgQueue::reprioritize), [`recover`](crate::PgQueue::recover), [`retain`](crate::PgQueue::retain),
+    /// [`clear_all`](crate::PgQueue::clear_all), and those that remove or requeue [dead letters](crate::DeadLetters).
     InDoubt(Arc<str>),
     /// The server did not answer in [this time](crate::Options::statement_timeout), before the commit. The connection is replaced.
     TimedOut(Duration),
@@ -33,6 +35,9 @@ pub enum Error {
     Name(Arc<str>),
     /// The key of an item is empty, too long, or has a NUL in it.
     Key(Arc<str>),
+    /// An item with this key is in the queue, or staged by the transaction, and items of the queue are
+    /// [unique](crate::Builder::unique_by) by key.
+    Duplicate(Arc<str>),
     /// The lease of an item expired, so that it is delivered again: the transaction was aborted.
     Expired,
     /// A call failed, or was dropped before it was ready, so that it is unknown what the transaction holds: it can only be
@@ -120,6 +125,7 @@ impl fmt::Display for Error {
             Self::Codec(error) => write!(f, "an item cannot be encoded: {error}"),
             Self::Name(name) => write!(f, "{name:?} cannot name a schema, a queue or a limit"),
             Self::Key(key) => write!(f, "{key:?} cannot be the key of an item"),
+            Self::Duplicate(key) => write!(f, "an item with the key {key:?} is in the queue"),
             Self::Expired => f.write_str("the lease of an item expired: it is delivered again"),
             Self::Broken => f.write_str("after a failed or dropped call it can only be aborted"),
             Self::Ended => f.write_str("the task of the call was stopped"),
@@ -179,10 +185,14 @@ impl std::error::Error for Error {
 
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
-        if error.code().is_some_and(|code| code.code() == EXPIRED) {
-            return Self::Expired;
+        match error.code().map(SqlState::code) {
+            Some(EXPIRED) => Self::Expired,
+            Some(DUPLICATE) => {
+                let detail = error.as_db_error().and_then(DbError::detail);
+                Self::Duplicate(detail.unwrap_or_default().into())
+            }
+            _ => Self::Database(Arc::new(error)),
         }
-        Self::Database(Arc::new(error))
     }
 }
 

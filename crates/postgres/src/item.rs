@@ -3,13 +3,14 @@
 use crate::codec::Payload;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio_postgres::Row;
 
 /// Identifies an item in its database, from its commit on: for [`PgQueue::cancel`](crate::PgQueue::cancel) and
 /// [`PgQueue::reprioritize`](crate::PgQueue::reprioritize).
 ///
-/// Items of one priority are delivered in the order of their tickets.
+/// Items of one priority are delivered in the order of their tickets, except for those that went to the
+/// [tail](crate::Builder::on_failure).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub i64);
 
@@ -33,7 +34,7 @@ impl<T> PgItem<T> {
     pub(crate) fn new(value: T, record: &Record) -> Self {
         Self {
             value,
-            ticket: Ticket(record.id),
+            ticket: Ticket(record.ticket),
             attempts: record.deliveries(),
             pushed_at: record.pushed,
         }
@@ -92,13 +93,19 @@ impl<T: fmt::Display> fmt::Display for PgItem<T> {
 /// An item as a statement returns it.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
+    /// The place: a new one at each return to the tail.
     pub(crate) id: i64,
+    /// The first id.
+    pub(crate) ticket: i64,
     pub(crate) priority: i32,
     pub(crate) key: Option<String>,
     /// Deliveries, this one included.
     pub(crate) attempts: i32,
     pub(crate) payload: Payload,
     pub(crate) pushed: SystemTime,
+    pub(crate) expires: Option<SystemTime>,
+    /// How long it lives, from its claim on.
+    pub(crate) lives: Option<Duration>,
 }
 
 impl Record {
@@ -110,12 +117,26 @@ impl Record {
         };
         Self {
             id: row.get(0),
+            ticket: row.get(0),
             priority: row.get(1),
             key: row.get(2),
             attempts: row.get(3),
             payload,
             pushed: row.get(6),
+            expires: None,
+            lives: None,
         }
+    }
+
+    /// Reads the columns that `CLAIMED` names.
+    pub(crate) fn read_claimed(row: &Row) -> Self {
+        let mut record = Self::read(row);
+        record.ticket = row.get::<_, Option<i64>>(7).unwrap_or(record.id);
+        record.expires = row.get(8);
+        let now: SystemTime = row.get(9);
+        let lives = |expires: SystemTime| expires.duration_since(now).unwrap_or_default();
+        record.lives = record.expires.map(lives);
+        record
     }
 
     pub(crate) fn deliveries(&self) -> u32 {

@@ -37,6 +37,10 @@
 //! | a rate limit or a concurrency limit over all processes | [`Postgres::rate`], [`Postgres::concurrency`], [`Builder::pace`] |
 //! | work that takes long | [`Builder::leased`] |
 //! | pops without a round trip | [`Builder::prefetch`] |
+//! | items that failed go behind the others | [`Builder::on_failure`], [`PgTransaction::retry_to`] |
+//! | items that are not delivered after some time | [`Builder::ttl`], [`PgQueue::expires_in`] |
+//! | at most one item of a key | [`Builder::unique_by`] |
+//! | items that nobody wants any more | [`PgQueue::retain`], [`PgQueue::clear_all`], [`PgQueue::cancel`] |
 //! | what failed for good | [`PgQueue::dead_letters`] |
 //! | items without `serde` | [`Codec`] |
 //!
@@ -55,14 +59,14 @@
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
 //! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace),
-//! [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
+//! [failed, expired and unique items](guide::failing), [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
 //! [other servers](guide::servers).
 //!
 //! # What `requeue` has and this crate has not
 //!
 //! | `requeue` | here |
 //! |---|---|
-//! | `close`, `wait_idle`, `join` | none, since other processes may push at any time: [`PgQueue::stats`] tells what is left, and `stop` ends a pool |
+//! | `close`, `close_now`, `wait_idle`, `join` | none, since other processes may push at any time: [`PgQueue::stats`] tells what is left, and `stop` ends a pool |
 //! | a backoff of any failed delivery | of failed runs of workers; a transaction that aborts makes its items ready at once |
 //! | `stats().ready` without held items | a locked item counts as ready until its commit |
 //!
@@ -95,13 +99,17 @@ pub use connect::{Options, Postgres};
 pub use error::Error;
 pub use item::{PgItem, Ticket};
 pub use pace::{Concurrency, Rate};
-pub use queue::{Builder, DeadLetter, DeadLetters, Held, PgQueue, Placed, PushTo, PushWith, Stats};
+pub use queue::{
+    Builder, DeadLetter, DeadLetters, Held, PgQueue, Placed, PushTo, PushWith, Queued, Stats,
+};
 pub use transaction::{
     Client, OwnedTransaction, PgTransaction, RunGuard, RunTransaction, WorkersBuilder,
 };
 
 pub use deadpool_postgres;
-pub use requeue::{Backoff, Failure, Report, Tasks, WorkerState, WorkerStatus, Workers};
+pub use requeue::{
+    AfterTtl, Backoff, Failure, Report, ReturnTo, Tasks, WorkerState, WorkerStatus, Workers,
+};
 pub use tokio_postgres;
 
 #[cfg(doctest)]

@@ -48,8 +48,8 @@ impl Buffer {
         self.len() <= self.size / 2
     }
 
-    /// Moves items of this period into `claimed`, until it has `max`. Those of other periods are given back. Returns the number of
-    /// releases.
+    /// Moves items of this period into `claimed`, until it has `max`. Those of other periods, and those whose time to live is over, are
+    /// given back. Returns the number of releases.
     fn take(&self, claimed: &mut Claimed, max: usize, period: Option<u64>) -> u64 {
         let mut expired = Claimed::new(&claimed.shared, Vec::new());
         let mut ahead = self.ahead.lock();
@@ -57,7 +57,7 @@ impl Buffer {
             let Some(item) = ahead.items.pop_front() else {
                 break;
             };
-            let is_held = Some(item.period) == period;
+            let is_held = Some(item.period) == period && !item.is_over();
             let to = if is_held { &mut *claimed } else { &mut expired };
             to.items.push(item);
         }

@@ -28,6 +28,8 @@ params! {
     &str => TEXT,
     String => TEXT,
     SystemTime => TIMESTAMPTZ,
+    Option<bool> => BOOL,
+    Option<SystemTime> => TIMESTAMPTZ,
     Option<i32> => INT4,
     Option<i64> => INT8,
     Option<&str> => TEXT,

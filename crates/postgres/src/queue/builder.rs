@@ -1,12 +1,12 @@
 //! Options of a queue.
 
-use super::{Core, Items, Key, PgQueue, Rules};
+use super::{micros, Core, Items, Key, PgQueue, Rules};
 use crate::codec::{Bytes, Codec, Encoding, Json};
 use crate::connect::Postgres;
 use crate::prefetch::Buffer;
 use crate::sql::Order;
 use parking_lot::Mutex;
-use requeue::{Backoff, Pace};
+use requeue::{AfterTtl, Backoff, Pace, ReturnTo};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -27,6 +27,7 @@ use tokio::sync::OnceCell;
 pub struct Builder<T, E = Json> {
     core: Core,
     key: Option<Key<T>>,
+    unique: Option<Key<T>>,
     encoding: E,
 }
 
@@ -38,6 +39,9 @@ impl<T, E> Builder<T, E> {
             max_attempts: None,
             count_attempts: true,
             backoff: None,
+            return_to: ReturnTo::Head,
+            ttl: None,
+            after_ttl: None,
             order: Order::Fifo,
         };
         let core = Core {
@@ -52,6 +56,7 @@ impl<T, E> Builder<T, E> {
         Self {
             core,
             key: None,
+            unique: None,
             encoding,
         }
     }
@@ -124,6 +129,70 @@ impl<T, E> Builder<T, E> {
         self
     }
 
+    /// Sets where items of failed deliveries go. The default is [the head](ReturnTo::Head): they return to their places.
+    ///
+    /// At the [tail](ReturnTo::Tail) an item that fails again and again keeps no other waiting: it comes behind the items of its
+    /// priority, or of its priority and key, and keeps its ticket. That counts for items that are
+    /// [retried](crate::PgTransaction::retry) and for those of transactions that are aborted, dropped, or failed to commit. An item
+    /// that is delayed returns to its place when it is due. So does what others take back: items of a process that died, of a lease
+    /// that expired, and [recovered](PgQueue::recover) ones; and the items of a transaction [within](Postgres::within) another one
+    /// that is aborted. A transaction in locked mode locks what it takes by one more statement first.
+    ///
+    /// ```no_run
+    /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+    /// use requeue_postgres::{PgQueue, Postgres, ReturnTo};
+    ///
+    /// let db = Postgres::connect("postgres://app@localhost/app").await?;
+    /// let jobs: PgQueue<String> = db.builder("jobs").on_failure(ReturnTo::Tail).max_attempts(5).build();
+    /// # Ok(()) }
+    /// ```
+    pub fn on_failure(mut self, to: ReturnTo) -> Self {
+        self.core.rules.return_to = to;
+        self
+    }
+
+    /// Sets the time to live of the items that this process pushes, by the clock of the server: an item whose time is over is not
+    /// delivered any more. Without a limit by default. An item can have [one of its own](PgQueue::expires_in).
+    ///
+    /// By default such items are removed; see [`on_expired`](Self::on_expired). The time begins with the push, that of a delayed item
+    /// when it is due, and that of a dead letter that is [requeued](crate::DeadLetters::requeue) anew. An item that is held when
+    /// its time is over may still be committed; otherwise its time ends when it comes back.
+    ///
+    /// Nobody has to pop for items to be removed: a task of each process that has pushed such items or waits for some does it, up to
+    /// 1,000 by a statement, and so do [`stats`](PgQueue::stats) and the [dead letters](PgQueue::dead_letters).
+    ///
+    /// ```no_run
+    /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+    /// use requeue_postgres::{AfterTtl, PgQueue, Postgres};
+    /// use std::time::Duration;
+    ///
+    /// let db = Postgres::connect("postgres://app@localhost/app").await?;
+    /// let builder = db.builder("quotes").ttl(Duration::from_secs(60)).on_expired(AfterTtl::DeadLetter);
+    /// let quotes: PgQueue<String> = builder.build();
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `ttl` is zero: nothing could be delivered.
+    #[doc(alias("expiry", "expiration", "time to live"))]
+    #[track_caller]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        assert!(
+            !ttl.is_zero(),
+            "time to live of zero: nothing could be delivered"
+        );
+        self.core.rules.ttl = Some(micros(ttl));
+        self
+    }
+
+    /// Sets what becomes of items whose time to live is over, for all processes. By default they are removed; as
+    /// [dead letters](PgQueue::dead_letters) they have the reason `timed_out`.
+    pub fn on_expired(mut self, then: AfterTtl) -> Self {
+        self.core.rules.after_ttl = Some(then);
+        self
+    }
+
     /// Takes one item of each key in turn, so that one busy key cannot starve the others.
     ///
     /// The turn goes through the keys in their order, for each process by itself. Pops that run at the same time may take items of
@@ -133,6 +202,36 @@ impl<T, E> Builder<T, E> {
         if !self.core.rules.is_serial() {
             self.core.rules.order = Order::Fair;
         }
+        self
+    }
+
+    /// Keeps items unique by key: while an item with the key is in the queue or held, the push of another one is refused, with
+    /// [`Error::Duplicate`](crate::Error::Duplicate).
+    ///
+    /// The key is computed once, at the push, and has 1 to 1,000 bytes. It is free again when its item is gone for good: committed,
+    /// removed, also since its time to live is over, or a dead letter. A dead letter that is [requeued](crate::DeadLetters::requeue) is not checked. A batch is refused
+    /// as a whole. All processes must use the queue in the same way.
+    ///
+    /// A transaction checks at the push, which is refused, and again with its commit, which fails if an item with the key was pushed
+    /// meanwhile. Then the transaction was aborted. A commit waits for those that run at the same time and push the same key. A pushed
+    /// item costs one more row, in a table of keys; the keys that are free are forgotten within ten minutes.
+    ///
+    /// ```no_run
+    /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+    /// use requeue_postgres::{Error, PgQueue, Postgres};
+    ///
+    /// let db = Postgres::connect("postgres://app@localhost/app").await?;
+    /// let builder = db.builder("reindex").unique_by(|path: &String| path.clone());
+    /// let reindex: PgQueue<String> = builder.build();
+    /// match reindex.push("/docs".into()).await {
+    ///     Ok(_) | Err(Error::Duplicate(_)) => {} // somebody will do it
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[doc(alias("deduplicate", "idempotent"))]
+    pub fn unique_by(mut self, key: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
+        self.unique = Some(Box::new(key));
         self
     }
 
@@ -174,6 +273,7 @@ impl<T, E> Builder<T, E> {
         Builder {
             core: self.core,
             key: self.key,
+            unique: self.unique,
             encoding: Bytes(codec),
         }
     }
@@ -186,6 +286,7 @@ impl<T, E> Builder<T, E> {
         let items = Items {
             encoding: Box::new(self.encoding),
             key: self.key,
+            unique: self.unique,
         };
         PgQueue {
             core: Arc::new(self.core),

@@ -5,6 +5,7 @@ use crate::codec::{CodecError, Payload};
 use crate::connect::Params;
 use crate::error::Error;
 use crate::item::{Record, Ticket};
+use crate::sql::Statement;
 use std::time::SystemTime;
 use tokio_postgres::Row;
 
@@ -22,7 +23,7 @@ pub struct DeadLetter<T> {
     pub attempts: u32,
     /// The last error, as text.
     pub error: Option<String>,
-    /// `aborted`, `panicked`, `retried`, `failed`, `expired` or `undecodable`.
+    /// `aborted`, `panicked`, `retried`, `failed`, `expired` (its lease), `timed_out` (its time to live) or `undecodable`.
     pub reason: String,
     /// When it was pushed, by the clock of the server.
     pub pushed_at: SystemTime,
@@ -60,7 +61,7 @@ impl<T: 'static> DeadLetters<'_, T> {
     /// [`Error::Database`] and [`Error::Pool`].
     #[allow(clippy::len_without_is_empty)] // a round trip each
     pub async fn len(&self) -> Result<u64, Error> {
-        let rows = self.queue.core.run(|sql| &sql.count_dead, &[]).await?;
+        let rows = self.look(|sql| &sql.count_dead, &[]).await?;
         Ok(count(&rows[0], 0))
     }
 
@@ -81,7 +82,7 @@ impl<T: 'static> DeadLetters<'_, T> {
     pub async fn list_after(&self, last: Ticket, max: usize) -> Result<Vec<DeadLetter<T>>, Error> {
         let max = i64::try_from(max).unwrap_or(i64::MAX);
         let params: Params<'_> = &[&last.0, &max];
-        let rows = self.queue.core.run(|sql| &sql.list_dead, params).await?;
+        let rows = self.look(|sql| &sql.list_dead, params).await?;
         Ok(rows.iter().map(|row| self.read(row)).collect())
     }
 
@@ -123,7 +124,15 @@ impl<T: 'static> DeadLetters<'_, T> {
 
     async fn requeue_some(&self, ids: Option<Vec<i64>>) -> Result<u64, Error> {
         let core = &self.queue.core;
-        core.make_ready(|sql| &sql.requeue_dead, &[&ids]).await
+        let params: Params<'_> = &[&ids, &core.rules.ttl];
+        core.make_ready(|sql| &sql.requeue_dead, params).await
+    }
+
+    /// Runs a statement that looks at the letters, to which items that have expired are added first.
+    async fn look(&self, sql: Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        let core = &self.queue.core;
+        core.db.shared.expire().await?;
+        core.run(sql, params).await
     }
 
     fn read(&self, row: &Row) -> DeadLetter<T> {

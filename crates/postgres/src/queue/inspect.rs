@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Items that can be taken, and items that open transactions hold by a lock: the server does not tell them apart.
+    /// Items that can be taken, and items that open transactions hold by a lock: the server does not tell them apart. Also those that
+    /// [expired](crate::Builder::ttl) and were not removed yet.
     pub ready: u64,
     /// Items that are not due yet.
     pub delayed: u64,
@@ -19,6 +20,8 @@ pub struct Stats {
     pub held: u64,
     /// Dead letters.
     pub dead: u64,
+    /// Items that were removed since their [time to live](crate::Builder::ttl) was over, by any process.
+    pub timed_out: u64,
     /// Waiters of this process.
     pub waiting: usize,
     /// Whether the queue is paused.
@@ -51,6 +54,7 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn stats(&self) -> Result<Stats, Error> {
+        self.core.db.shared.expire().await?;
         let rows = self.core.run(|sql| &sql.stats, &[]).await?;
         let Some(row) = rows.first() else {
             return Ok(Stats::default());
@@ -62,6 +66,7 @@ impl<T: 'static> PgQueue<T> {
             delayed: count(row, 2),
             held: count(row, 3),
             dead: count(row, 4),
+            timed_out: count(row, 6),
             waiting: self.core.db.shared.hub.len(self.core.id().await?),
             oldest: oldest.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()),
         })

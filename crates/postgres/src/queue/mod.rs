@@ -4,12 +4,14 @@ mod builder;
 mod dead_letters;
 mod inspect;
 mod push;
+mod retain;
 
 pub use builder::Builder;
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use inspect::{Held, Stats};
 pub(crate) use push::{micros, Due};
 pub use push::{Placed, PushTo, PushWith};
+pub use retain::Queued;
 
 use crate::codec::{CodecError, Encoding, Payload};
 use crate::connect::{Params, Postgres};
@@ -19,7 +21,7 @@ use crate::sql::{Order, Statement};
 use crate::transaction::{OwnedTransaction, WorkersBuilder};
 use parking_lot::Mutex;
 use requeue::workers::text_of_panic;
-use requeue::{Backoff, Pace, Workers};
+use requeue::{AfterTtl, Backoff, Pace, ReturnTo, Workers};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +42,7 @@ const LONGEST: usize = 1000;
 /// its items as its last step, so what is pushed after a commit has returned comes after its items; of commits that run at the
 /// same time, the one with the later tickets may be visible first. The commit of a transaction [within](crate::Postgres::within) another one
 /// draws its tickets at once, and its items are visible when the outer one commits: then they come before those that were pushed
-/// meanwhile. An item that is given back returns to its place. A queue that is [fair](Builder::fair_by) takes one item of each key
+/// meanwhile. An item that is given back returns to its place, or to the [tail](Builder::on_failure). A queue that is [fair](Builder::fair_by) takes one item of each key
 /// in turn.
 pub struct PgQueue<T> {
     pub(crate) core: Arc<Core>,
@@ -51,6 +53,8 @@ pub struct PgQueue<T> {
 pub(crate) struct Items<T> {
     pub(crate) encoding: Box<dyn Encoding<T>>,
     pub(crate) key: Option<Key<T>>,
+    /// The key by which items are unique.
+    pub(crate) unique: Option<Key<T>>,
 }
 
 impl<T: 'static> Items<T> {
@@ -91,6 +95,12 @@ pub(crate) struct Rules {
     pub(crate) max_attempts: Option<i32>,
     pub(crate) count_attempts: bool,
     pub(crate) backoff: Option<Backoff>,
+    /// Where items of failed deliveries go.
+    pub(crate) return_to: ReturnTo,
+    /// How long items live, in microseconds.
+    pub(crate) ttl: Option<i64>,
+    /// What becomes of them then; if it is not set, what others have set.
+    pub(crate) after_ttl: Option<AfterTtl>,
     pub(crate) order: Order,
 }
 
@@ -114,18 +124,24 @@ impl Core {
 
     async fn find(&self) -> Result<i32> {
         let (name, max_attempts) = (&*self.name, self.rules.max_attempts);
+        let dead_on_expiry = self
+            .rules
+            .after_ttl
+            .map(|after| after == AfterTtl::DeadLetter);
         if !is_valid(name) {
             return Err(Error::Name(self.name.clone()));
         }
         let shared = &self.db.shared;
         shared.process().await?;
         let found = shared.run(&shared.sql.find_queue, &[&name]).await?;
-        let is_so =
-            |row: &&Row| max_attempts.is_none() || row.get::<_, Option<i32>>(1) == max_attempts;
+        let is_so = |row: &&Row| {
+            (max_attempts.is_none() || row.get::<_, Option<i32>>(1) == max_attempts)
+                && (dead_on_expiry.is_none() || row.get::<_, Option<bool>>(2) == dead_on_expiry)
+        };
         if let Some(row) = found.first().filter(is_so) {
             return Ok(row.get(0));
         }
-        let params: Params<'_> = &[&name, &max_attempts];
+        let params: Params<'_> = &[&name, &max_attempts, &dead_on_expiry];
         Ok(shared.run(&shared.sql.make_queue, params).await?[0].get(0))
     }
 

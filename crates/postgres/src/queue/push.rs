@@ -1,9 +1,11 @@
-//! Pushes with a priority and a time.
+//! Pushes with a priority, a time, and a time to live.
 
-use super::{is_valid, PgQueue};
+use super::{is_valid, Core, Key, PgQueue};
 use crate::error::{Error, Result};
 use crate::item::Ticket;
 use crate::transaction::{PgTransaction, Staged};
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The longest time, in microseconds: 5,000 years. The server knows times that are so far from now, before and after it.
@@ -36,13 +38,15 @@ pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(micros).map_or(FARTHEST, |micros| micros.min(FARTHEST))
 }
 
-/// A view that pushes with a priority or a time; [to a queue](PushTo), or [in a transaction](PushWith).
+/// A view that pushes with a priority, a time, or a time to live; [to a queue](PushTo), or [in a transaction](PushWith).
 #[derive(Debug)]
 #[must_use = "a view does nothing until it pushes"]
 pub struct Placed<S> {
     to: S,
     priority: u16,
     due: Due,
+    /// In microseconds; otherwise that of the queue.
+    ttl: Option<i64>,
 }
 
 /// Pushes to a queue with a priority or a time: `queue.priority(1).after(delay).push(item)`.
@@ -57,6 +61,7 @@ impl<S> Placed<S> {
             to,
             priority: 5000,
             due: Due::Now,
+            ttl: None,
         }
     }
 
@@ -79,6 +84,12 @@ impl<S> Placed<S> {
         self
     }
 
+    /// Sets the time to live, instead of that of the [queue](crate::Builder::ttl). It begins when the item is due.
+    pub fn expires_in(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(micros(ttl));
+        self
+    }
+
     /// Encodes items for a queue.
     async fn stage<T: 'static>(
         &self,
@@ -87,17 +98,20 @@ impl<S> Placed<S> {
     ) -> Result<Vec<Staged>> {
         let (queue, priority) = (core.id().await?, self.priority.into());
         let stage = |item| {
-            let key = of.key.as_ref().map(|key| key(&item));
-            if let Some(key) = key.as_deref().filter(|key| !is_valid(key)) {
-                return Err(Error::Key(key.into()));
-            }
+            let key_of = |key: &Option<Key<T>>| match key.as_ref().map(|key| key(&item)) {
+                Some(key) if !is_valid(&key) => Err(Error::Key(key.into())),
+                key => Ok(key),
+            };
+            let (key, unique) = (key_of(&of.key)?, key_of(&of.unique)?);
             Ok(Staged {
                 payload: of.encoding.encode(&item)?,
                 queue,
                 priority,
                 key,
                 due: self.due,
+                ttl: self.ttl.or(core.rules.ttl),
                 serial: core.rules.is_serial(),
+                unique,
             })
         };
         items.into_iter().map(stage).collect()
@@ -147,9 +161,29 @@ impl PushWith<'_, '_> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<()> {
         let mut staged = self.stage(queue, items).await?;
+        if queue.items.unique.is_some() {
+            refuse_duplicates(&queue.core, &self.to.staged, &staged).await?;
+        }
         self.to.staged.append(&mut staged);
         Ok(())
     }
+}
+
+/// Fails if one of the items of a queue that are to be staged has the key of another one, of one that is staged, or of one in the queue.
+async fn refuse_duplicates(core: &Arc<Core>, before: &[Staged], new: &[Staged]) -> Result<()> {
+    let id = core.id().await?;
+    let of_queue = before.iter().filter(|item| item.queue == id);
+    let mut keys: HashSet<_> = of_queue.filter_map(|item| item.unique.as_deref()).collect();
+    let new: Vec<_> = new
+        .iter()
+        .filter_map(|item| item.unique.as_deref())
+        .collect();
+    if let Some(key) = new.iter().find(|key| !keys.insert(key)) {
+        return Err(Error::Duplicate((*key).into()));
+    }
+    let taken = core.run(|sql| &sql.find_taken, &[&new]).await?;
+    let first = taken.first().map(|row| row.get::<_, &str>(0));
+    first.map_or(Ok(()), |key| Err(Error::Duplicate(key.into())))
 }
 
 impl<T: 'static> PgQueue<T> {
@@ -159,7 +193,7 @@ impl<T: 'static> PgQueue<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Codec`] and [`Error::Key`] for the item, and those of [a commit](PgTransaction::commit).
+    /// [`Error::Codec`], [`Error::Key`] and [`Error::Duplicate`] for the item, and those of [a commit](PgTransaction::commit).
     pub async fn push(&self, item: T) -> Result<Ticket> {
         Placed::new(self).push(item).await
     }
@@ -187,6 +221,19 @@ impl<T: 'static> PgQueue<T> {
     pub fn at(&self, time: SystemTime) -> PushTo<'_, T> {
         Placed::new(self).at(time)
     }
+
+    /// Returns a view that pushes items with a time to live of their own, instead of that of the [queue](crate::Builder::ttl).
+    ///
+    /// ```no_run
+    /// # async fn quote(quotes: requeue_postgres::PgQueue<String>) -> Result<(), requeue_postgres::Error> {
+    /// use std::time::Duration;
+    ///
+    /// quotes.expires_in(Duration::from_secs(60)).push("quote of 9:00".into()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn expires_in(&self, ttl: Duration) -> PushTo<'_, T> {
+        Placed::new(self).expires_in(ttl)
+    }
 }
 
 impl<'c> PgTransaction<'c> {
@@ -196,8 +243,8 @@ impl<'c> PgTransaction<'c> {
     ///
     /// # Errors
     ///
-    /// [`Error::Codec`] and [`Error::Key`] for the item, and [`Error::Database`] when the queue is used for the first time. The
-    /// transaction stays open.
+    /// [`Error::Codec`], [`Error::Key`] and [`Error::Duplicate`] for the item, and [`Error::Database`] when the queue is used for the first
+    /// time, or has [unique](crate::Builder::unique_by) items. The transaction stays open.
     pub async fn push<T: 'static>(&mut self, queue: &PgQueue<T>, item: T) -> Result<()> {
         Placed::new(self).push(queue, item).await
     }
@@ -228,6 +275,11 @@ impl<'c> PgTransaction<'c> {
     /// Returns a view that pushes items that become ready at a time, by the clock of the server.
     pub fn at(&mut self, time: SystemTime) -> PushWith<'_, 'c> {
         Placed::new(self).at(time)
+    }
+
+    /// Returns a view that pushes items with a time to live of their own.
+    pub fn expires_in(&mut self, ttl: Duration) -> PushWith<'_, 'c> {
+        Placed::new(self).expires_in(ttl)
     }
 }
 

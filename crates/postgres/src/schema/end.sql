@@ -1,5 +1,5 @@
 
-insert into @.version values (3);
+insert into @.version values (4);
 end if;
 
 if installed = 1 then
@@ -10,7 +10,34 @@ if installed is null or installed < 3 then -- the tables of a script that has en
     alter table @.delayed alter priority type int;
     alter table @.leased alter priority type int;
     alter table @.dead alter priority type int;
-    update @.version set version = 3;
+end if;
+if installed is null or installed < 4 then -- programs that use version 3 go on: all columns that they do not know may be null
+    alter table @.ready add column if not exists expires timestamptz, add column if not exists ticket bigint;
+    alter table @.delayed add column if not exists expires timestamptz;
+    alter table @.leased add column if not exists expires timestamptz, add column if not exists ticket bigint;
+    alter table @.queues add column if not exists dead_on_expiry boolean,
+        add column if not exists timed_out bigint not null default 0;
+    create index if not exists ready_expires on @.ready (expires) where expires is not null;
+    create index if not exists ready_ticket on @.ready (ticket) where ticket is not null;
+    create index if not exists leased_ticket on @.leased (ticket) where ticket is not null;
+
+    -- The keys of queues whose items are unique, each with the ticket of the item that was pushed with it last. The key is free when this
+    -- item is gone, wherever it went: nothing but pushes writes here.
+    create table if not exists @.uniques (
+        queue int not null,
+        key text collate "C" not null,
+        ticket bigint not null,
+        primary key (queue, key)
+    ) with (fillfactor = 70);
+    create or replace function @.require_unique(duplicate text) returns boolean language plpgsql as $$
+    begin
+        if duplicate is not null then
+            raise exception 'an item with this key is in the queue' using errcode = 'RQ003', detail = duplicate;
+        end if;
+        return true;
+    end
+    $$;
+    update @.version set version = 4;
 end if;
 end
 $install$;

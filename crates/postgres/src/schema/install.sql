@@ -6,10 +6,13 @@ create table if not exists @.queues (
     id int generated always as identity primary key,
     name text not null unique,
     paused boolean not null default false,
-    max_attempts int
+    max_attempts int,
+    dead_on_expiry boolean, -- or removed
+    timed_out bigint not null default 0
 );
 
--- Items that can be taken now: inserted once, deleted once.
+-- Items that can be taken now: inserted once, deleted once. The order is that of the ids: an item that goes to the tail gets another
+-- one, and its first one is its ticket from then on.
 create table if not exists @.ready (
     id bigint primary key,
     queue int not null,
@@ -18,7 +21,9 @@ create table if not exists @.ready (
     attempts int not null default 0,
     json jsonb,
     bytes bytea,
-    pushed timestamptz not null default now()
+    pushed timestamptz not null default now(),
+    expires timestamptz,
+    ticket bigint -- if that is not the id
 );
 create index if not exists ready_order on @.ready (queue, priority, id);
 create index if not exists ready_keys on @.ready (queue, key, priority, id) where key is not null;
@@ -33,7 +38,8 @@ create table if not exists @.delayed (
     json jsonb,
     bytes bytea,
     pushed timestamptz not null,
-    until timestamptz not null
+    until timestamptz not null,
+    expires timestamptz
 );
 create index if not exists delayed_until on @.delayed (until);
 
@@ -49,7 +55,9 @@ create table if not exists @.leased (
     pushed timestamptz not null,
     holder bigint not null,
     claim bigint not null, -- the number of the statement that took it, a random one
-    since timestamptz not null
+    since timestamptz not null,
+    expires timestamptz,
+    ticket bigint
 );
 create index if not exists leased_holder on @.leased (holder, since);
 

@@ -6,7 +6,7 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::error::SqlState;
 
 /// The version of the tables that this crate reads and writes.
-const VERSION: i32 = 3;
+const VERSION: i32 = 4;
 /// Creates the tables, or changes those of an earlier version, in `end.sql`.
 pub(crate) const INSTALL: &str = concat!(
     include_str!("begin.sql"),

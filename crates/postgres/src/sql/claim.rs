@@ -1,6 +1,6 @@
 //! Claims: statements that take items.
 
-use super::{COLUMNS, RECORD};
+use super::{ALIVE, CLAIMED, PLACED};
 
 /// The queue `$1` is not paused. A subselect is evaluated once.
 pub(super) const OPEN: &str = "(select not paused from @.queues where id = $1)";
@@ -21,20 +21,21 @@ pub(crate) enum Order {
     Serial,
 }
 
-/// The items of a claim: what chooses them, and how. `:after` is the last key, `:open` whether the queue is.
+/// The items of a claim: what chooses them, and how. `:after` is the last key, `:open` whether the queue is, `:alive` whether
+/// the item has not expired.
 fn chosen(order: Order) -> (&'static str, &'static str) {
     match order {
         Order::Fifo => (
             "",
-            "any(array(select ctid from @.ready where queue = $1 and :open
+            "any(array(select ctid from @.ready where queue = $1 and :alive and :open
                 order by priority, id limit $2::bigint for update skip locked))",
         ),
         Order::FairOne => (
             "",
             "coalesce(
-                (select ctid from @.ready where queue = $1 and key > :after and :open
+                (select ctid from @.ready where queue = $1 and key > :after and :alive and :open
                     order by key, priority, id limit least($2::bigint, 1) for update skip locked),
-                (select ctid from @.ready where queue = $1 and key <= :after and :open
+                (select ctid from @.ready where queue = $1 and key <= :after and :alive and :open
                     order by key, priority, id limit least($2::bigint, 1) for update skip locked))",
         ),
         Order::Fair => (
@@ -47,19 +48,29 @@ fn chosen(order: Order) -> (&'static str, &'static str) {
                         order by r.key limit 1), n + 1
                     from turn t where t.key is not null and n < $2::bigint)
                 select i.ctid from turn t cross join lateral
-                    (select ctid from @.ready where queue = $1 and key = t.key
+                    (select ctid from @.ready where queue = $1 and key = t.key and :alive
                         order by priority, id limit 1 for update skip locked) i))",
         ),
         Order::Serial => (
             "turn as materialized (select k.key from @.keys k
                 where k.queue = $1 and k.key > :after and k.holder is null and :open
-                    and exists (select from @.ready r where r.queue = $1 and r.key = k.key)
+                    and exists (select from @.ready r where r.queue = $1 and r.key = k.key and :alive)
                 order by k.key limit $2::bigint for update of k skip locked),",
             "any(array(select i.ctid from turn t cross join lateral
-                (select ctid from @.ready where queue = $1 and key = t.key
+                (select ctid from @.ready where queue = $1 and key = t.key and :alive
                     order by priority, id limit 1 for update skip locked) i))",
         ),
     }
+}
+
+/// Locks the items that the claim of a locked queue takes after it, with the same parameters.
+pub(super) fn lock(order: Order) -> String {
+    let (turn, chosen) = chosen(order);
+    let all = format!(
+        "with {turn} next as (select from @.ready where ctid = {chosen}) select count(*) from next"
+    );
+    let all = all.replace(":after", "$3::text").replace(":open", OPEN);
+    all.replace(":alive", ALIVE)
 }
 
 /// Takes up to `$2` items of the queue `$1`. With leases `$3` is the holder and `$4` the number of the claim; the last parameter of keyed orders is the last key.
@@ -67,8 +78,9 @@ pub(super) fn claim(order: Order, leased: bool) -> String {
     let (turn, chosen) = chosen(order);
     let taken =
         format!("with {turn} taken as (delete from @.ready where ctid = {chosen} returning *)");
+    let taken = taken.replace(":alive", ALIVE);
     if !leased {
-        let all = format!("{taken} select {RECORD} from taken");
+        let all = format!("{taken} select {CLAIMED} from taken");
         return all.replace(":after", "$3::text").replace(":open", OPEN);
     }
     let busy = if order == Order::Serial {
@@ -78,10 +90,10 @@ pub(super) fn claim(order: Order, leased: bool) -> String {
     };
     let all = format!(
         "{taken}{busy},
-        held as (insert into @.leased ({COLUMNS}, holder, claim, since)
-            select id, queue, priority, key, attempts + 1, json, bytes, pushed, $3, $4, now()
+        held as (insert into @.leased ({PLACED}, holder, claim, since)
+            select id, queue, priority, key, attempts + 1, json, bytes, pushed, expires, ticket, $3, $4, now()
             from taken returning *)
-        select {RECORD} from held"
+        select {CLAIMED} from held"
     );
     let open = format!("{OPEN} and {NO_SYNC}");
     all.replace(":after", "$5::text").replace(":open", &open)

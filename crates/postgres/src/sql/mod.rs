@@ -6,19 +6,38 @@ mod claim;
 mod write;
 
 pub(crate) use claim::Order;
-pub(crate) use write::{DELAYED, FINISH, PUSH, SERIAL};
+pub(crate) use write::{DELAYED, FINISH, LIMITED, PUSH, SERIAL};
 
 use crate::schema::Schema;
-use claim::{claim, NO_SYNC, OPEN};
+use claim::{claim, lock, NO_SYNC, OPEN};
+use requeue::ReturnTo;
 use write::write;
 
 /// The columns of an item that all tables have.
 const COLUMNS: &str = "id, queue, priority, key, attempts, json, bytes, pushed";
+/// Those of an item that is not dead.
+const LIVING: &str = "id, queue, priority, key, attempts, json, bytes, pushed, expires";
+/// Those of a ready or leased item.
+const PLACED: &str = "id, queue, priority, key, attempts, json, bytes, pushed, expires, ticket";
+/// The columns that all tables have, of a ready or leased item that leaves its place.
+const UNPLACED: &str =
+    "coalesce(ticket, id) as id, queue, priority, key, attempts, json, bytes, pushed";
 /// The columns of a leased item without its last claim.
 const UNDELIVERED: &str =
-    "id, queue, priority, key, attempts - 1 as attempts, json, bytes, pushed, holder";
+    "id, queue, priority, key, attempts - 1 as attempts, json, bytes, pushed, expires, ticket, holder";
 /// What a statement returns of an item.
 const RECORD: &str = "id, priority, key, attempts, json::text, bytes, pushed";
+/// What it returns of a ready or leased one.
+const CLAIMED: &str = "id, priority, key, attempts, json::text, bytes, pushed, ticket, expires, statement_timestamp()";
+/// A ready item has not expired. The server takes a condition in this form as true of nearly all rows, whatever it knows of them, so
+/// it goes on to read them in the order of an index; of a table that was empty it would sort them otherwise.
+const ALIVE: &str = "least(expires, statement_timestamp()) is distinct from expires";
+/// How many items were removed.
+const REMOVED: &str = "select (select count(*) from gone) + (select count(*) from later)";
+/// How many rows of a table are removed by one statement.
+pub(crate) const PIECE: u64 = 1000;
+/// The ready item with the ticket `$2`.
+const OF_TICKET: &str = "(id = $2 and ticket is null or ticket = $2)";
 
 /// How many rows of `table` each queue has, for those who wait for them, and two of the processes that listen.
 fn counts(table: &str) -> String {
@@ -54,32 +73,87 @@ fn free_keys(table: &str) -> String {
     )
 }
 
-/// Gives back the rows that `source` returns: to the dead letters if they have no attempt left.
-fn give_back(source: &str, error: &str, reason: &str) -> String {
+/// The rows of `source` as they are ready at the tail, in their order.
+fn at_tail(source: &str) -> String {
+    format!(
+        "select nextval(:ids), queue, priority, key, attempts, json, bytes, pushed, expires, coalesce(ticket, id)
+            from (select * from {source} order by id) r"
+    )
+}
+
+/// The item with this ticket is neither in the queue nor held.
+fn is_gone(ticket: &str) -> String {
+    format!(
+        "not exists (select from @.ready r where r.id = {ticket}) and not exists (select from @.ready r where r.ticket = {ticket})
+            and not exists (select from @.delayed d where d.id = {ticket})
+            and not exists (select from @.leased l where l.id = {ticket})
+            and not exists (select from @.leased l where l.ticket = {ticket})"
+    )
+}
+
+/// Moves ready items with these ids to the tail, if nobody else has locked them. Without parameters, so that it can be sent together
+/// with a rollback; and without failing, since nobody may wait for its answer.
+pub(crate) fn move_to_tail(ids: &[String]) -> String {
+    format!(
+        "do $$ begin
+        with old as (delete from @.ready where ctid = any(array(
+            select ctid from @.ready where id = any(array[{}]::bigint[]) for update skip locked)) returning *),
+        counted as (delete from @.attempts where id = any(array(select id from old)) returning id, count),
+        moved as (select o.id, queue, priority, key, greatest(attempts, count) as attempts, json, bytes, pushed, expires, ticket
+            from old o left join counted using (id))
+        insert into @.ready ({PLACED}) {};
+        exception when query_canceled or others then null;
+        end $$",
+        ids.join(", "),
+        at_tail("moved")
+    )
+}
+
+/// Gives back the rows that `source` returns to their places, or to the tail: to the dead letters if they have no attempt left.
+fn give_back(source: &str, to: ReturnTo, error: &str, reason: &str) -> String {
+    let alive = "ends where not dies";
+    let ready = match to {
+        ReturnTo::Head => format!("select {PLACED} from {alive}"),
+        ReturnTo::Tail => at_tail(alive),
+    };
     format!(
         "with back as ({source}), {},
         ends as (select b.*, coalesce(b.attempts >= q.max_attempts, false) as dies
             from back b join @.queues q on q.id = b.queue),
         dead as (insert into @.dead ({COLUMNS}, error, reason)
-            select {COLUMNS}, '{error}', '{reason}' from ends where dies),
-        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from ends where not dies)
+            select {UNPLACED}, '{error}', '{reason}' from ends where dies),
+        ready as (insert into @.ready ({PLACED}) {ready})
         {}",
         free_keys("back"),
         counts("back")
     )
 }
 
-/// Has the item in `back` ready at its place, or after `$1` microseconds; if that is null, makes it a dead letter with the error
-/// `$2` and the reason `$3`.
+/// Removes ready and delayed items of the queue `$1` that nobody holds.
+fn remove(ready: &str, delayed: &str) -> String {
+    format!(
+        "with gone as (delete from @.ready where ctid = any(array(
+            select ctid from @.ready where queue = $1 and {ready} for update skip locked)) returning *),
+        later as (delete from @.delayed where ctid = any(array(
+            select ctid from @.delayed where queue = $1 and {delayed} for update skip locked)) returning *),
+        forgotten as (delete from @.attempts where id = any(array(
+            select id from gone union all select id from later)))"
+    )
+}
+
+/// Has the item in `back` ready at its place, at the tail if `$1` is negative, or after `$1` microseconds; if that is null, makes it
+/// a dead letter with the error `$2` and the reason `$3`.
 fn settle(back: &str) -> String {
     format!(
         "with {back},
-        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from back where $1::bigint = 0),
-        later as (insert into @.delayed ({COLUMNS}, until)
-            select {COLUMNS}, now() + $1::bigint * interval '1 microsecond' from back where $1::bigint > 0),
+        ready as (insert into @.ready ({PLACED}) select {PLACED} from back where $1::bigint = 0),
+        tail as (insert into @.ready ({PLACED}) {}),
+        later as (insert into @.delayed ({COLUMNS}, expires, until)
+            select {UNPLACED}, expires, now() + $1::bigint * interval '1 microsecond' from back where $1::bigint > 0),
         dead as (insert into @.dead ({COLUMNS}, error, reason, died)
-            select {COLUMNS}, $2::text, $3::text, clock_timestamp() from back where $1::bigint is null)
-        select @.require_held(exists (select from back))"
+            select {UNPLACED}, $2::text, $3::text, clock_timestamp() from back where $1::bigint is null)
+        select @.require_held(exists (select from back))",
+        at_tail("back where $1::bigint < 0")
     )
 }
 
@@ -88,6 +162,7 @@ fn settle(back: &str) -> String {
 pub(crate) struct Claims {
     locked: [String; 4],
     leased: [String; 4],
+    locks: [String; 4],
     writes: Vec<String>,
 }
 
@@ -98,6 +173,7 @@ impl Claims {
         Self {
             locked: orders.map(|order| schema.sql(&claim(order, false))),
             leased: orders.map(|order| schema.sql(&claim(order, true))),
+            locks: orders.map(|order| schema.sql(&lock(order))),
             writes: writes.collect(),
         }
     }
@@ -105,6 +181,11 @@ impl Claims {
     pub(crate) fn claim(&self, order: Order, leased: bool) -> &str {
         let claims = if leased { &self.leased } else { &self.locked };
         &claims[order as usize]
+    }
+
+    /// What locks the items that a claim takes next.
+    pub(crate) fn lock(&self, order: Order) -> &str {
+        &self.locks[order as usize]
     }
 
     /// What writes these of [`FINISH`], [`PUSH`], [`DELAYED`] and [`SERIAL`].
@@ -138,15 +219,16 @@ macro_rules! statements {
 
 statements! {
     /// The id of the queue `$1`.
-    find_queue: "select id, max_attempts from @.queues where name = $1";
+    find_queue: "select id, max_attempts, dead_on_expiry from @.queues where name = $1";
     /// The same, after creating it.
-    make_queue: "insert into @.queues (name, max_attempts) values ($1, $2)
-        on conflict (name) do update set max_attempts = coalesce(excluded.max_attempts, queues.max_attempts)
+    make_queue: "insert into @.queues (name, max_attempts, dead_on_expiry) values ($1, $2, $3)
+        on conflict (name) do update set max_attempts = coalesce(excluded.max_attempts, queues.max_attempts),
+            dead_on_expiry = coalesce(excluded.dead_on_expiry, queues.dead_on_expiry)
         returning id";
     next_id: "select nextval(:ids)";
-    has_ready: format!("select {OPEN} and exists (select from @.ready where queue = $1)");
+    has_ready: format!("select {OPEN} and exists (select from @.ready where queue = $1 and {ALIVE})");
     /// The next item, which is not locked.
-    peek: format!("select {RECORD} from @.ready where queue = $1 and {OPEN}
+    peek: format!("select {CLAIMED} from @.ready where queue = $1 and {ALIVE} and {OPEN}
         order by priority, id limit 1 for update skip locked");
     /// Counts deliveries `$1` of items with `$2` earlier ones.
     count: "insert into @.attempts as a (id, count)
@@ -160,24 +242,27 @@ statements! {
         and not exists (select from @.leased i where i.id = a.id)";
     /// Settles an item that this transaction has deleted: its columns are the parameters after those of [`settle`].
     settle_locked: settle("back as (select $4::bigint as id, $5::int as queue, $6::int as priority, $7::text as key,
-            $8::int as attempts, $9::text::jsonb as json, $10::bytea as bytes, $11::timestamptz as pushed)");
+            $8::int as attempts, $9::text::jsonb as json, $10::bytea as bytes, $11::timestamptz as pushed,
+            $12::timestamptz as expires, $13::bigint as ticket)");
     /// Settles the item `$4` of the claim `$5`.
     settle_leased: settle(&format!("back as (delete from @.leased where id = $4 and claim = $5 returning *), {}",
         free_keys("back")));
     /// Gives back the items `$1` of the leases `$2`.
     release: give_back(&format!("delete from @.leased where {} returning *", held("$1", "$2")),
-        "the transaction was aborted", "aborted");
+        ReturnTo::Head, "the transaction was aborted", "aborted");
+    release_to_tail: give_back(&format!("delete from @.leased where {} returning *", held("$1", "$2")),
+        ReturnTo::Tail, "the transaction was aborted", "aborted");
     /// Gives back the items `$1` of the leases `$2`, which were not delivered.
     unclaim: give_back(&format!("delete from @.leased where {} returning {UNDELIVERED}", held("$1", "$2")),
-        "", "aborted");
+        ReturnTo::Head, "", "aborted");
     /// Gives back what the holder `$1` took by the claim `$2`.
     undo_claim: give_back(&format!("delete from @.leased where holder = $1 and claim = $2 returning {UNDELIVERED}"),
-        "", "aborted");
+        ReturnTo::Head, "", "aborted");
     /// Gives back the items that the holders of the name `$2` took from the queue `$1` before `$3` microseconds ago.
     recover: give_back("delete from @.leased where queue = $1
             and holder = any(array(select id from @.holders where name = $2))
             and since <= now() - $3::bigint * interval '1 microsecond' returning *",
-        "the item was recovered", "expired");
+        ReturnTo::Head, "the item was recovered", "expired");
     /// Gives back items of holders that are not alive. Unless `$1`, one process at a time looks. The oldest first, which is the
     /// order of an index: without an order the server reads all rows once it knows that there are few holders.
     lapse: give_back("delete from @.leased where ctid = any(array(
@@ -186,7 +271,7 @@ statements! {
             where h.alive_until <= now()
                 and ($1::boolean or (select pg_try_advisory_xact_lock(hashtextextended(:channel, 1))))
             limit 1000)) returning *",
-        "the lease expired", "expired");
+        ReturnTo::Head, "the lease expired", "expired");
     /// The same, of a holder that was forgotten before its last claim was written. From one holder to the next one, in the index.
     lapse_forgotten: give_back("delete from @.leased where ctid = any(array(
             with recursive known as (
@@ -197,15 +282,29 @@ statements! {
             select l.ctid from known k cross join lateral
                 (select ctid from @.leased where holder = k.holder order by since limit 1000 for update skip locked) l
             where not exists (select from @.holders h where h.id = k.holder) limit 1000)) returning *",
-        "the lease expired", "expired");
+        ReturnTo::Head, "the lease expired", "expired");
     /// Makes delayed items ready that are due.
     promote: format!("with due as (delete from @.delayed where ctid = any(array(
             select ctid from @.delayed where until <= now()
             order by until limit 1000 for update skip locked)) returning *),
-        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from due) {}", counts("due"));
-    /// Seconds until the next item is due, or the lease of the next holder expires.
+        ready as (insert into @.ready ({LIVING}) select {LIVING} from due) {}", counts("due"));
+    /// Removes ready items that have expired, or makes them dead letters, and returns how many. One process at a time looks.
+    expire: format!("with over as (delete from @.ready where ctid = any(array(
+            select ctid from @.ready where expires <= statement_timestamp()
+                and (select pg_try_advisory_xact_lock(hashtextextended(:channel, 2)))
+            order by expires limit 1000 for update skip locked)) returning *),
+        forgotten as (delete from @.attempts where id = any(array(select id from over)) returning id, count),
+        ends as (select o.*, greatest(attempts, count) as deliveries, coalesce(dead_on_expiry, false) as dies
+            from over o join @.queues q on q.id = queue left join forgotten f on f.id = o.id),
+        dead as (insert into @.dead ({COLUMNS}, error, reason) select {}, 'its time to live was over', 'timed_out'
+            from ends where dies),
+        removed as (update @.queues q set timed_out = timed_out + n.items
+            from (select queue, count(*) as items from ends where not dies group by queue) n where q.id = n.queue)
+        select count(*) from over", UNPLACED.replace("attempts", "deliveries"));
+    /// Seconds until the next item is due or expires, or the lease of the next holder expires.
     next_due: "select extract(epoch from least(
             (select min(until) from @.delayed),
+            (select min(expires) from @.ready where expires is not null and expires > statement_timestamp()),
             (select min(alive_until) from @.holders where alive_until > clock_timestamp()))
             - clock_timestamp())::float8";
     /// The holders `$1` are alive.
@@ -216,6 +315,14 @@ statements! {
     /// Forgets holders that have been dead for an hour: each look for expired leases asks for theirs.
     forget_holders: "delete from @.holders h where alive_until < now() - interval '1 hour'
             and (select 1 from @.leased l where l.holder = h.id limit 1) is null";
+    /// One of the unique keys `$2` that is not free.
+    find_taken: format!("select key from @.uniques u where queue = $1 and key = any($2::text[]) and not ({}) limit 1",
+        is_gone("u.ticket"));
+    /// Forgets the unique keys that are free, unless one is taken meanwhile. One process at a time looks.
+    sweep_uniques: format!("with free as materialized (select queue, key, ticket from @.uniques u
+            where (select pg_try_advisory_xact_lock(hashtextextended(:channel, 3))) and {})
+        delete from @.uniques u using free f where u.queue = f.queue and u.key = f.key and u.ticket = f.ticket",
+        is_gone("u.ticket"));
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";
@@ -234,26 +341,35 @@ statements! {
     tell: format!("select {} from unnest($1::int[], $2::bigint[]) as n(queue, items)
         where {} and {NO_SYNC} and (select set_config('lock_timeout', '500ms', true)) is not null",
         notify("$3"), has_listener("$3"));
+    /// Ready items that have expired and were not removed before are locked.
     stats: "select q.paused,
             (select count(*) from @.ready where queue = $1),
             (select count(*) from @.delayed where queue = $1),
             (select count(*) from @.leased where queue = $1),
             (select count(*) from @.dead where queue = $1),
-            (select extract(epoch from clock_timestamp() - min(pushed))::float8 from @.ready where queue = $1)
+            (select extract(epoch from clock_timestamp() - min(pushed))::float8 from @.ready where queue = $1),
+            q.timed_out
         from @.queues q where id = $1";
-    held: "select l.id, h.name, l.since, l.attempts, h.alive_until from @.leased l join @.holders h on h.id = l.holder
+    held: "select coalesce(l.ticket, l.id), h.name, l.since, l.attempts, h.alive_until from @.leased l join @.holders h on h.id = l.holder
         where l.queue = $1 order by l.since, l.id";
-    cancel: format!("with gone as (delete from @.ready where ctid = any(array(
-            select ctid from @.ready where id = $2 and queue = $1 for update skip locked)) returning *),
-        later as (delete from @.delayed where ctid = any(array(
-            select ctid from @.delayed where id = $2 and queue = $1 for update skip locked)) returning *),
-        forgotten as (delete from @.attempts where id = any(array(
-            select id from gone union all select id from later)))
-        select {RECORD} from gone union all select {RECORD} from later");
+    cancel: format!("{} select {RECORD} from gone union all select {RECORD} from later",
+        remove(&format!("{OF_TICKET} and {ALIVE}"), "id = $2"));
+    /// Removes the items `$2`.
+    remove: format!("{} {REMOVED}", remove("id = any($2::bigint[])", "id = any($2)"));
+    /// Removes [`PIECE`] items with lower ids than `$2`, or all.
+    clear: format!("{} {REMOVED}", remove(
+        &format!("id < $2 and {ALIVE} order by priority, id limit {PIECE}"), &format!("id < $2 limit {PIECE}")));
+    /// Some ready items after the priority `$2` and the id `$3`, with ids below `$4`, with their attempts and when they are due.
+    look_ready: format!("select {}, null::timestamptz from @.ready i
+        where queue = $1 and (priority, id) > ($2::int, $3::bigint) and id < $4 and {ALIVE} order by priority, id limit 100",
+        CLAIMED.replace("attempts", "greatest(attempts, (select a.count from @.attempts a where a.id = i.id))"));
+    /// Some delayed items after the id `$3`, in the same way.
+    look_delayed: format!("select {RECORD}, null::bigint, expires, statement_timestamp(), until from @.delayed
+        where queue = $1 and $2::int is not null and id > $3 and id < $4 order by id limit 100");
     reprioritize: format!("with old as (delete from @.ready where ctid = any(array(
-            select ctid from @.ready where id = $2 and queue = $1 for update skip locked)) returning *),
-        ready as (insert into @.ready ({COLUMNS})
-            select id, queue, $3, key, attempts, json, bytes, pushed from old),
+            select ctid from @.ready where {OF_TICKET} and queue = $1 for update skip locked)) returning *),
+        ready as (insert into @.ready ({PLACED})
+            select id, queue, $3, key, attempts, json, bytes, pushed, expires, ticket from old),
         later as (update @.delayed set priority = $3 where id = $2 and queue = $1 returning id)
         select (select count(*) from old) + (select count(*) from later)");
     count_dead: "select count(*) from @.dead where queue = $1";
@@ -261,11 +377,12 @@ statements! {
     drain_dead: format!("with gone as (delete from @.dead where ctid = any(array(
             select ctid from @.dead where queue = $1 order by id limit $2::bigint for update skip locked)) returning *)
         select {RECORD}, error, reason, died from gone");
-    /// Makes dead letters ready again: those of the ids `$2`, or all.
+    /// Makes dead letters ready again, with `$3` microseconds to live: those of the ids `$2`, or all.
     requeue_dead: format!("with back as (delete from @.dead where ctid = any(array(
             select ctid from @.dead where queue = $1 and ($2::bigint[] is null or id = any($2))
             for update skip locked)) returning *),
         forgotten as (delete from @.attempts where id = any(array(select id from back))),
-        ready as (insert into @.ready ({COLUMNS})
-            select id, queue, priority, key, 0, json, bytes, pushed from back) {}", counts("back"));
+        ready as (insert into @.ready ({LIVING})
+            select id, queue, priority, key, 0, json, bytes, pushed,
+                statement_timestamp() + $3::bigint * interval '1 microsecond' from back) {}", counts("back"));
 }

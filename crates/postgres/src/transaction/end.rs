@@ -7,6 +7,7 @@ use crate::claim::{leases, release, release_later, LeasedItems};
 use crate::connect::Params;
 use crate::error::{Error, Result};
 use crate::item::Ticket;
+use crate::sql::{move_to_tail, Statement};
 use requeue::{Limiter, Pace};
 use std::mem;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ impl PgTransaction<'_> {
     /// # Errors
     ///
     /// The transaction was aborted, except that [`Error::InDoubt`] leaves open whether it has committed. [`Error::Expired`] if
-    /// the lease of an item expired, [`Error::Broken`] if an earlier call failed.
+    /// the lease of an item expired, [`Error::Duplicate`] if another item has taken the [key](crate::Builder::unique_by) of a pushed one,
+    /// [`Error::Broken`] if an earlier call failed.
     pub async fn commit(mut self) -> Result<Vec<Ticket>> {
         self.commit_in_place().await
     }
@@ -32,7 +34,8 @@ impl PgTransaction<'_> {
     pub(super) async fn commit_in_place(&mut self) -> Result<Vec<Ticket>> {
         self.enter()?;
         let written = self.write().await;
-        self.link.send_roll_back(); // nothing, after a commit
+        let moves = written.as_ref().err().map(|_| self.moves());
+        self.link.send_roll_back(&moves.unwrap_or_default()); // nothing, after a commit
         if matches!(written, Err(Error::Expired)) {
             self.link.shared.leases.expired();
         }
@@ -41,7 +44,8 @@ impl PgTransaction<'_> {
         Ok(tickets)
     }
 
-    /// Gives the popped items back to their places, and undoes all else. Dropping the transaction does the same in the background.
+    /// Gives the popped items back to their places, or to the [tail](crate::Builder::on_failure), and undoes all else. Dropping the
+    /// transaction does the same in the background.
     ///
     /// # Errors
     ///
@@ -52,13 +56,38 @@ impl PgTransaction<'_> {
 
     pub(super) async fn roll_back(&mut self) -> Result<()> {
         self.staged.clear();
-        self.link.roll_back().await?;
-        let leased = leased(&self.taken);
-        if !leased.0.is_empty() {
-            release(&self.link.shared, &leased, |sql| &sql.release).await?;
+        let moves = self.moves();
+        self.link.roll_back(&moves).await?;
+        for (leased, statement) in self.releases() {
+            if !leased.0.is_empty() {
+                release(&self.link.shared, &leased, statement).await?;
+            }
         }
         self.taken.clear();
         Ok(())
+    }
+
+    /// The leased items, with the statements that give them back.
+    fn releases(&self) -> [(LeasedItems, Statement); 2] {
+        let (to_tail, to_head) = self
+            .taken
+            .iter()
+            .partition::<Vec<_>, _>(|taken| taken.fails_to_tail());
+        [
+            (leased(to_head), |sql| &sql.release),
+            (leased(to_tail), |sql| &sql.release_to_tail),
+        ]
+    }
+
+    /// The statement that moves locked items to the tail, after the rollback.
+    pub(super) fn moves(&self) -> String {
+        let moved = |taken: &&Taken| taken.claim.is_none() && taken.fails_to_tail();
+        let moved = self.taken.iter().filter(moved);
+        let ids: Vec<_> = moved.map(|taken| taken.record.id.to_string()).collect();
+        if ids.is_empty() {
+            return String::new();
+        }
+        self.link.shared.schema.sql(&move_to_tail(&ids))
     }
 
     /// Writes how the items end and what is pushed, and commits.
@@ -85,7 +114,7 @@ impl PgTransaction<'_> {
         if !is_within {
             // Not before the commit, whose snapshot may be older than the counts.
             shared.forget_attempts(self.taken.iter().filter_map(Taken::forgotten).collect());
-            let ready_again = |taken: &&Taken| matches!(taken.ending, Ending::Retry(0));
+            let ready_again = |taken: &&Taken| matches!(taken.ending, Ending::Retry(..=0));
             for taken in self.taken.iter().filter(ready_again) {
                 let queue = taken.core.id().await?; // known
                 shared.hub.wake(queue, 1);
@@ -121,11 +150,15 @@ impl Taken {
         }
     }
 
-    /// The id, if the count of its deliveries is to be forgotten with the commit.
+    /// The id, if the count of its deliveries is to be forgotten with the commit: there is no item with this id any more.
     fn forgotten(&self) -> Option<i64> {
         let is_counted = self.claim.is_none() && self.core.rules.is_counted();
-        let leaves = is_counted && !matches!(self.ending, Ending::Retry(_));
-        leaves.then_some(self.record.id)
+        let stays = match self.ending {
+            Ending::Retry(0) => true,
+            Ending::Retry(1..) => self.record.id == self.record.ticket, // the ticket is the id of a delayed item
+            _ => false,
+        };
+        (is_counted && !stays).then_some(self.record.id)
     }
 
     /// Writes that the item is tried again, or a dead letter.
@@ -133,6 +166,7 @@ impl Taken {
         let (shared, record) = (Arc::clone(&link.shared), &self.record);
         let (json, bytes) = record.payload.columns();
         let queue = self.core.id().await?;
+        let ticket = (record.ticket != record.id).then_some(record.ticket);
         let item: Params<'_> = &[
             &record.id,
             &queue,
@@ -142,6 +176,8 @@ impl Taken {
             &json,
             &bytes,
             &record.pushed,
+            &record.expires,
+            &ticket,
         ];
         let (sql, item): (_, Params<'_>) = match &self.claim {
             Some(claim) => (&shared.sql.settle_leased, &[&record.id, claim]),
@@ -159,8 +195,10 @@ impl Taken {
 
 impl Drop for PgTransaction<'_> {
     fn drop(&mut self) {
-        self.link.send_roll_back();
-        let leased = leased(&self.taken);
-        release_later(&self.link.shared, leased, |sql| &sql.release);
+        let moves = self.moves();
+        self.link.send_roll_back(&moves);
+        for (leased, statement) in self.releases() {
+            release_later(&self.link.shared, leased, statement);
+        }
     }
 }

@@ -39,7 +39,7 @@ struct Commit {
 }
 
 impl Commits {
-    /// The commits for one statement, in their order. Those of serial queues are alone, since they may wait for locks of keys.
+    /// The commits for one statement, in their order. Those that may wait for locks of keys are alone.
     fn group(&self) -> Vec<Commit> {
         let mut waiting = self.waiting.lock();
         waiting.retain(|commit| !commit.written.is_closed()); // their callers are gone
@@ -47,7 +47,7 @@ impl Commits {
         let fits = |commit: &&Commit| {
             items += commit.part.len();
             bytes += commit.part.bytes();
-            items <= ITEMS && bytes <= BYTES && !commit.part.is_serial()
+            items <= ITEMS && bytes <= BYTES && !commit.part.may_wait()
         };
         let count = waiting.iter().take_while(fits).count();
         let count = count.max(1).min(waiting.len());
@@ -101,8 +101,11 @@ impl Shared {
     }
 
     /// Wakes the waiters of this process for what was pushed.
-    pub(super) fn wake_for(&self, part: &Part) {
+    pub(super) fn wake_for(self: &Arc<Self>, part: &Part) {
         for staged in &part.staged {
+            if staged.ttl.is_some() {
+                self.start_promoter(); // it ends what has expired
+            }
             let is_ready = staged.due == Due::Now;
             if !is_ready {
                 self.promoter.nudge();

@@ -14,12 +14,18 @@ const SAVEPOINT: &str = "savepoint requeue";
 const RELEASE: &str = "release savepoint requeue";
 const ROLL_BACK_TO: &str = "rollback to savepoint requeue; release savepoint requeue";
 
+/// The savepoint after the locks of items that may go to the tail: a rollback to it undoes all, and keeps these items from others.
+const LOCKED: &str = "savepoint requeue_locked";
+const ROLL_BACK_TO_LOCKED: &str = "rollback to savepoint requeue_locked";
+
 /// The connection of a transaction, and the database transaction on it.
 pub(crate) struct Link<'c> {
     pub(super) shared: Arc<Shared>,
     pub(super) connection: Option<Connection<'c>>,
     /// A database transaction is open.
     pub(super) begun: bool,
+    /// It has done nothing but lock rows before its savepoint [`LOCKED`].
+    saved: bool,
 }
 
 impl<'c> Link<'c> {
@@ -28,6 +34,7 @@ impl<'c> Link<'c> {
             shared: Arc::clone(shared),
             connection: None,
             begun: false,
+            saved: false,
         }
     }
 
@@ -93,8 +100,9 @@ impl<'c> Link<'c> {
         sql: &str,
         params: Params<'_>,
     ) -> Result<Vec<Row>> {
+        let statement = self.connection()?.prepare(sql).await?;
+        self.saved = false; // the commit ends the transaction, also if it fails
         let connection = self.connection()?;
-        let statement = connection.prepare(sql).await?;
         let end = if self.is_within() { RELEASE } else { "commit" };
         let both = async {
             let query = connection.send(&statement, params);
@@ -106,19 +114,19 @@ impl<'c> Link<'c> {
         Ok(rows)
     }
 
-    /// Rolls back, and gives the connection back to the pool.
-    pub(super) async fn roll_back(&mut self) -> Result<()> {
+    /// Rolls back, runs other statements `then`, and gives the connection back to the pool.
+    pub(super) async fn roll_back(&mut self, then: &str) -> Result<()> {
         if self.begun {
-            self.connection()?.run_all(self.undo()).await?;
+            self.connection()?.run_all(&self.undo(then)).await?;
         }
         self.close();
         Ok(())
     }
 
-    /// Sends the rollback without a wait for its answer, and gives the connection back to the pool.
-    pub(super) fn send_roll_back(&mut self) {
+    /// Sends the same without a wait for its answer.
+    pub(super) fn send_roll_back(&mut self, then: &str) {
         if self.begun {
-            self.send(self.undo());
+            self.send(&self.undo(then));
         }
         self.close();
     }
@@ -132,16 +140,30 @@ impl<'c> Link<'c> {
         }
     }
 
-    fn undo(&self) -> &'static str {
+    /// Whether nothing was done in the database transaction, which is none of the caller.
+    pub(super) fn is_new(&self) -> bool {
+        !self.begun && !self.is_within()
+    }
+
+    /// The transaction has locked rows, and nothing else.
+    pub(super) fn save(&mut self) {
+        self.send(LOCKED);
+        self.saved = true;
+    }
+
+    /// What undoes the transaction, and then moves items; in that of the caller nothing is moved.
+    fn undo(&self, then: &str) -> String {
         if self.is_within() {
-            ROLL_BACK_TO
+            ROLL_BACK_TO.into()
+        } else if self.saved && !then.is_empty() {
+            format!("{ROLL_BACK_TO_LOCKED}; {then}; commit")
         } else {
-            "rollback"
+            format!("rollback; {then}")
         }
     }
 
     /// The transaction has ended.
     fn close(&mut self) {
-        (self.connection, self.begun) = (None, false);
+        (self.connection, self.begun, self.saved) = (None, false, false);
     }
 }

@@ -19,9 +19,13 @@ use crate::item::{PgItem, Record, Ticket};
 use crate::pace::Start;
 use crate::queue::{micros, Core, Due};
 use link::Link;
+use requeue::ReturnTo;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The error and the reason of an item that was retried too often.
+const RETRIED: (&str, &str) = ("the item was retried", "retried");
 
 /// A transaction over any queues of one database, and over the user's own tables.
 ///
@@ -66,7 +70,18 @@ pub(crate) struct Staged {
     pub(crate) priority: i32,
     pub(crate) key: Option<String>,
     pub(crate) due: Due,
+    /// The time to live, in microseconds.
+    pub(crate) ttl: Option<i64>,
     pub(crate) serial: bool,
+    /// No other item of the queue has this key.
+    pub(crate) unique: Option<String>,
+}
+
+impl Staged {
+    /// Whether it has a time to live, or is unique by key.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.ttl.is_some() || self.unique.is_some()
+    }
 }
 
 /// An item that the transaction holds.
@@ -82,12 +97,15 @@ struct Taken {
     start: Option<Start>,
 }
 
+/// The item is ready at the tail.
+const TAIL: i64 = -1;
+
 /// What the commit does with an item.
 #[derive(Clone, Debug)]
 enum Ending {
     /// It leaves its queue.
     Done,
-    /// It is ready again after this many microseconds.
+    /// It is ready again: at its place after this many microseconds, or at the [`TAIL`].
     Retry(i64),
     /// It becomes a dead letter, with an error and a reason.
     Dead(Arc<str>, &'static str),
@@ -116,7 +134,7 @@ impl<'c> PgTransaction<'c> {
     /// Returns the tickets of these items, in the order in which they were taken.
     pub fn tickets(&self) -> Vec<Ticket> {
         let held = self.taken.iter().filter(|taken| taken.is_done());
-        held.map(|taken| Ticket(taken.record.id)).collect()
+        held.map(|taken| Ticket(taken.record.ticket)).collect()
     }
 
     /// Returns how many pushes are staged.
@@ -129,13 +147,39 @@ impl<'c> PgTransaction<'c> {
         Client::new(self)
     }
 
-    /// Gives an item back with the commit: it returns to its place in the queue, and the delivery counts.
+    /// Gives an item back with the commit: it returns to its place in the queue, or to the tail if the queue is
+    /// [built so](crate::Builder::on_failure), and the delivery counts.
     ///
     /// # Errors
     ///
     /// [`Error::OtherTransaction`] if the transaction does not hold the item.
     pub fn retry<T>(&mut self, item: PgItem<T>) -> Result<()> {
         self.retry_after(item, Duration::ZERO)
+    }
+
+    /// Gives an item back with the commit, to its place or to the tail. If the item has no
+    /// [attempt](crate::Builder::max_attempts) left, it becomes a dead letter instead.
+    ///
+    /// ```no_run
+    /// # async fn step(tx: &mut requeue_postgres::PgTransaction<'_>, jobs: requeue_postgres::PgQueue<String>)
+    /// # -> Result<(), requeue_postgres::Error> {
+    /// use requeue_postgres::ReturnTo;
+    ///
+    /// if let Some(job) = tx.pop(&jobs).await? {
+    ///     tx.retry_to(job, ReturnTo::Tail)?; // behind the others
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherTransaction`] if the transaction does not hold the item.
+    #[doc(alias = "nack_to")]
+    #[allow(clippy::needless_pass_by_value)] // the item is given away
+    pub fn retry_to<T>(&mut self, item: PgItem<T>, to: ReturnTo) -> Result<()> {
+        let taken = self.find(item.ticket())?;
+        taken.retry_to(to, Duration::ZERO, RETRIED);
+        Ok(())
     }
 
     /// Gives an item back with the commit, after a delay. If the item has no [attempt](crate::Builder::max_attempts) left, it
@@ -147,7 +191,8 @@ impl<'c> PgTransaction<'c> {
     #[allow(clippy::needless_pass_by_value)] // the item is given away
     pub fn retry_after<T>(&mut self, item: PgItem<T>, delay: Duration) -> Result<()> {
         let taken = self.find(item.ticket())?;
-        taken.retry(delay, "the item was retried", "retried");
+        let to = taken.core.rules.return_to;
+        taken.retry_to(to, delay, RETRIED);
         Ok(())
     }
 
@@ -163,9 +208,9 @@ impl<'c> PgTransaction<'c> {
         Ok(())
     }
 
-    fn find(&mut self, Ticket(id): Ticket) -> Result<&mut Taken> {
+    fn find(&mut self, Ticket(ticket): Ticket) -> Result<&mut Taken> {
         let mut held = self.taken.iter_mut().filter(|taken| taken.is_done());
-        let found = held.find(|taken| taken.record.id == id);
+        let found = held.find(|taken| taken.record.ticket == ticket);
         found.ok_or(Error::OtherTransaction)
     }
 
@@ -194,11 +239,19 @@ impl Taken {
         matches!(self.ending, Ending::Done)
     }
 
-    /// The item is tried again, if it has an attempt left.
-    fn retry(&mut self, delay: Duration, error: &str, reason: &'static str) {
+    /// An abort gives the item back at the tail.
+    fn fails_to_tail(&self) -> bool {
+        self.delivered && self.core.rules.return_to == ReturnTo::Tail
+    }
+
+    /// The item is tried again, if it has an attempt left: there, or after a delay at its place. Otherwise it is dead with this error
+    /// and reason.
+    fn retry_to(&mut self, to: ReturnTo, delay: Duration, (error, reason): (&str, &'static str)) {
         let next = self.record.attempts.saturating_add(1);
         self.ending = if self.core.is_exhausted(next) {
             Ending::dead(error, reason)
+        } else if delay.is_zero() && to == ReturnTo::Tail {
+            Ending::Retry(TAIL)
         } else {
             Ending::Retry(micros(delay))
         };

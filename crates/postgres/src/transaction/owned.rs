@@ -112,10 +112,11 @@ impl Bound {
         mem::replace(self, Self::new(new))
     }
 
-    /// Gives back what was taken after the mark.
-    fn release_others(&mut self) {
+    /// Gives back what was taken after the mark. Returns the statement that moves locked items to the tail after their rollback.
+    fn release_others(&mut self) -> String {
         let mut others = PgTransaction::new(&self.tx.link.shared);
         others.taken = self.tx.taken.split_off(self.marks.marked); // released when it is dropped
+        others.moves()
     }
 
     /// Keeps what was taken, and marks the place.
@@ -134,13 +135,19 @@ impl Bound {
 
     /// Has the items of the queue tried again, after the backoff of the queue, or makes them dead letters; undoes all else.
     async fn fail(mut self, cause: &AbortCause) -> Result<()> {
-        self.release_others();
+        let moves = self.release_others();
         let tx = &mut self.tx;
         tx.staged.clear();
         match tx.taken.first().map(|taken| taken.claim) {
-            Some(Some(_)) => tx.link.send_roll_back(), // its connection may be dead
-            Some(None) if tx.link.begun => tx.link.open().await?.run_all(ROLL_BACK).await?,
-            _ => return Ok(()), // nothing is locked after the drop
+            Some(Some(_)) => tx.link.send_roll_back(&moves), // its connection may be dead
+            Some(None) if tx.link.begun => {
+                let undo = format!("{ROLL_BACK}; {moves}");
+                tx.link.open().await?.run_all(&undo).await?;
+            }
+            _ => {
+                tx.link.send_roll_back(&moves);
+                return Ok(());
+            }
         }
         let reason = match cause.reason {
             Reason::Panicked => "panicked",
@@ -152,7 +159,7 @@ impl Bound {
         for taken in tx.taken.iter_mut().filter(|taken| taken.delivered) {
             let backoff = taken.core.rules.backoff.unwrap_or(cause.backoff);
             let delay = backoff.delay(taken.record.deliveries());
-            taken.retry(delay, &cause.error, reason);
+            taken.retry_to(taken.core.rules.return_to, delay, (&cause.error, reason));
         }
         tx.leave(); // all that is unknown was undone
         tx.commit_in_place().await.map(drop)
@@ -167,10 +174,13 @@ impl Drop for Popping<'_> {
         if self.0.marks.used {
             return;
         }
+        for taken in &mut self.0.tx.taken[self.0.marks.marked..] {
+            taken.delivered = false; // to nobody
+        }
         self.0.release_others();
         let tx = &mut self.0.tx;
         if self.0.marks.marked == 0 {
-            tx.link.send_roll_back();
+            tx.link.send_roll_back("");
         } else if tx.link.begun {
             tx.link.send(ROLL_BACK);
         }

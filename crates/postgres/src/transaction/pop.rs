@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::pace::Start;
 use crate::queue::{Core, PgQueue};
-use requeue::{Limiter, Wait};
+use requeue::{Limiter, ReturnTo, Wait};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl PgTransaction<'_> {
             if found == 0 && items.is_empty() && !promoted {
                 promoted = true;
                 if !was_open && self.taken.is_empty() {
-                    self.link.send_roll_back(); // the next statement may need its session, behind a pooler
+                    self.link.send_roll_back(""); // the next statement may need its session, behind a pooler
                 }
                 if self.link.shared.promote(true).await? {
                     continue;
@@ -158,7 +158,7 @@ impl PgTransaction<'_> {
     /// [`Error::Codec`] if it cannot be decoded, [`Error::Database`] and [`Error::Pool`].
     pub async fn peek<T: 'static>(&self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>, Error> {
         let rows = queue.core.run(|sql| &sql.peek, &[]).await?;
-        let Some(record) = rows.first().map(Record::read) else {
+        let Some(record) = rows.first().map(Record::read_claimed) else {
             return Ok(None);
         };
         let value = queue.items.decode(&record.payload)?;
@@ -208,7 +208,7 @@ impl PgTransaction<'_> {
             ended?;
             self.taken.clear();
         }
-        self.link.send_roll_back();
+        self.link.send_roll_back("");
         Ok(())
     }
 
@@ -228,6 +228,11 @@ impl PgTransaction<'_> {
         self.link.connect().await?;
         self.enter()?;
         let mut turn = Turn::new(core, id, max, None);
+        let saves = core.rules.return_to == ReturnTo::Tail && self.link.is_new();
+        if let Some((sql, params)) = turn.lock().filter(|_| saves) {
+            self.link.run(sql, &params).await?;
+            self.link.save();
+        }
         while let Some((sql, params)) = turn.next() {
             let rows = self.link.run(sql, &params).await?;
             turn.took(&rows);

@@ -5,7 +5,7 @@ use crate::claim::LeasedItems;
 use crate::connect::Param;
 use crate::item::Ticket;
 use crate::queue::Due;
-use crate::sql::{Statements, DELAYED, FINISH, PUSH, SERIAL};
+use crate::sql::{Statements, DELAYED, FINISH, LIMITED, PUSH, SERIAL};
 use tokio_postgres::Row;
 
 /// Fails if the database transaction has failed.
@@ -29,6 +29,11 @@ impl Part {
     /// The bytes of the pushed items.
     pub(super) fn bytes(&self) -> usize {
         self.staged.iter().map(|item| item.payload.len()).sum()
+    }
+
+    /// Whether it changes the keys of a serial queue, or takes unique ones: it may wait for locks of keys.
+    pub(super) fn may_wait(&self) -> bool {
+        self.is_serial() || self.staged.iter().any(|item| item.unique.is_some())
     }
 
     /// Whether it changes the keys of a serial queue.
@@ -66,6 +71,7 @@ impl<'p> Writing<'p> {
             (PUSH, staged().next().is_some()),
             (DELAYED, staged().any(|item| item.due != Due::Now)),
             (SERIAL, parts.iter().any(|part| part.is_serial())),
+            (LIMITED, staged().any(Staged::is_limited)),
         ];
         let bit = |(bit, is_so): (usize, bool)| bit * usize::from(is_so);
         let written = bits.into_iter().map(bit).sum();
@@ -87,6 +93,10 @@ impl<'p> Writing<'p> {
             if written & SERIAL != 0 {
                 let serial = staged().filter(|item| item.serial);
                 params.push(column(serial.map(|item| item.queue)));
+            }
+            if written & LIMITED != 0 {
+                params.push(column(staged().map(|item| item.ttl)));
+                params.push(column(staged().map(|item| item.unique.as_deref())));
             }
         }
         Self {

@@ -1,7 +1,7 @@
 //! The tables, their versions, and names.
 
 use crate::{client, options, Db};
-use requeue_postgres::{Error, PgQueue, Postgres};
+use requeue_postgres::{Error, PgQueue, Postgres, ReturnTo};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -34,14 +34,17 @@ async fn the_statements_of_the_installation_can_be_run_by_several_at_once() {
     db.queue::<u32>("q").push(1).await.unwrap();
 }
 
-/// What tables of these versions had instead.
-const EARLIER: [(i32, &str); 2] = [
-    (
-        1,
-        "drop index @.leased_holder; update @.version set version = 1",
-    ),
-    (2, "update @.version set version = 2"),
+/// What tables of these versions had instead, besides what those of the next version had.
+const EARLIER: [(i32, &str); 3] = [
+    (3, NO_COLUMNS),
+    (2, SMALL_PRIORITIES),
+    (1, "drop index @.leased_holder"),
 ];
+const NO_COLUMNS: &str = "alter table @.ready drop column expires, drop column ticket;
+    alter table @.delayed drop column expires;
+    alter table @.leased drop column expires, drop column ticket;
+    alter table @.queues drop column dead_on_expiry, drop column timed_out;
+    drop table @.uniques; drop function @.require_unique";
 const SMALL_PRIORITIES: &str = "alter table @.ready alter priority type smallint;
     alter table @.delayed alter priority type smallint;
     alter table @.leased alter priority type smallint;
@@ -49,23 +52,71 @@ const SMALL_PRIORITIES: &str = "alter table @.ready alter priority type smallint
 
 #[tokio::test]
 async fn tables_of_an_earlier_version_are_changed() {
-    for (version, earlier) in EARLIER {
+    for (nth, (version, _)) in EARLIER.iter().enumerate() {
         let db = Db::new().await;
         let queue = db.queue::<u32>("q");
         queue.priority(9999).push(7).await.unwrap();
         queue.priority(1).push(6).await.unwrap();
-        db.execute(SMALL_PRIORITIES).await;
-        db.execute(earlier).await;
+        for (_, earlier) in &EARLIER[..=nth] {
+            db.execute(earlier).await;
+        }
+        let set = format!("update @.version set version = {version}");
+        db.execute(&set).await;
         let other = db.other().await;
         let refused = other.begin().await;
-        assert!(matches!(refused, Err(Error::Version { found, .. }) if found == version));
+        assert!(matches!(refused, Err(Error::Version { found, .. }) if found == *version));
         let (a, b) = tokio::join!(other.install(), db.install());
         a.and(b).unwrap();
-        let index = "select count(*) from pg_indexes
-            where schemaname = '@' and indexname = 'leased_holder'";
-        assert_eq!(db.number(index).await, 1);
+        let indexes = "select count(*) from pg_indexes where schemaname = '@'
+            and indexname in ('leased_holder', 'leased_ticket', 'ready_expires', 'ready_ticket')";
+        assert_eq!(db.number(indexes).await, 4);
+        let columns = "select count(*) from information_schema.columns where table_schema = '@'
+            and (table_name, column_name) in (('ready', 'expires'), ('delayed', 'expires'), ('leased', 'expires'),
+                ('ready', 'ticket'), ('leased', 'ticket'), ('queues', 'dead_on_expiry'))";
+        assert_eq!(db.number(columns).await, 6);
+        assert_eq!(queue.stats().await.unwrap().timed_out, 0);
+        let unique: PgQueue<u32> = other.builder("unique").unique_by(u32::to_string).build();
+        unique.push(1).await.unwrap();
+        assert!(matches!(unique.push(1).await, Err(Error::Duplicate(_))));
         assert_priorities_are_any(&db, &other).await;
     }
+}
+
+/// What version 3 ran when it pushed, leased, finished, and moved items that are due.
+const VERSION_3: [&str; 5] = [
+    "insert into @.ready (id, queue, priority, key, json, bytes)
+        select nextval('@.ids'), id, 5000, null, '1', null from @.queues",
+    "with taken as (delete from @.ready where ctid = any(array(select ctid from @.ready
+            where queue = (select id from @.queues) order by priority, id limit 1 for update skip locked)) returning *),
+        held as (insert into @.leased (id, queue, priority, key, attempts, json, bytes, pushed, holder, claim, since)
+            select id, queue, priority, key, attempts + 1, json, bytes, pushed, 1, 1, now() from taken returning *)
+        select id from held",
+    "with back as (delete from @.leased returning *)
+        insert into @.delayed (id, queue, priority, key, attempts, json, bytes, pushed, until)
+        select id, queue, priority, key, attempts, json, bytes, pushed, now() from back",
+    "with due as (delete from @.delayed returning *)
+        insert into @.ready (id, queue, priority, key, attempts, json, bytes, pushed)
+        select id, queue, priority, key, attempts, json, bytes, pushed from due",
+    "insert into @.queues (name, max_attempts) values ('another', 1)
+        on conflict (name) do update set max_attempts = coalesce(excluded.max_attempts, queues.max_attempts)",
+];
+
+#[tokio::test]
+async fn programs_that_use_the_version_before_go_on() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.builder("q").ttl(crate::LONG).build();
+    queue.push(0).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    let item = tx.pop(&queue).await.unwrap().unwrap();
+    tx.retry_to(item, ReturnTo::Tail).unwrap();
+    tx.commit().await.unwrap();
+    for statement in VERSION_3 {
+        db.execute(statement).await;
+    }
+    let mut tx = db.begin().await.unwrap();
+    let items = tx.pop_batch(&queue, 9).await.unwrap();
+    let items: Vec<_> = items.iter().map(|item| (**item, item.attempts())).collect();
+    assert_eq!(items, [(0, 3), (1, 1)]);
 }
 
 /// In all tables: ready, delayed, held and dead items have these priorities.

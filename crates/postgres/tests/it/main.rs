@@ -1,6 +1,7 @@
 //! Tests against a real server, which they start: see `server`.
 
 mod commits;
+mod expiry;
 mod failing;
 mod faults;
 mod install;
@@ -11,8 +12,11 @@ mod orders;
 mod pace;
 mod poolers;
 mod prefetch;
+mod retain;
+mod returns;
 mod server;
 mod transactions;
+mod unique;
 mod waiting;
 mod workers;
 

@@ -3,7 +3,7 @@
 use crate::server::{Pooler, SERVER};
 use crate::{until, Db, LONG};
 use requeue_postgres::deadpool_postgres::{Manager, Pool, Runtime};
-use requeue_postgres::{Error, Options, PgQueue, Postgres};
+use requeue_postgres::{Error, Options, PgQueue, Postgres, ReturnTo};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -22,7 +22,13 @@ async fn through(pooler: &Pooler, db: &Db) -> Postgres {
 /// second session while a transaction has one.
 fn queues(db: &Postgres) -> Vec<PgQueue<i64>> {
     let key = |item: &i64| format!("key {}", item % 3);
+    let limited = |name| {
+        let builder = db.builder(name).on_failure(ReturnTo::Tail).ttl(60 * LONG);
+        builder.unique_by(|item: &i64| item.to_string())
+    };
     vec![
+        limited("limited").build(),
+        limited("limited leased").leased(LONG).build(),
         db.queue("locked"),
         db.builder("leased").max_attempts(100).leased(LONG).build(),
         db.builder("prefetched").leased(LONG).prefetch(10).build(),
@@ -75,13 +81,13 @@ async fn several_processes_share_two_sessions() {
                 .unwrap();
         }
     }
-    until(|| async { db.number("select count(*) from @.done").await >= 180 }).await;
+    until(|| async { db.number("select count(*) from @.done").await >= 240 }).await;
     let distinct = "select count(*) from (select distinct queue, item from @.done) d";
-    assert_eq!(db.number(distinct).await, 180);
+    assert_eq!(db.number(distinct).await, 240);
     for pool in pools {
         pool.shutdown(LONG).await;
     }
-    assert_eq!(db.number("select count(*) from @.done").await, 180);
+    assert_eq!(db.number("select count(*) from @.done").await, 240);
     assert_eq!(failures.try_recv().ok(), None);
 }
 
@@ -114,6 +120,15 @@ async fn each_verb_works() {
         tx.abort().await.unwrap();
         queue.release_prefetched().await.unwrap();
         assert_eq!(queue.stats().await.unwrap().held, 0, "{}", queue.name());
+        assert_eq!(queue.retain(|item, _| *item != 1).await.unwrap(), 1);
+        let mut tx = process.begin().await.unwrap();
+        if let Some(item) = tx.pop(&queue).await.unwrap() {
+            tx.retry_to(item, ReturnTo::Tail).unwrap();
+        }
+        tx.push(&queue, 5).await.unwrap();
+        tx.commit().await.unwrap();
+        queue.release_prefetched().await.unwrap();
+        assert_eq!(queue.clear_all().await.unwrap(), 3, "{}", queue.name());
     }
     process.sweep_keys().await.unwrap();
     let rate = process.rate("rate", 1000, Duration::from_secs(1)).pace();
