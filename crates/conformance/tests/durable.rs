@@ -3,7 +3,8 @@
 use requeue::backend::Settlement;
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
 use requeue_conformance::{
-    bounded_suite, closing_suite, leased_suite, settled_at_once_suite, suite, threads_suite,
+    bounded_suite, closing_suite, leased_suite, settled_at_once_suite, suite, tail_suite,
+    threads_suite,
 };
 use requeue_conformance::{HeldOf, Letter, Settings, Subject, Threaded, ViewOf, LONG};
 use requeue_durable::{Builder, Cause, DurableQueue, Order, Store, StoreOptions};
@@ -64,7 +65,10 @@ impl<O: Order<u32> + 'static> Subject for Durable<O> {
         if let Some(backoff) = settings.backoff {
             builder = builder.backoff(backoff);
         }
-        builder.build().expect("a queue")
+        builder
+            .on_failure(settings.return_to)
+            .build()
+            .expect("a queue")
     }
 
     async fn letters(&self, queue: &DurableQueue<u32, O>) -> Vec<Letter> {
@@ -123,6 +127,7 @@ macro_rules! orders {
             closing_suite!(closes, super::$order());
             bounded_suite!(bounds, super::$order());
             threads_suite!(runs, super::$order());
+            tail_suite!(returns, super::$order());
         }
     )*};
 }
