@@ -87,7 +87,12 @@ impl Settings {
         room: Option<&Arc<Room>>,
     ) -> Policies<T, O> {
         let letters = Letters::new(self.max_dead_letters, overflow);
-        let time = self.clock.map_or_else(Time::system, Time::of);
+        let past = self.ttl().map(|ttl| ttl.span);
+        let mut time = self.clock.map_or_else(Time::system, Time::of);
+        // For the items that a store has kept from before.
+        if let Some(past) = past {
+            time.begin_before(past);
+        }
         // An item whose lease expires may become a dead letter, and one whose time to live is over is gone.
         let frees = Policies::<T, O>::RECLAIMS || self.ttl.is_some();
         let room = room.filter(|_| frees).cloned();

@@ -1,7 +1,7 @@
 //! Clocks, the source of a queue's time, and backoffs, the delays of failed items.
 
-// A queue counts time in nanoseconds since its creation, so that a time fits into a word. It reads
-// the clock only if it needs the time: for delays, leases and timestamps.
+// A queue counts time in nanoseconds since its creation, or as long before as its items live, so that a time fits into a
+// word. It reads the clock only if it needs the time: for delays, leases and timestamps.
 //
 // A thread waits for a time by a timeout. A task cannot, so it sets a *timer*: a waker, and when to call it.
 
@@ -52,6 +52,12 @@ impl Time {
             clock: Some(clock),
             origin,
         }
+    }
+
+    /// Begins so long before, or a hundred years, if an [`Instant`] represents that.
+    pub(crate) fn begin_before(&mut self, past: Duration) {
+        let past = past.min(Duration::from_nanos(NEVER / 4));
+        self.origin = self.origin.checked_sub(past).unwrap_or(self.origin);
     }
 
     /// Whether it is the time of the system clock, for which threads can wait by a timeout.

@@ -26,7 +26,7 @@ impl<T, O: Order<T>> Restored<T, O> {
 }
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Adds an item that was delivered `attempts` times: to those that are restored, or to the delayed ones.
+    /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones.
     ///
     /// # Panics
     ///
@@ -35,17 +35,16 @@ impl<T, O: Order<T>> Shared<T, O> {
         &self,
         restored: &mut Restored<T, O>,
         item: T,
-        attempts: u32,
+        delivery: DeliveryMeta,
         delay: Duration,
         (place, when): (PlaceOf<T, O>, Option<When>),
     ) {
         const FULL: &str = "a queue has room for what is restored";
         assert!(self.room().map_or(true, |room| room.take_one()), "{FULL}");
-        let since = self.stamp();
         let meta = self.register(&item, place).expect(FULL);
         let entry = Entry {
             item: Stored { item, meta },
-            delivery: DeliveryMeta::after(attempts, since),
+            delivery,
         };
         self.shards.count_restored(1);
         if !delay.is_zero() {
@@ -55,7 +54,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.failures.delayed.count_coming(1);
             let entry = for_next_delivery(entry);
             self.schedule(std::iter::once(Scheduled { due, ticket, entry }));
-        } else if attempts > 0 {
+        } else if delivery.attempts > 0 {
             restored.returned.push(entry);
         } else {
             restored.pushed.push(entry);
