@@ -4,6 +4,7 @@ use super::Queue;
 use crate::core::shared::restore::Restored;
 use crate::core::shared::Shared;
 use crate::order::{Order, StorePlace};
+use crate::raw::DeliveryMeta;
 use std::mem;
 use std::time::Duration;
 
@@ -30,15 +31,19 @@ impl<T, O: Order<T>> Queue<T, O> {
 }
 
 impl<T, O: Order<T>> Restore<'_, T, O> {
-    /// Adds an item of this place that was delivered `attempts` times, and is delivered again after `delay`.
+    /// Adds an item of this place that was delivered `attempts` times, and is delivered again after `delay`. If its due time is
+    /// over, it has been in the queue since then.
     ///
     /// # Panics
     ///
     /// If the queue has no room for it.
     pub fn add(&mut self, item: T, place: StorePlace, attempts: u32, delay: Duration) {
         let Self { shared, restored } = self;
+        let due = place.due.map(|due| shared.time.past_nanos(due));
+        let since = shared.stamp().min(due.map_or(u64::MAX, |due| due + 1));
+        let delivery = DeliveryMeta::after(attempts, since);
         let place = place.place(&shared.time);
-        shared.add_restored(restored, item, attempts, delay, place);
+        shared.add_restored(restored, item, delivery, delay, place);
     }
 }
 
@@ -85,6 +90,28 @@ mod tests {
         clock.advance(second);
         assert_eq!(pop(), ("late", 3));
         assert_eq!([pop(), pop()], [("new", 1), ("newer", 1)]);
+        queue.stats().check().unwrap();
+    }
+
+    #[test]
+    #[cfg(feature = "ttl")]
+    fn a_restored_item_lives_from_its_due_time_on() {
+        let (clock, second) = (ManualClock::new(), Duration::from_secs(1));
+        let builder = Queue::builder().ttl(10 * second).clock(clock.clone());
+        let queue = builder.build();
+        let mut restore = queue.restore();
+        for age in [99, 10, 9, 0] {
+            let place = StorePlace {
+                due: queue.now().checked_sub(age * second),
+                ..StorePlace::default()
+            };
+            restore.add(age, place, 0, Duration::ZERO);
+        }
+        drop(restore);
+        assert_eq!((queue.len(), queue.stats().timed_out), (2, 2));
+        assert_eq!(queue.stats().oldest, Some(9 * second));
+        clock.advance(second);
+        assert_eq!(queue.pop(), Ok(0));
         queue.stats().check().unwrap();
     }
 

@@ -111,14 +111,23 @@ impl Time {
 
     /// The instant of a time; `None` if no [`Instant`] represents it.
     pub(crate) fn instant(&self, nanos: u64) -> Option<Instant> {
-        let elapsed = Some(nanos).filter(|&nanos| nanos != NEVER)?;
-        let elapsed = elapsed.saturating_sub(START);
-        self.origin.checked_add(Duration::from_nanos(elapsed))
+        let nanos = Some(nanos).filter(|&nanos| nanos != NEVER)?;
+        let before = || self.origin.checked_sub(Duration::from_nanos(START - nanos));
+        match nanos.checked_sub(START) {
+            Some(elapsed) => self.origin.checked_add(Duration::from_nanos(elapsed)),
+            None => before().or(Some(self.origin)),
+        }
     }
 
     /// The time of an instant: [`START`] for all instants before the origin.
     pub(crate) fn nanos(&self, at: Instant) -> u64 {
         whole(at.saturating_duration_since(self.origin)).min(NEVER - 1 - START) + START
+    }
+
+    /// As [`Time::nanos`], also for an instant before the origin.
+    pub(crate) fn past_nanos(&self, at: Instant) -> u64 {
+        let before = whole(self.origin.saturating_duration_since(at));
+        self.nanos(at) - before.min(START)
     }
 
     /// The time of an instant that has not come; `None` if it has.

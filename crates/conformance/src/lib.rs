@@ -2,7 +2,8 @@
 //!
 //! A [`Subject`] makes queues of one kind. [`suite!`] makes a module with a test for each case; what not all kinds of queues
 //! can do has a macro of its own: [`closing_suite!`], [`bounded_suite!`], [`leased_suite!`], [`settled_at_once_suite!`],
-//! [`settled_late_suite!`], [`strict_order_suite!`] and [`threads_suite!`]. A case decides nothing that the documentation of the traits leaves open.
+//! [`settled_late_suite!`], [`strict_order_suite!`], [`threads_suite!`], [`ttl_suite!`], [`tail_suite!`], [`removed_suite!`] and
+//! [`closed_now_suite!`]. A case decides nothing that the documentation of the traits leaves open.
 //!
 //! ```ignore
 //! requeue_conformance::suite!(fifo, Memory::fifo());
@@ -15,7 +16,7 @@ mod steps;
 mod waiting;
 
 use requeue::backend::{Backend, Holds, Settlement};
-use requeue::Backoff;
+use requeue::{AfterTtl, Backoff, ReturnTo};
 use std::future::{ready, Future};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -79,6 +80,23 @@ pub trait Threaded: Subject {
     ) -> Result<(), String>;
 }
 
+/// A subject whose items can be removed where they are.
+pub trait Removing: Subject {
+    /// Removes items that nobody holds, and returns their number.
+    fn remove(queue: &Self::Queue, what: Removal) -> impl Future<Output = usize> + Send;
+}
+
+/// What is removed from a queue.
+#[derive(Clone, Copy, Debug)]
+pub enum Removal {
+    /// The items for which this is false: `retain`.
+    Unless(fn(u32) -> bool),
+    /// All: `clear_all`.
+    All,
+    /// Those that are not ready yet, and the queue is closed: `close_now`.
+    Later,
+}
+
 /// The options of a queue that differ between cases.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
@@ -90,6 +108,12 @@ pub struct Settings {
     pub lease: Option<Duration>,
     /// When failed items are delivered again.
     pub backoff: Option<Backoff>,
+    /// Where failed items go back to.
+    pub return_to: ReturnTo,
+    /// How long items live.
+    pub ttl: Option<Duration>,
+    /// What becomes of items whose time to live is over.
+    pub after_ttl: AfterTtl,
 }
 
 /// A dead letter.

@@ -314,3 +314,77 @@ macro_rules! threads_suite {
         }
     };
 }
+
+/// Makes a module of tests: the cases for queues whose items may have a time to live.
+#[macro_export]
+macro_rules! ttl_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            ttl:
+                an_item_is_delivered_in_its_time
+                an_item_is_not_delivered_after_its_time
+                the_next_item_is_delivered
+                a_batch_has_only_items_in_their_time
+                a_pop_waits_for_an_item_in_its_time
+                a_held_item_is_committed_after_its_time
+                an_aborted_item_ends_after_its_time
+                a_dropped_item_ends_after_its_time
+                a_retried_item_ends_after_its_time
+                a_delayed_item_ends_when_it_is_due
+                dropped_items_make_no_letters
+                an_item_becomes_a_letter_after_its_time
+                a_letter_counts_the_deliveries_in_time;
+        }
+    };
+}
+
+/// Makes a module of tests: the cases for queues whose failed items may go to the tail.
+#[macro_export]
+macro_rules! tail_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            tail:
+                an_aborted_item_goes_behind_the_others
+                a_dropped_item_goes_behind_the_others
+                a_retried_item_goes_behind_the_others
+                an_aborted_batch_keeps_its_order_at_the_tail
+                an_item_at_the_tail_has_its_attempts;
+        }
+    };
+}
+
+/// Makes a module of tests: the cases for queues whose items can be removed where they are: a [`Removing`](crate::Removing)
+/// subject.
+#[macro_export]
+macro_rules! removed_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            removed:
+                some_items_are_removed
+                the_others_keep_their_order
+                many_items_are_removed
+                delayed_items_are_removed
+                a_kept_delayed_item_is_delivered_when_it_is_due
+                held_items_stay
+                staged_items_stay
+                letters_stay
+                an_aborted_item_can_be_removed
+                nothing_is_left_of_an_empty_queue
+                a_queue_is_used_after_it_was_cleared;
+        }
+    };
+}
+
+/// Makes a module of tests: the cases for [`Removing`](crate::Removing) subjects that can be closed at once.
+#[macro_export]
+macro_rules! closed_now_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            closed_now:
+                a_queue_is_closed_now
+                ready_items_are_delivered
+                a_pop_does_not_wait_for_delayed_items
+                what_was_retried_later_is_removed_by_another_call;
+        }
+    };
+}

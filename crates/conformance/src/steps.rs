@@ -48,10 +48,14 @@ pub(crate) trait Steps: Tx<Item = u32> {
     async fn settle_next(&self, settlement: Settlement) -> u32 {
         let held = self.pop(Wait::Forever).await.unwrap().expect("an item");
         let item = *held;
-        self.settle(held, settlement)
-            .map_err(Self::Error::from)
-            .unwrap();
+        self.settle_held(held, settlement);
         item
+    }
+
+    /// Settles an item that is held.
+    fn settle_held<'t>(&'t self, held: Self::Held<'t>, settlement: Settlement) {
+        let settled = self.settle(held, settlement);
+        settled.map_err(Self::Error::from).unwrap();
     }
 
     async fn stage(&self, items: impl IntoIterator<Item = u32>) {

@@ -3,9 +3,12 @@
 use requeue::backend::Settlement;
 use requeue::{Builder, ByKey, ByPriority, Fifo, Leased, ManualClock, Order, Queue, Reason};
 use requeue_conformance::{
-    bounded_suite, closing_suite, leased_suite, settled_at_once_suite, suite, threads_suite,
+    bounded_suite, closed_now_suite, closing_suite, leased_suite, removed_suite,
+    settled_at_once_suite, suite, tail_suite, threads_suite, ttl_suite,
 };
-use requeue_conformance::{HeldOf, Letter, Settings, Subject, Threaded, ViewOf, LONG};
+use requeue_conformance::{
+    HeldOf, Letter, Removal, Removing, Settings, Subject, Threaded, ViewOf, LONG,
+};
 use std::future::{ready, Future};
 use std::time::Duration;
 
@@ -69,7 +72,10 @@ impl<O: Order<u32> + 'static> Subject for Memory<O> {
         if let Some(backoff) = settings.backoff {
             builder = builder.backoff(backoff);
         }
-        builder.build()
+        if let Some(ttl) = settings.ttl {
+            builder = builder.ttl(ttl).on_expired(settings.after_ttl);
+        }
+        builder.on_failure(settings.return_to).build()
     }
 
     async fn letters(&self, queue: &Queue<u32, O>) -> Vec<Letter> {
@@ -91,6 +97,16 @@ impl<O: Order<u32> + 'static> Subject for Memory<O> {
 
     fn push_in(view: &ViewOf<Self>, item: u32) -> impl Future<Output = Result<(), String>> + Send {
         ready(view.push(item).map_err(|refused| refused.to_string()))
+    }
+}
+
+impl<O: Order<u32> + 'static> Removing for Memory<O> {
+    async fn remove(queue: &Queue<u32, O>, what: Removal) -> usize {
+        match what {
+            Removal::Unless(keep) => queue.retain(|item, _| keep(*item)),
+            Removal::All => queue.clear_all(),
+            Removal::Later => queue.close_now(),
+        }
     }
 }
 
@@ -123,6 +139,10 @@ macro_rules! orders {
             closing_suite!(closes, super::$order());
             bounded_suite!(bounds, super::$order());
             threads_suite!(runs, super::$order());
+            ttl_suite!(lives, super::$order());
+            tail_suite!(returns, super::$order());
+            removed_suite!(removes, super::$order());
+            closed_now_suite!(closes_now, super::$order());
         }
     )*};
 }

@@ -1,7 +1,7 @@
 //! The changes of one transaction.
 
 use crate::codec::CodecError;
-use crate::format::{begin_value, item_bytes, Key, LetterRow, Schedule};
+use crate::format::{begin_value, item_bytes, Front, Key, LetterRow, Schedule};
 use std::mem;
 use std::ops::Range;
 
@@ -167,7 +167,7 @@ impl Batch {
     pub(crate) fn push_all<T>(
         &mut self,
         first: Key,
-        schedule: Option<Schedule>,
+        front: Front,
         items: &[T],
         mut encode: impl FnMut(&T, &mut Vec<u8>) -> Result<(), CodecError>,
     ) -> Result<(), CodecError> {
@@ -175,7 +175,7 @@ impl Batch {
             .map_err(|_| CodecError::new("a batch has more than 2^32 items"))?;
         self.lengths.reserve(items.len());
         for item in items {
-            let start = begin_value(&mut self.values, schedule);
+            let start = begin_value(&mut self.values, front);
             encode(item, &mut self.values)?;
             let length = u32::try_from(self.values.len() - start);
             let length = length.map_err(|_| CodecError::new("the item takes more than 4 GiB"))?;

@@ -4,8 +4,9 @@ use crate::error::StoreError;
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The version of the format.
-pub(crate) const VERSION: u32 = 1;
+/// The version of the format. The first one, in which stores are made, has no times of pushes.
+pub(crate) const VERSION: u32 = 2;
+pub(crate) const FIRST_VERSION: u32 = 1;
 
 /// The tables of a store, in this order.
 pub(crate) const ITEMS: usize = 0;
@@ -16,6 +17,8 @@ pub(crate) const STORE: usize = 4;
 
 /// The length of a checksum, which is in front of each value.
 const CHECKSUM: usize = 8;
+/// The bit of an item's first byte that says that the time of its push follows.
+const PUSHED: u8 = 4;
 
 /// Identifies an item, or a dead letter, in a store. By bytes keys are in the order of the queues, then of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,6 +63,14 @@ pub(crate) struct Schedule {
     pub(crate) priority: u16,
     /// In milliseconds since the Unix epoch.
     pub(crate) due: Option<u64>,
+}
+
+/// What a value has besides the bytes of its item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Front {
+    pub(crate) schedule: Option<Schedule>,
+    /// When the item was pushed, in milliseconds since the Unix epoch, if it has a time to live.
+    pub(crate) pushed: Option<u64>,
 }
 
 /// What has happened to an item since it was pushed.
@@ -197,7 +208,7 @@ pub(crate) struct LetterRow {
 
 /// A row of a queue.
 pub(crate) enum Row {
-    Item(Option<Schedule>),
+    Item(Front),
     Letter(LetterRow),
     Mark,
 }
@@ -219,37 +230,50 @@ impl Row {
 
 /// Begins a value at the end of `values`, and returns where. [`seal`] ends it.
 #[inline]
-pub(crate) fn begin_value(values: &mut Vec<u8>, schedule: Option<Schedule>) -> usize {
+pub(crate) fn begin_value(values: &mut Vec<u8>, front: Front) -> usize {
     let start = values.len();
-    match schedule {
-        None => values.extend_from_slice(&[0; CHECKSUM + 1]),
-        Some(Schedule { priority, due }) => {
-            values.extend_from_slice(&[0; CHECKSUM]);
-            values.push(1 + u8::from(due.is_some()));
-            values.extend_from_slice(&priority.to_be_bytes());
-            values.extend(due.map(u64::to_be_bytes).iter().flatten());
-        }
+    values.extend_from_slice(&[0; CHECKSUM + 1]);
+    if front != Front::default() {
+        add_front(values, front);
     }
     start
 }
 
-/// Splits the content of a value into the schedule and the bytes of the item.
-pub(crate) fn split_value(content: &[u8]) -> Option<(Option<Schedule>, &[u8])> {
-    let (kind, rest) = content.split_first()?;
-    if *kind == 0 {
-        return Some((None, rest));
+/// Adds what is in front of an item, whose first byte is 0 so far.
+fn add_front(values: &mut Vec<u8>, Front { schedule, pushed }: Front) {
+    let due = schedule.and_then(|schedule| schedule.due);
+    let kind = u8::from(schedule.is_some()) + u8::from(due.is_some());
+    if let Some(first) = values.last_mut() {
+        *first = kind + PUSHED * u8::from(pushed.is_some());
     }
-    let (priority, rest) = rest.split_first_chunk()?;
-    let priority = u16::from_be_bytes(*priority);
-    let (due, rest) = match kind {
-        1 => (None, rest),
-        2 => {
-            let (due, rest) = rest.split_first_chunk()?;
-            (Some(u64::from_be_bytes(*due)), rest)
-        }
+    if let Some(Schedule { priority, .. }) = schedule {
+        values.extend_from_slice(&priority.to_be_bytes());
+    }
+    for time in [due, pushed].into_iter().flatten() {
+        values.extend_from_slice(&time.to_be_bytes());
+    }
+}
+
+/// Splits the content of a value into what is in front and the bytes of the item.
+pub(crate) fn split_value(content: &[u8]) -> Option<(Front, &[u8])> {
+    let (kind, mut rest) = content.split_first()?;
+    let mut front = Front::default();
+    if kind & !PUSHED > 0 {
+        let (priority, after) = rest.split_first_chunk()?;
+        let (priority, due) = (u16::from_be_bytes(*priority), None);
+        (front.schedule, rest) = (Some(Schedule { priority, due }), after);
+    }
+    let due = match kind & !PUSHED {
+        0 | 1 => None,
+        2 => front.schedule.as_mut().map(|schedule| &mut schedule.due),
         _ => return None,
     };
-    Some((Some(Schedule { priority, due }), rest))
+    let pushed = (kind & PUSHED > 0).then_some(&mut front.pushed);
+    for time in [due, pushed].into_iter().flatten() {
+        let (bytes, after) = rest.split_first_chunk()?;
+        (*time, rest) = (Some(u64::from_be_bytes(*bytes)), after);
+    }
+    Some((front, rest))
 }
 
 /// The bytes of the item in a value that is not sealed yet.
@@ -321,11 +345,39 @@ mod tests {
         ];
         for (priority, bytes) in priorities {
             let (due, content) = (None, [&[1], &bytes[..], b"item"].concat());
-            let schedule = Some(Schedule { priority, due });
-            let mut value = Vec::new();
-            begin_value(&mut value, schedule);
+            let (schedule, pushed) = (Some(Schedule { priority, due }), None);
+            let (mut value, front) = (Vec::new(), Front { schedule, pushed });
+            begin_value(&mut value, front);
             assert_eq!(value[CHECKSUM..], content[..3]);
-            assert_eq!(split_value(&content), Some((schedule, &b"item"[..])));
+            assert_eq!(split_value(&content), Some((front, &b"item"[..])));
         }
+    }
+
+    #[test]
+    fn times_are_eight_bytes_on_the_disk() {
+        let at = |due| Some(Schedule { priority: 5, due });
+        let fronts: [(_, _, &[u8]); 6] = [
+            (None, None, &[0]),
+            (at(None), None, &[1, 0, 5]),
+            (at(Some(6)), None, &[2, 0, 5, 0, 0, 0, 0, 0, 0, 0, 6]),
+            (None, Some(7), &[4, 0, 0, 0, 0, 0, 0, 0, 7]),
+            (at(None), Some(7), &[5, 0, 5, 0, 0, 0, 0, 0, 0, 0, 7]),
+            (
+                at(Some(6)),
+                Some(7),
+                &[6, 0, 5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 7],
+            ),
+        ];
+        for (schedule, pushed, bytes) in fronts {
+            let (mut value, front) = (Vec::new(), Front { schedule, pushed });
+            begin_value(&mut value, front);
+            assert_eq!(value[CHECKSUM..], *bytes);
+            assert_eq!(split_value(bytes), Some((front, &[][..])));
+            let cut = split_value(&bytes[..bytes.len() - 1]);
+            assert_eq!(cut, None);
+        }
+        assert!([3, 7, 8]
+            .iter()
+            .all(|kind| split_value(&[*kind; 30]).is_none()));
     }
 }

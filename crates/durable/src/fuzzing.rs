@@ -37,11 +37,11 @@ fn decode(key: &[u8], value: &[u8]) {
 }
 
 fn item(key: &[u8], value: &[u8]) {
-    let Some((schedule, bytes)) = open(key, value).and_then(split_value) else {
+    let Some((front, bytes)) = open(key, value).and_then(split_value) else {
         return;
     };
     let mut again = Vec::new();
-    begin_value(&mut again, schedule);
+    begin_value(&mut again, front);
     again.extend_from_slice(bytes);
     assert_eq!(item_bytes(&again), Some(bytes));
     seal(key, &mut again);

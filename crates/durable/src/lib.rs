@@ -50,6 +50,8 @@
 //! | commit without a wait for the disk | [`Durability::Buffered`], for a store or for [one commit](Transaction::commit_with) |
 //! | wait until all is on the disk | [`Store::flush`] |
 //! | look at what failed for good, and try again | [`DurableQueue::dead_letters`] |
+//! | drop jobs that have waited for too long | [`Builder::ttl`], [`Builder::on_expired`] |
+//! | remove jobs that nobody has taken | [`DurableQueue::retain`], [`DurableQueue::clear_all`] |
 //! | a backlog larger than the memory | [`Builder::memory`] |
 //! | items without `serde`, or in a format of your own | [`Codec`] |
 //! | look into a store without its types | [`Inspector`], the command `requeue-inspect` |
@@ -70,6 +72,7 @@
 //! the head, in their order, as they were pushed. They are delivered before all items that are pushed later. Deliveries before
 //! the crash count if the queue has [`max_attempts`](Builder::max_attempts): a job that keeps crashing its process becomes a dead
 //! letter. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.
+//! [Times to live](Builder::ttl) go on while no process runs.
 //!
 //! # What `requeue` has and this crate has not
 //!
@@ -169,9 +172,9 @@ pub use workers::{Jobs, RunItem, RunTransaction, WorkersBuilder};
 pub use requeue::workers::{Others, WorkerState};
 
 pub use requeue::{
-    Backoff, ByKey, ByPriority, Clock, DeliveryId, Failure, Fifo, Held, Imbalance, JobError,
-    Leased, Limiter, ManualClock, Outcome, Pace, RateSlot, Reason, Report, ReturnTo, Stats,
-    SystemClock, Wait, WeakPace, WorkerStatus, Workers,
+    AfterTtl, Backoff, ByKey, ByPriority, Clock, DeliveryId, Failure, Fifo, Held, Imbalance,
+    JobError, Leased, Limiter, ManualClock, Outcome, Pace, Queued, RateSlot, Reason, Report,
+    ReturnTo, Stats, SystemClock, Wait, WeakPace, WorkerStatus, Workers,
 };
 
 #[cfg(doctest)]

@@ -126,7 +126,7 @@ impl StoreOptions {
         self
     }
 
-    /// Sets the clock from which the times of delays, schedules and dead letters are written. The default is
+    /// Sets the clock from which the times of delays, schedules, pushes and dead letters are written. The default is
     /// [`SystemTime::now`].
     pub fn wall_clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.wall_clock = Arc::new(clock);

@@ -27,7 +27,7 @@ impl<T, O: Order<T>> Restored<T, O> {
 }
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Adds an item that was delivered `attempts` times: to those that are restored, or to the delayed ones.
+    /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones.
     ///
     /// # Panics
     ///
@@ -36,18 +36,19 @@ impl<T, O: Order<T>> Shared<T, O> {
         &self,
         restored: &mut Restored<T, O>,
         item: T,
-        attempts: u32,
+        delivery: DeliveryMeta,
         delay: Duration,
         (place, terms): (PlaceOf<T, O>, Terms),
     ) {
         const FULL: &str = "a queue has room for what is restored";
         let weight = self.weigh(slice::from_ref(&item)).nth(0);
         assert!(self.takes(weight), "{FULL}");
-        let entered = self.enter(&item, self.stamp(), place, weight, 0, None);
+        let entered = self.enter(&item, delivery.since, place, weight, 0, None);
         let PushMeta { since, meta } = entered.expect(FULL);
+        let delivery = DeliveryMeta { since, ..delivery };
         let entry = Entry {
             item: Stored { item, meta },
-            delivery: DeliveryMeta::after(attempts, since),
+            delivery,
         };
         self.shards.count_restored(1);
         if !delay.is_zero() {
@@ -57,7 +58,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.failures.delayed.count_coming(1);
             let entry = for_next_delivery(entry);
             self.schedule(std::iter::once(Scheduled { due, ticket, entry }));
-        } else if attempts > 0 {
+        } else if delivery.attempts > 0 {
             restored.returned.push(entry);
         } else {
             restored.pushed.push(entry);

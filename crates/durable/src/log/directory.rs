@@ -11,7 +11,7 @@
 //! | `damaged-1`, … | damaged files of the storage engine, replaced by what could be salvaged |
 
 use crate::error::StoreError;
-use crate::format::VERSION;
+use crate::format::{FIRST_VERSION, VERSION};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -54,15 +54,23 @@ impl Directory {
             lock,
         };
         match directory.identify() {
-            _ if is_new => directory.name_version()?,
-            Err(StoreError::Damaged(_)) if accept_damage => directory.name_version()?,
-            identified => identified?,
+            _ if is_new => directory.name_version(FIRST_VERSION)?,
+            Err(StoreError::Damaged(_)) if accept_damage => directory.name_version(VERSION)?,
+            identified => drop(identified?),
         }
         Ok(directory)
     }
 
-    /// Checks the version.
-    fn identify(&self) -> Result<(), StoreError> {
+    /// Makes sure that versions of this crate that do not know all of the format refuse the store.
+    pub(super) fn upgrade(&self) -> Result<(), StoreError> {
+        if self.identify()? < VERSION {
+            self.name_version(VERSION)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the version, and returns it.
+    fn identify(&self) -> Result<u32, StoreError> {
         let version = self.at("version");
         let text = match read_at_most(&version, MOST_VERSION) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -72,7 +80,7 @@ impl Directory {
         };
         let found = text.strip_prefix(MAGIC);
         match found.and_then(|found| found.trim().parse().ok()) {
-            Some(VERSION) => Ok(()),
+            Some(found @ FIRST_VERSION..=VERSION) => Ok(found),
             // Version 0 never existed.
             Some(found @ 1..) => Err(StoreError::Version {
                 found,
@@ -86,10 +94,10 @@ impl Directory {
     }
 
     /// Writes the version.
-    fn name_version(&self) -> io::Result<()> {
+    fn name_version(&self, version: u32) -> io::Result<()> {
         let new = self.at("version.new");
         let mut file = File::create(&new)?;
-        writeln!(file, "{MAGIC}{VERSION}")?;
+        writeln!(file, "{MAGIC}{version}")?;
         file.sync_all()?;
         fs::rename(&new, self.at("version"))?;
         self.sync()

@@ -117,6 +117,11 @@ impl Disk {
         Ok((tables, catalog))
     }
 
+    /// Before what the first version of the format does not have is written.
+    pub(crate) fn upgrade(&self) -> Result<(), StoreError> {
+        self.directory.upgrade()
+    }
+
     pub(crate) fn catalog(&self) -> MutexGuard<'_, Catalog> {
         self.catalog.lock()
     }

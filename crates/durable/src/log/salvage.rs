@@ -148,10 +148,8 @@ impl Salvaged<'_> {
                         buried.insert(Key { id, ..key });
                         (key, letter.schedule.is_some())
                     }
-                    Ok((key, Row::Item(schedule)))
-                        if !buried.contains(&key) && items.insert(key) =>
-                    {
-                        (key, schedule.is_some())
+                    Ok((key, Row::Item(front))) if !buried.contains(&key) && items.insert(key) => {
+                        (key, front.schedule.is_some())
                     }
                     Ok((key, Row::Mark)) if items.contains(&key) => (key, false),
                     Ok(_) => return Ok(()),

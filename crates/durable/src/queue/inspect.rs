@@ -4,7 +4,7 @@ use super::letters::Cause;
 use super::recover::visit;
 use crate::batch::{Batch, Change};
 use crate::error::StoreError;
-use crate::format::{decode_row, Key, LetterRow, LETTERS};
+use crate::format::{decode_row, Front, Key, LetterRow, Schedule, LETTERS};
 use crate::log::Durability;
 use crate::store::Store;
 use std::slice;
@@ -151,12 +151,20 @@ impl Inspector {
         let _open = store.enter(name)?;
         let mut rows = self.rows(queue)?;
         rows.retain(|(key, _)| choose(key.id));
-        let mut batch = Batch::default();
+        let (mut batch, now) = (Batch::default(), store.wall_time());
         for (letter, row) in &rows {
             // Relaxed: numbers only have to differ.
             let id = store.log.disk().next_id.fetch_add(1, Ordering::Relaxed);
             let (key, items) = (Key { queue, id }, slice::from_ref(&row.item_bytes));
-            batch.push_all(key, row.schedule, items, |item, bytes| {
+            // Without the time of the push, which is that of the next opening then.
+            let front = Front {
+                schedule: row.schedule.map(|Schedule { priority, due }| Schedule {
+                    priority,
+                    due: due.map(|due| due.max(now)),
+                }),
+                pushed: None,
+            };
+            batch.push_all(key, front, items, |item, bytes| {
                 bytes.extend_from_slice(item);
                 Ok(())
             })?;

@@ -79,7 +79,7 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     }
 
     /// Pops and drops the items that are ready now, in one commit, and returns their number. Held, staged, delayed and
-    /// scheduled items stay.
+    /// scheduled items stay; [`clear_all`](Self::clear_all) leaves only what is held or staged.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

@@ -7,6 +7,7 @@ mod iter;
 mod letters;
 mod priority;
 mod recover;
+mod removal;
 pub(crate) mod shared;
 mod verbs;
 
@@ -26,6 +27,7 @@ use requeue::{Held, Leased, Pace, Stats};
 use shared::Shared;
 use std::cell::RefCell;
 use std::future::Future;
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thread_local::ThreadLocal;
@@ -131,8 +133,6 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         capacity() -> Option<usize>;
         /// Whether the queue has no room; see [`requeue::Queue::is_full`].
         is_full() -> bool;
-        /// Statistics since the queue was opened. [`DurableQueue::dead_letters`] has the number of dead letters.
-        stats() -> Stats;
         /// Who holds what; see [`requeue::Queue::held`].
         held() -> Vec<Held>;
         /// Stops deliveries, in this process; see [`requeue::Queue::pause`].
@@ -153,6 +153,19 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         next_due() -> Option<Instant>;
         /// Waits until nothing is ready, delayed, held or staged; see [`requeue::Queue::wait_idle`].
         wait_idle();
+    }
+
+    /// Statistics since the queue was opened. [`DurableQueue::dead_letters`] has the number of dead letters.
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.ram.stats();
+        // In memory all whose time to live is over are dead. Relaxed: statistics.
+        let dropped = self
+            .shared
+            .timed_out
+            .load(Ordering::Relaxed)
+            .min(stats.dead);
+        (stats.dead, stats.timed_out) = (stats.dead - dropped, dropped);
+        stats
     }
 
     /// The dead letters.

@@ -5,7 +5,7 @@ use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, row_digest, Counts, Digest, Key, LetterRow, Mark, OrderTag, Schedule, ITEMS,
+    decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag, Schedule, ITEMS,
     LETTERS, MARKS,
 };
 use crate::log::{self, Durability};
@@ -63,7 +63,7 @@ impl Found {
 /// An item on its way into memory.
 struct Recovered<T, O: Engine<T>> {
     entry: EntryOf<T, O>,
-    schedule: Option<Schedule>,
+    front: Front,
     mark: Mark,
 }
 
@@ -100,7 +100,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             self.letter_of(entry.id, mark.attempts, Cause::Crashed, error)
         });
         self.add_letters(letters.collect::<Result<_, _>>()?);
-        self.restore(&ram, items);
+        let timed = self.restore(&ram, items);
+        self.note(timed.into_iter());
+        // Ends items whose time is over.
+        let _ = ram.stats();
         if self.is_closed_on_disk() {
             ram.close();
         }
@@ -114,7 +117,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             self.id,
             |at, key, value| {
                 digest.add(at.digest());
-                let (schedule, item) = match self.decode(at.id, &key, &value) {
+                let (mut front, item) = match self.decode(at.id, &key, &value) {
                     Err(StoreError::Codec(error)) => {
                         undecodable.push((at.id, error));
                         return Ok(());
@@ -123,11 +126,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 };
                 let entry = self.entry(at.id, item, value.len());
                 let mark = found.marks.get(&at.id).copied().unwrap_or_default();
-                items.push(Recovered {
-                    entry,
-                    schedule: mark.schedule.or(schedule),
-                    mark,
-                });
+                front.schedule = mark.schedule.or(front.schedule);
+                items.push(Recovered { entry, front, mark });
                 Ok(())
             },
         )?;
@@ -189,18 +189,33 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     }
 
     /// Puts items before all that are pushed from now on: first those that were delivered before. They keep their deliveries and
-    /// delays, whatever the pace and the limits of the queue are.
-    fn restore(&self, ram: &RamQueue<T, O>, items: Vec<Recovered<T, O>>) {
-        let now = self.store.wall_time();
+    /// delays, whatever the pace and the limits of the queue are. Returns the changes that give times to those that need one and
+    /// have none: each a time that is over, as their schedule.
+    fn restore(&self, ram: &RamQueue<T, O>, items: Vec<Recovered<T, O>>) -> Vec<Change> {
+        let (now, mut timed) = (self.store.wall_time(), Vec::new());
         let mut restore = ram.restore();
         for item in items {
             let (id, mark) = (item.entry.id, item.mark);
-            let place = item.schedule.map(|schedule| self.place(schedule));
+            let Front { schedule, pushed } = item.front;
+            let mut place = schedule
+                .map(|schedule| self.place(schedule))
+                .unwrap_or_default();
+            if self.after_ttl.is_some() && place.due.is_none() {
+                // Not after now, if the wall clock was put back.
+                place.due = self.instant(pushed.unwrap_or(now).min(now));
+                if pushed.is_none() {
+                    let schedule = Schedule {
+                        priority: place.priority,
+                        due: Some(now),
+                    };
+                    timed.push(Change::Rescheduled(self.key(id), schedule));
+                }
+            }
             let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
             let delay = Duration::from_millis(left);
-            let place = place.unwrap_or_default().numbered(id);
-            restore.add(item.entry, place, mark.attempts, delay);
+            restore.add(item.entry, place.numbered(id), mark.attempts, delay);
         }
+        timed
     }
 
     /// A new dead letter of an item that was found.

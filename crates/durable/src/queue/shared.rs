@@ -5,13 +5,13 @@ use crate::batch::{Batch, Change};
 use crate::codec::Codec;
 use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
-use crate::format::{self, Key, Schedule, ITEMS};
+use crate::format::{self, Front, Key, Schedule, ITEMS};
 use crate::log::{guarded, Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
 use crate::store::{millis, OpenName, StoreInner};
 use fjall::UserValue;
-use requeue::{Backoff, Clock};
-use std::sync::atomic::Ordering;
+use requeue::{AfterTtl, Backoff, Clock};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,10 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     pub(crate) max_attempts: Option<u32>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// What becomes of items whose time to live is over, if they have one.
+    pub(crate) after_ttl: Option<AfterTtl>,
+    /// How many such items were dropped.
+    pub(super) timed_out: AtomicU64,
     pub(crate) letters: Letters<T>,
 }
 
@@ -114,13 +118,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         id: u64,
         key: &[u8],
         value: &[u8],
-    ) -> Result<(Option<Schedule>, T), StoreError> {
-        let (schedule, bytes) = self.split(id, key, value)?;
+    ) -> Result<(Front, T), StoreError> {
+        let (front, bytes) = self.split(id, key, value)?;
         let item = self.codec.decode(bytes);
-        Ok((
-            schedule,
-            item.map_err(|error| error.at(&self.name, Some(id)))?,
-        ))
+        Ok((front, item.map_err(|error| error.at(&self.name, Some(id)))?))
     }
 
     fn split<'v>(
@@ -128,7 +129,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         id: u64,
         key: &[u8],
         value: &'v [u8],
-    ) -> Result<(Option<Schedule>, &'v [u8]), StoreError> {
+    ) -> Result<(Front, &'v [u8]), StoreError> {
         let content = format::open(key, value).and_then(format::split_value);
         content.ok_or_else(|| {
             StoreError::damaged(format!(
@@ -185,6 +186,15 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.store.wall_time().saturating_add(millis(delay))
     }
 
+    /// What is written in front of items that are pushed now, to this place.
+    #[inline]
+    pub(crate) fn front(&self, place: Option<Place>) -> Front {
+        Front {
+            schedule: place.map(|place| self.schedule(place)),
+            pushed: self.after_ttl.map(|_| self.store.wall_time()),
+        }
+    }
+
     /// Encodes a placement.
     pub(crate) fn schedule(&self, place: Place) -> Schedule {
         Schedule {
@@ -200,13 +210,21 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// The place that is written so.
     pub(crate) fn place(&self, schedule: Schedule) -> Place {
-        let now = self.clock.now();
-        let due = schedule
-            .due
-            .map(|due| due.saturating_sub(self.store.wall_time()));
+        let due = schedule.due.and_then(|due| self.instant(due));
         Place {
             priority: schedule.priority,
-            due: due.and_then(|due| now.checked_add(Duration::from_millis(due))),
+            due,
+        }
+    }
+
+    /// A time of the wall clock, by the queue's clock.
+    pub(super) fn instant(&self, time: u64) -> Option<Instant> {
+        let (now, wall) = (self.clock.now(), self.store.wall_time());
+        let distance = Duration::from_millis(time.abs_diff(wall));
+        if time < wall {
+            now.checked_sub(distance)
+        } else {
+            now.checked_add(distance)
         }
     }
 }

@@ -32,7 +32,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         place: Option<Place>,
     ) -> Result<Self, CodecError> {
         let shared = &local.shared;
-        let schedule = place.map(|place| shared.schedule(place));
+        let front = shared.front(place);
         let first = shared.new_ids(items.len());
         let recorded; // dropped after the lock, if the codec fails or panics
         let mut batch = local.batch();
@@ -43,7 +43,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         };
         let first = shared.key(first);
         let encode = |item: &T, bytes: &mut Vec<u8>| shared.codec.encode(item, bytes);
-        let pushed = batch.push_all(first, schedule, items, encode);
+        let pushed = batch.push_all(first, front, items, encode);
         pushed.map_err(|error| error.at(&shared.name, None))?;
         drop(batch);
         Ok(recorded)

@@ -17,7 +17,8 @@ use std::sync::{Arc, Weak};
 /// The item is on the disk, its [`Outcome`] in memory: if the process dies, the next pool of the queue runs the item, and nobody
 /// waits for the result. The outcome ends with [`JobError::is_dropped`](requeue::JobError::is_dropped) when the item has become
 /// a [dead letter](DurableQueue::dead_letters) of this pool, or when all workers of the pool have ended. Until then it waits, also
-/// if something else took the item: a pop, [`cancel`](DurableQueue::cancel) or [`clear`](DurableQueue::clear).
+/// if something else took the item: a pop, [`cancel`](DurableQueue::cancel), [`clear`](DurableQueue::clear),
+/// [`retain`](DurableQueue::retain), or the end of its [time to live](crate::Builder::ttl).
 pub struct Jobs<T: Send + 'static, R, O: Order<T> = Fifo> {
     queue: DurableQueue<T, O>,
     /// The workers own it.

@@ -71,6 +71,8 @@ pub(crate) fn run(path: &Path) {
     assert!(store.flush().is_err());
     assert!(store.queue::<u64>("others").is_err());
     assert_eq!(queue.len(), 1);
+    assert!(matches!(queue.clear_all(), Err(StoreError::Poisoned(_))));
+    assert_eq!(queue.len(), 1);
     println!("poisoned {number}");
 }
 

@@ -6,6 +6,7 @@
 //! | `jobs` | a job whose worker pushes two follow-ups, three times over | a job is there, or both its follow-ups were |
 //! | `left`, `right` | tokens that are moved from one to the other | each token in one of them |
 //! | `even`, `odd` | numbers, pushed in turn and buffered | a prefix of the numbers |
+//! | `removed` | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
 
 use crate::{child, count, open};
 use requeue_durable::{commit_all, Durability, DurableQueue, Store};
@@ -40,6 +41,7 @@ struct Queues {
     right: DurableQueue<u64>,
     even: DurableQueue<Buffered>,
     odd: DurableQueue<Buffered>,
+    removed: DurableQueue<u64>,
 }
 
 impl Queues {
@@ -53,6 +55,7 @@ impl Queues {
             right: store.queue("right").expect(expect),
             even: store.queue("even").expect(expect),
             odd: store.queue("odd").expect(expect),
+            removed: store.queue("removed").expect(expect),
             store,
         }
     }
@@ -86,6 +89,7 @@ pub(crate) fn run(path: &Path) {
         scope.spawn(|| carry(&queues.left, &queues.right));
         scope.spawn(|| carry(&queues.right, &queues.left));
         scope.spawn(|| push_buffered(queues, round));
+        scope.spawn(|| remove(&queues.removed));
     });
 }
 
@@ -172,6 +176,21 @@ fn push_buffered(queues: &Queues, round: u64) {
     }
 }
 
+fn remove(numbers: &DurableQueue<u64>) {
+    for step in 0.. {
+        let first = step / 3 * 10;
+        let done = match step % 3 {
+            0 => numbers.push_batch(first..first + 10).is_ok(),
+            1 => numbers.retain(|number, _| number % 2 == 0).is_ok(),
+            _ => numbers.clear_all().is_ok(),
+        };
+        if !done {
+            return acknowledge("failed");
+        }
+        acknowledge(&format!("step {step}"));
+    }
+}
+
 /// What a child has acknowledged.
 #[derive(Debug, Default)]
 pub(crate) struct Acknowledged {
@@ -182,6 +201,8 @@ pub(crate) struct Acknowledged {
     roots: HashSet<(u64, u64)>,
     done: HashSet<(u64, u64, u32)>,
     buffered: u64,
+    /// How many steps of pushes and removals.
+    steps: u64,
     pub(crate) count: u64,
 }
 
@@ -206,6 +227,7 @@ impl Acknowledged {
                 assert!(is_new, "the job {worker} {root} {way} was done twice");
             }
             ("buffered", [number]) => self.buffered = number + 1,
+            ("step", [step]) => self.steps = step + 1,
             _ => panic!("an unknown line: {line:?}"),
         }
     }
@@ -276,6 +298,7 @@ pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
         round,
         acknowledged,
     );
+    check_removed(&drain(&queues.removed), acknowledged);
     check_tokens(&queues, round, acknowledged);
 }
 
@@ -368,6 +391,23 @@ fn check_buffered(even: &[Buffered], odd: &[Buffered], round: u64, acknowledged:
     assert_eq!(even, expected(0), "a prefix");
     assert_eq!(odd, expected(1), "a prefix");
     assert!(total >= acknowledged.buffered, "{total} are there");
+}
+
+fn check_removed(items: &[u64], acknowledged: &Acknowledged) {
+    let after = |steps: u64| -> Vec<u64> {
+        let first = steps / 3 * 10;
+        match steps % 3 {
+            0 => Vec::new(),
+            1 => (first..first + 10).collect(),
+            _ => (first..first + 10).step_by(2).collect(),
+        }
+    };
+    let steps = acknowledged.steps;
+    let expected = [after(steps), after(steps + 1)];
+    assert!(
+        expected.iter().any(|it| it == items),
+        "{items:?} after {steps}"
+    );
 }
 
 fn check_tokens(queues: &Queues, round: u64, acknowledged: &Acknowledged) {

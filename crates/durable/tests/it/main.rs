@@ -9,11 +9,13 @@ mod jobs;
 mod orders;
 #[path = "../common/random.rs"]
 mod random;
+mod removal;
 mod reopened;
 #[cfg(feature = "stream")]
 mod stream;
 mod surface;
 mod threads;
+mod ttl;
 mod undecodable;
 mod workers;
 

@@ -10,6 +10,8 @@ use crate::queue::letters::Letters;
 use crate::queue::recover::Found;
 use crate::queue::shared::Shared;
 use crate::queue::DurableQueue;
+use requeue::AfterTtl;
+use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
@@ -33,6 +35,10 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         store.log.settle()?;
         let found = Found::read(&store, id)?;
         let (max_attempts, backoff, clock) = self.ram.kept();
+        let after_ttl = self.settings.has_ttl.then_some(self.settings.after_ttl);
+        if after_ttl.is_some() {
+            store.log.disk().upgrade()?;
+        }
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,
@@ -44,6 +50,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             max_attempts,
             backoff,
             clock,
+            after_ttl,
+            timed_out: AtomicU64::new(0),
             letters: Letters::new(found.letters.clone(), self.settings.letters),
         });
         if self.settings.reopened && shared.is_closed_on_disk() {
@@ -51,6 +59,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         }
         let dead = Arc::clone(&shared);
         let ram = self.ram.name(name).max_dead_letters(0);
+        let ram = ram.on_expired(AfterTtl::DeadLetter);
         let ram = ram.on_dead_overflow(move |letter| dead.bury(letter));
         let ram = shared.recover(&found, self.settings.on_undecodable, ram)?;
         Ok(DurableQueue::new(shared, ram))

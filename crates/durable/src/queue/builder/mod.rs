@@ -7,8 +7,9 @@ use super::letters::{DeadLetter, Limit};
 use crate::codec::{Codec, OnUndecodable, Postcard};
 use crate::order::{KeyOf, Order, RamBuilder};
 use crate::store::Store;
-use requeue::{Backoff, Clock, Fifo, Pace, ReturnTo};
+use requeue::{AfterTtl, Backoff, Clock, Fifo, Pace, ReturnTo};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The settings of a [`DurableQueue`](crate::DurableQueue), from [`Store::builder`].
 ///
@@ -29,6 +30,8 @@ struct Settings<T> {
     letters: Option<Limit<T>>,
     memory: Option<usize>,
     reopened: bool,
+    has_ttl: bool,
+    after_ttl: AfterTtl,
     on_undecodable: OnUndecodable,
 }
 
@@ -58,6 +61,8 @@ impl<T: Send + 'static> Builder<T> {
                 letters: None,
                 memory: None,
                 reopened: false,
+                has_ttl: false,
+                after_ttl: AfterTtl::default(),
                 on_undecodable: OnUndecodable::default(),
             },
         }
@@ -227,6 +232,68 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     ) -> Self {
         let overflow = Arc::new(overflow);
         self.settings.letters = Some(Limit { most, overflow });
+        self
+    }
+
+    /// Sets the time to live of items: one that was pushed longer ago is not delivered any more, in this process or a later one,
+    /// and leaves the disk. The default is no limit.
+    ///
+    /// It means the same as in memory, see [`requeue::Builder::ttl`]. The time of each push is on the disk, by the
+    /// [wall clock](crate::StoreOptions::wall_clock), so the time to live goes on while no process runs: what is over is dropped
+    /// when the queue is opened. Within a process the [clock](Self::clock) of the queue decides. Items that have no time,
+    /// since the queue had no time to live when they were pushed, get that of the first opening with one. The time to live
+    /// itself is not stored: each opening may choose another one for all items.
+    ///
+    /// The removal of an item is written without a wait; if a crash undoes it, it is repeated at the next opening.
+    ///
+    /// A store with such a queue has version 2 of the format, which earlier versions of this crate refuse to open.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let codes = store.builder("codes").ttl(Duration::from_secs(60)).clock(clock.clone()).build()?;
+    /// codes.push(7)?;
+    /// clock.advance(Duration::from_secs(60));
+    /// assert!(codes.pop().unwrap_err().is_empty());
+    /// assert_eq!(codes.stats().timed_out, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `ttl` is zero: nothing could be delivered.
+    #[track_caller]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ram = self.ram.ttl(ttl);
+        self.settings.has_ttl = true;
+        self
+    }
+
+    /// Sets what becomes of items whose [time to live](Self::ttl) is over. By default they are dropped; they may become
+    /// [dead letters](crate::DurableQueue::dead_letters) instead, on the disk.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::{AfterTtl, Cause, ManualClock, Reason};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let codes = store.builder("codes").ttl(Duration::from_secs(60)).on_expired(AfterTtl::DeadLetter);
+    /// let codes = codes.clock(clock.clone()).build()?;
+    /// codes.push(7)?;
+    /// clock.advance(Duration::from_secs(60));
+    /// assert!(codes.is_empty());
+    /// let letter = codes.dead_letters().oldest()?.unwrap();
+    /// assert_eq!((letter.item, letter.reason), (7, Cause::Failed(Reason::TimedOut)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_expired(mut self, then: AfterTtl) -> Self {
+        self.settings.after_ttl = then;
         self
     }
 

@@ -16,7 +16,7 @@ use requeue::{Reason, Wait};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-/// An item whose deliveries failed for good.
+/// An item whose deliveries failed for good, or whose time to live was over.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DeadLetter<T> {
@@ -73,13 +73,14 @@ pub enum Cause {
 
 impl Cause {
     /// The causes, as they are written.
-    const BYTES: [(Self, u8); 8] = [
+    const BYTES: [(Self, u8); 9] = [
         (Self::Failed(Reason::Aborted), 0),
         (Self::Failed(Reason::Panicked), 1),
         (Self::Failed(Reason::Retried), 2),
         (Self::Failed(Reason::Forgotten), 3),
         (Self::Failed(Reason::Failed), 4),
         (Self::Failed(Reason::Expired), 5),
+        (Self::Failed(Reason::TimedOut), 6),
         (Self::Undecodable, u8::MAX - 1),
         (Self::Crashed, u8::MAX),
     ];

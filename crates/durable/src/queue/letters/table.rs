@@ -1,7 +1,7 @@
 //! The dead letters that a queue keeps.
 
 use super::{Cause, DeadLetter};
-use crate::batch::{Batch, Change};
+use crate::batch::{Batch, Change, Run};
 use crate::codec::CodecError;
 use crate::error::StoreError;
 use crate::format::LetterRow;
@@ -9,8 +9,10 @@ use crate::log::Urgency;
 use crate::order::{Engine, EntryOf};
 use crate::queue::shared::Shared;
 use parking_lot::{Condvar, Mutex};
+use requeue::{AfterTtl, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -97,9 +99,18 @@ impl<T> Letters<T> {
 }
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    /// Writes an item that became a dead letter, without a wait.
+    /// Writes an item that became a dead letter, without a wait. In memory all items are, whose time to live is over; here some
+    /// are removed.
     pub(in crate::queue) fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
         let _added = Added(&self.letters);
+        if letter.reason == Reason::TimedOut && self.after_ttl == Some(AfterTtl::Drop) {
+            let mut batch = Batch::default();
+            Run::add(&mut batch.removes, self.key(letter.item.id), 1);
+            self.log().note(batch);
+            // Relaxed: statistics.
+            self.timed_out.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         let cause = Cause::Failed(letter.reason);
         let mut row = self.new_letter(letter.item.id, letter.attempts, cause, letter.error());
         let entry = letter.item;

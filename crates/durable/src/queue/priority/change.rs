@@ -107,7 +107,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         };
         Ok(value.map(|value| {
             let content = format::open(&key.to_bytes(), &value).and_then(format::split_value);
-            content.and_then(|(schedule, _)| schedule).unwrap_or(normal)
+            let schedule = content.and_then(|(front, _)| front.schedule);
+            schedule.unwrap_or(normal)
         }))
     }
 }

@@ -72,6 +72,13 @@ impl<O: Tested> Side<O> {
         }
     }
 
+    fn retain(&mut self, random: &mut Random) {
+        let part = random.pick(&[2, 5]);
+        let keep = |value| value % part > 0;
+        let removed = self.queue().retain(|value, _| keep(*value)).unwrap();
+        assert_eq!(removed, self.model.retain(keep));
+    }
+
     fn close(&mut self) {
         let closed = self.queue().close().unwrap();
         assert!(closed || self.model.closed);

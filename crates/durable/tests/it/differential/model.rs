@@ -253,6 +253,22 @@ impl Model {
         }
     }
 
+    /// Items that nobody holds are removed; returns how many.
+    pub(crate) fn retain(&mut self, keep: impl Fn(u64) -> bool) -> usize {
+        let (before, keep) = (self.len(), |item: &Item| keep(item.value));
+        for lane in self.lanes.values_mut() {
+            lane.fresh.retain(keep);
+            lane.runs.iter_mut().for_each(|run| run.retain(keep));
+            lane.runs.retain(|run| !run.is_empty());
+        }
+        self.loose.retain(keep);
+        before - self.len()
+    }
+
+    fn len(&self) -> usize {
+        self.loose.len() + self.lanes.values().map(Lane::len).sum::<usize>()
+    }
+
     /// A dead letter is removed.
     pub(crate) fn discard(&mut self, value: u64) -> Item {
         let at = self.dead.iter().position(|(item, _)| item.value == value);

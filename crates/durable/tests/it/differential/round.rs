@@ -78,6 +78,10 @@ impl<O: Tested> Run<O> {
                 let side = &mut self.sides[self.random.below(2)];
                 O::use_ticket(&mut self.random, side);
             }
+            3 if self.random.percent(30) => {
+                let side = &mut self.sides[self.random.below(2)];
+                side.retain(&mut self.random);
+            }
             _ => {
                 let open = &mut open[index];
                 let side = &mut self.sides[open.expected.side];

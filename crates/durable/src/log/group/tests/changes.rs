@@ -3,16 +3,16 @@
 use super::random::Random;
 use super::{Case, Item, Rows};
 use crate::batch::{Batch, Change, Run};
-use crate::format::{Key, LetterRow, Schedule};
+use crate::format::{Front, Key, LetterRow, Schedule};
 use std::slice;
 
-fn push(batch: &mut Batch, key: Key, (schedule, bytes): &Item) {
+fn push(batch: &mut Batch, key: Key, (front, bytes): &Item) {
     let encode = |bytes: &Vec<u8>, values: &mut Vec<u8>| {
         values.extend_from_slice(bytes);
         Ok(())
     };
     let items = slice::from_ref(bytes);
-    batch.push_all(key, *schedule, items, encode).unwrap();
+    batch.push_all(key, *front, items, encode).unwrap();
 }
 
 fn remove(batch: &mut Batch, key: Key) {
@@ -40,7 +40,11 @@ impl Case {
         let len = self.random.pick(&[0, 1, 7, 40, 2_000]);
         let bytes = (0..len).map(|_| u8::try_from(self.random.below(256)).unwrap());
         let bytes = bytes.collect();
-        (self.schedule(), bytes)
+        let front = Front {
+            schedule: self.schedule(),
+            pushed: self.random.pick(&[None, Some(u64::MAX - 1)]),
+        };
+        (front, bytes)
     }
 
     pub(super) fn push(&mut self, batch: &mut Batch, queue: u32) {

@@ -10,7 +10,7 @@ mod changes;
 use super::Disk;
 use crate::batch::{Batch, Change};
 use crate::format::{
-    decode_row, open, row_digest, split_value, Key, LetterRow, Mark, OrderTag, QueueRow, Schedule,
+    decode_row, open, row_digest, split_value, Front, Key, LetterRow, Mark, OrderTag, QueueRow,
 };
 use crate::log::{visit, Directory};
 use changes::change;
@@ -26,7 +26,7 @@ const GROUPS: usize = 30;
 /// Numbers that are taken between a number and its commit, so that its run is far from the others.
 const FAR: u64 = 3_000;
 
-type Item = (Option<Schedule>, Vec<u8>);
+type Item = (Front, Vec<u8>);
 type Rows<R> = BTreeMap<Key, R>;
 
 /// What the tables must hold.
@@ -203,8 +203,8 @@ impl Case {
         assert_eq!(catalog.queues.items(), items.sum());
         let items = rows(&disk.tables[crate::format::ITEMS], |key, value| {
             let content = open(key, value).and_then(split_value);
-            let (schedule, bytes) = content.unwrap();
-            (schedule, bytes.to_vec())
+            let (front, bytes) = content.unwrap();
+            (front, bytes.to_vec())
         });
         assert_eq!(items, model.items);
         let letters = rows(&disk.tables[crate::format::LETTERS], |key, value| {
