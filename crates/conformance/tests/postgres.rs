@@ -5,8 +5,10 @@
 #[path = "../../postgres/tests/it/server.rs"]
 mod server;
 
-use requeue_conformance::{settled_late_suite, strict_order_suite, suite};
-use requeue_conformance::{Letter, Settings, Subject, ViewOf, LONG};
+use requeue_conformance::{
+    removed_suite, settled_late_suite, strict_order_suite, suite, tail_suite, ttl_suite,
+};
+use requeue_conformance::{Letter, Removal, Removing, Settings, Subject, ViewOf, LONG};
 use requeue_postgres::{PgQueue, Postgres};
 use server::SERVER;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,7 +59,10 @@ impl Subject for Postgresql {
         if self.leased {
             builder = builder.leased(settings.lease.unwrap_or(LONG));
         }
-        builder.build()
+        if let Some(ttl) = settings.ttl {
+            builder = builder.ttl(ttl).on_expired(settings.after_ttl);
+        }
+        builder.on_failure(settings.return_to).build()
     }
 
     async fn letters(&self, queue: &PgQueue<u32>) -> Vec<Letter> {
@@ -67,7 +72,7 @@ impl Subject for Postgresql {
             item: letter.item.unwrap(),
             attempts: letter.attempts,
             error: letter.error,
-            reason: letter.reason,
+            reason: letter.reason.replace('_', ""),
         });
         letters.collect()
     }
@@ -86,7 +91,24 @@ impl Subject for Postgresql {
     }
 }
 
+impl Removing for Postgresql {
+    async fn remove(queue: &PgQueue<u32>, what: Removal) -> usize {
+        let removed = match what {
+            Removal::Unless(keep) => queue.retain(|item, _| keep(*item)).await,
+            Removal::All => queue.clear_all().await,
+            Removal::Later => panic!("these queues cannot be closed"),
+        };
+        usize::try_from(removed.unwrap()).unwrap()
+    }
+}
+
 suite!(locked_items, locked());
+ttl_suite!(locked_items_live, locked());
+tail_suite!(locked_items_return, locked());
+removed_suite!(locked_items_removed, locked());
+ttl_suite!(leased_items_live, leased());
+tail_suite!(leased_items_return, leased());
+removed_suite!(leased_items_removed, leased());
 settled_late_suite!(locked_items_settled, locked());
 strict_order_suite!(locked_items_in_order, locked());
 suite!(leased_items, leased());
