@@ -12,6 +12,7 @@ use crate::PushError;
 use std::sync::Arc;
 
 /// A handle's access to its queue.
+#[allow(clippy::struct_excessive_bools)] // each is read by itself, by another call
 pub(crate) struct Access<T, O: Order<T>> {
     pub(super) shared: Arc<Shared<T, O>>,
     /// The queue's wait queue for items, without the indirection through `shared`.
@@ -64,7 +65,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Whether the queue is bounded, and its items have weights.
     #[inline]
     pub(super) fn weighs(&self) -> bool {
-        cfg!(feature = "ttl") && self.weighs
+        cfg!(feature = "broker") && self.weighs
     }
 
     /// Whether nothing keeps the queue from being drained before the transaction has ended.
@@ -374,16 +375,20 @@ impl<T, O: Order<T>> Access<T, O> {
 /// The end of a transaction.
 impl<T, O: Order<T>> Access<T, O> {
     /// Drops the staged items but the first ones, which are so many.
+    #[inline]
     pub(super) fn drop_staged(&mut self, kept: usize) {
+        if self.staged() > kept {
+            self.drop_last_staged(kept);
+        }
+    }
+
+    #[inline(never)] // few transactions that abort have staged anything
+    fn drop_last_staged(&mut self, kept: usize) {
         if !Shared::<T, O>::SORTS && !self.shared.tracks() {
             return self.endpoint.drop_staged(kept);
         }
         // The destructor of an item may panic.
-        let mut local = defer_with(self, |local| {
-            if local.staged() > kept {
-                local.drop_staged(kept);
-            }
-        });
+        let mut local = defer_with(self, |local| local.drop_staged(kept));
         while let Some(entry) = local.endpoint.unstage(kept) {
             let Entry { item, delivery } = &entry;
             let (meta, since) = (item.meta, delivery.since);

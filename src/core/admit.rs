@@ -60,7 +60,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes permits, and registers the items. If a key is at its limit, or the registration panics, the permits are
     /// released.
-    #[inline]
+    #[inline(always)] // the push of an order
     pub(super) fn admit<L: Load<T, O>>(
         &mut self,
         load: &L,
@@ -70,18 +70,15 @@ impl<T, O: Order<T>> Local<T, O> {
     ) -> Admission<L::Metas> {
         // The keys are checked first, so that no permit is taken that others could use meanwhile. Nobody waits for a key, so a
         // push to a full one is refused for good, and the permits that a waiting batch has gathered go back.
-        let refusal = if self.is_refusing(put) {
-            Some(PushError::Closed(()))
-        } else if !self.may_find_full {
-            None
-        } else if self.are_too_heavy(weights) {
-            Some(PushError::TooHeavy(()))
-        } else {
-            (!self.fits(load.as_slice())).then_some(PushError::Full(()))
-        };
-        if let Some(refusal) = refusal {
+        let is_refusing = self.is_refusing(put);
+        let too_heavy = weights.total().is_some() && self.are_too_heavy(weights);
+        if is_refusing || self.may_find_full && (too_heavy || !self.fits(load.as_slice())) {
             self.permits.give_back_gathered();
-            return Some(Err(refusal));
+            return Some(Err(match (is_refusing, too_heavy) {
+                (true, _) => PushError::Closed(()),
+                (false, true) => PushError::TooHeavy(()),
+                (false, false) => PushError::Full(()),
+            }));
         }
         if self.may_find_full {
             // The second time, permits may have been freed by items that were reclaimed.
@@ -113,9 +110,9 @@ impl<T, O: Order<T>> Local<T, O> {
         admission.or_else(|| closed.then_some(Err(PushError::Full(()))))
     }
 
-    /// The room that is worth waiting for: none if these items need none, if they would not fit beside this transaction's staged ones in an
-    /// otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the keys
-    /// when it is woken.
+    /// The room that is worth waiting for: none if these items need none, or would not fit beside this transaction's staged ones
+    /// in an otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the
+    /// keys when it is woken.
     pub(crate) fn worthwhile_room<L: Load<T, O>>(
         &self,
         load: &L,

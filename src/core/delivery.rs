@@ -201,8 +201,9 @@ impl<T, O: Order<T>> Drop for Acking<T, O> {
     fn drop(&mut self) {
         let shared = &self.origin.shared;
         self.origin.outstanding.count_ended(Ending::Committed);
-        let since = self.notes.as_ref().map_or(0, |notes| notes.since);
-        shared.give_back(shared.forget(since));
+        let noted = self.notes.as_ref();
+        let permits = noted.map_or(1, |notes| shared.forget(notes.since));
+        shared.give_back(permits);
         shared.notify_end(0);
         // After the waiters were notified, as in the commit of a transaction. Nothing here panics.
         shared.retire(self.meta);

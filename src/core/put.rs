@@ -64,9 +64,34 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        let weights = self.weigh(&load);
-        let admission = self.admit(&load, &weights, put, place);
-        self.store_admitted(admission, load, &weights, put)
+        if self.may_find_full && self.shared.weighs() {
+            return self.put_weighed(load, put, place);
+        }
+        self.put_with(load, &Weights::default(), put, place)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_weighed<L: Load<T, O>>(
+        &mut self,
+        load: L,
+        put: Put,
+        place: PlaceOf<T, O>,
+    ) -> Result<L::Pushed, PushError<L>> {
+        let weights = self.shared.weigh(load.as_slice());
+        self.put_with(load, &weights, put, place)
+    }
+
+    #[inline(always)] // the push of an order: without weights nothing of them is left
+    fn put_with<L: Load<T, O>>(
+        &mut self,
+        load: L,
+        weights: &Weights,
+        put: Put,
+        place: PlaceOf<T, O>,
+    ) -> Result<L::Pushed, PushError<L>> {
+        let admission = self.admit(&load, weights, put, place);
+        self.store_admitted(admission, load, weights, put)
     }
 
     /// As [`Local::put`], when there is room.
@@ -85,7 +110,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
-        let weights = self.weigh(&load);
+        let weights = self.shared.weigh(load.as_slice());
         let room = self.worthwhile_room(&load, &weights);
         let gathers = weights.gather(L::GATHERS);
         let admission = self.wait_for_room(gathers, room, wait, |local| {
@@ -154,7 +179,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Stores what was admitted.
-    #[inline]
+    #[inline(always)] // as `put_with`
     fn store_admitted<L: Load<T, O>>(
         &mut self,
         admission: Admission<L::Metas>,
@@ -206,7 +231,7 @@ impl<T, O: Order<T>> Load<T, O> for T {
         }
     }
 
-    #[inline]
+    #[inline(always)] // the push of an order
     fn enter(
         &self,
         shared: &Shared<T, O>,
@@ -216,7 +241,7 @@ impl<T, O: Order<T>> Load<T, O> for T {
         shared.enter(self, shared.stamp(), place, weights.nth(0))
     }
 
-    #[inline]
+    #[inline(always)] // as above
     fn store(
         self,
         local: &mut Local<T, O>,

@@ -20,7 +20,7 @@ pub(crate) mod records;
 pub(crate) mod retry;
 pub(crate) mod settings;
 pub(crate) mod telemetry;
-#[cfg_attr(not(feature = "ttl"), allow(unreachable_pub))]
+#[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
 pub(crate) mod ttl;
 pub(crate) mod watch;
 

@@ -42,6 +42,7 @@ impl Records {
     }
 
     /// Keeps a record from now on. Returns the time stamp by which it is found: this one, or the next one that is free.
+    #[inline(never)] // out of what most queues do without
     pub(crate) fn add(&self, stamp: u64, record: Record) -> u64 {
         let mut since = stamp;
         loop {
@@ -56,6 +57,7 @@ impl Records {
     }
 
     /// Removes the record of an item that is gone for good.
+    #[inline(never)] // as above
     pub(crate) fn remove(&self, since: u64) -> Option<Record> {
         let Table { records, weight } = &mut *lock(self.table(since));
         let record = records.remove(&since)?;
@@ -64,13 +66,13 @@ impl Records {
     }
 
     /// The weight of an item that is known.
+    #[inline(never)] // as above
     pub(crate) fn weight_of(&self, since: u64) -> usize {
         let records = &lock(self.table(since)).records;
         records.get(&since).map_or(0, |record| record.weight)
     }
 
     /// The weight of all items; approximate while some come and go.
-    #[cfg(feature = "ttl")]
     pub(crate) fn weight(&self) -> usize {
         let weights = self.tables.iter().map(|table| lock(table).weight);
         weights.fold(0, usize::wrapping_add)

@@ -1,7 +1,6 @@
 //! The settings of a queue.
 
-use super::dead::Letters;
-use super::records::Callbacks;
+use super::dead::{Letters, Overflow};
 use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
 use super::ttl::{AfterTtl, Ttl};
@@ -71,7 +70,7 @@ impl Settings {
     /// How long items live, if not for ever.
     pub(crate) fn ttl(&self) -> Option<Ttl> {
         let after = self.after_ttl;
-        let ttl = self.ttl.filter(|_| cfg!(feature = "ttl"));
+        let ttl = self.ttl.filter(|_| cfg!(feature = "broker"));
         ttl.map(|span| Ttl { span, after })
     }
 
@@ -83,7 +82,7 @@ impl Settings {
 
     /// Whether something is kept beside each item.
     pub(crate) fn keeps_records(&self) -> bool {
-        cfg!(feature = "ttl") && self.records
+        cfg!(feature = "broker") && self.records
     }
 
     /// Whether pops check more than the source of items.
@@ -99,13 +98,13 @@ impl Settings {
     /// The policies of a queue with these settings, and with this wait queue for items.
     pub(crate) fn policies<T, O: Order<T>>(
         self,
-        callbacks: Callbacks<T>,
+        overflow: Option<Overflow<T>>,
         timed: bool,
         wait_queue: WaitQueue,
         room: Option<&Arc<Room>>,
     ) -> Policies<T, O> {
         let keeps_records = self.keeps_records();
-        let letters = Letters::new(self.max_dead_letters, callbacks.overflow);
+        let letters = Letters::new(self.max_dead_letters, overflow);
         let time = self.clock.map_or_else(Time::system, Time::of);
         // An item whose lease expires may become a dead letter, and one whose time to live is over is gone.
         let frees = Policies::<T, O>::RECLAIMS || self.ttl.is_some();

@@ -14,7 +14,7 @@ mod visit;
 use crate::bound::Room;
 use crate::core::mode::{mode, Ready, NOTIFY_ENDS, SLOW_POPS};
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
-use crate::policy::records::{Callbacks, Records};
+use crate::policy::records::Callbacks;
 use crate::policy::settings::Settings;
 use crate::policy::telemetry::Event;
 use crate::policy::Policies;
@@ -49,26 +49,16 @@ impl<T, O: Order<T>> Deref for Shared<T, O> {
     }
 }
 
-/// What is left in a queue gives its permits back, if others use them too.
-#[cfg(feature = "ttl")]
-impl<T, O: Order<T>> Drop for Shared<T, O> {
-    fn drop(&mut self) {
-        if let Some(room) = self.room().filter(|room| room.is_shared) {
-            room.give_back(self.weight());
-        }
-    }
-}
-
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(
         settings: Settings,
-        mut callbacks: Callbacks<T>,
+        Callbacks { overflow, weigh }: Callbacks<T>,
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {
         let ttl = settings.ttl();
-        let records = settings.keeps_records().then(Records::new);
-        let tracks = ttl.is_some() || records.is_some();
+        let keeps_records = settings.keeps_records();
+        let tracks = ttl.is_some() || keeps_records;
         let timed = settings.timestamps || O::is_timed(&order) || tracks;
         // An order that sorts takes all that is there.
         let stickiness = if Self::SORTS {
@@ -84,11 +74,18 @@ impl<T, O: Order<T>> Shared<T, O> {
             mode = mode.with(WaitWord::of(NOTIFY_ENDS));
         }
         let wait_queue = Ready::wait_queue(mode);
-        let weigh = callbacks.weigh.take();
-        let policies = settings.policies(callbacks, timed, wait_queue, room.as_ref());
+        let policies = settings.policies(overflow, timed, wait_queue, room.as_ref());
         let source = O::source(order, &shards);
         Self {
-            tracking: tracks.then(|| Box::new(Tracking::new(ttl, records, weigh, &shards))),
+            tracking: tracks.then(|| {
+                Box::new(Tracking::new(
+                    ttl,
+                    keeps_records,
+                    weigh,
+                    room.clone(),
+                    &shards,
+                ))
+            }),
             shards,
             source: ByProof::new(source, proof),
             ready: Ready::new(&policies.due_timer),

@@ -5,6 +5,7 @@
 
 use super::ttl::Lives;
 use super::Shared;
+use crate::bound::Room;
 use crate::core::weights::Weights;
 use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry, StoredOf};
 use crate::policy::records::{Record, Records, Weigh};
@@ -22,20 +23,33 @@ pub(crate) struct Tracking<T, O: Order<T>> {
     records: Option<Records>,
     /// Says the weight of an item, if it is not 1.
     weigh: Option<Weigh<T>>,
+    room: Option<Arc<Room>>,
+}
+
+/// What is left in a queue gives its permits back, if others use them too.
+impl<T, O: Order<T>> Drop for Tracking<T, O> {
+    fn drop(&mut self) {
+        let room = self.room.as_ref().filter(|room| room.is_shared);
+        if let Some((room, records)) = room.zip(self.records.as_ref()) {
+            room.give_back(records.weight());
+        }
+    }
 }
 
 impl<T, O: Order<T>> Tracking<T, O> {
     pub(super) fn new(
         ttl: Option<Ttl>,
-        records: Option<Records>,
+        keeps_records: bool,
         weigh: Option<Weigh<T>>,
+        room: Option<Arc<Room>>,
         shards: &Arc<Shards<StoredOf<T, O>>>,
     ) -> Self {
         let lives = ttl.map(|ttl| Lives::new(ttl, shards));
         Self {
             lives,
-            records,
+            records: keeps_records.then(Records::new),
             weigh,
+            room,
         }
     }
 }
@@ -44,7 +58,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Whether each item is looked at when it is taken.
     #[inline]
     pub(crate) fn tracks(&self) -> bool {
-        cfg!(feature = "ttl") && self.tracking.is_some()
+        cfg!(feature = "broker") && self.tracking.is_some()
     }
 
     /// Whether items have a time to live.
@@ -89,7 +103,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// The weight of all items that are known; 1 for each where they have none.
-    #[cfg(feature = "ttl")]
+    #[cfg(feature = "broker")]
     pub(crate) fn weight(&self) -> usize {
         let left = || usize::try_from(self.left()).unwrap_or(usize::MAX);
         let records = self.records().filter(|_| self.weighs());
@@ -99,7 +113,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Registers an item of this weight that is about to be pushed to this place, at this time. May run user code.
     ///
     /// A caller that does not push it afterwards [withdraws](Shared::withdraw) it.
-    #[inline]
+    #[inline(always)] // the push of an order
     pub(crate) fn enter(
         &self,
         item: &T,
@@ -127,7 +141,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         })
     }
 
-    #[inline]
+    #[inline(always)] // as above
     fn enter_by(
         &self,
         stamp: u64,
