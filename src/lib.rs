@@ -132,7 +132,7 @@
 //! |---|---|
 //! | `workers`, on by default | [`workers`], and [`backend`], over which they run |
 //! | `rate`, on by default | rate limits: [`Pace`], [`Builder::pace`] |
-//! | `ttl`, on by default | items with a time to live: [`Builder::ttl`] |
+//! | `broker`, on by default | items with a time to live, or with weights: [`Builder::ttl`], [`Builder::weigh`], [`Budget`] |
 //! | `tokio` | workers as tasks of tokio: `WorkersBuilder::run_async`; the clock of a runtime: `TokioClock` |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
 //! | `metrics` | queues with a [name](Builder::name) emit [counts and durations](guide::failure#in-production) to the crate `metrics` |
@@ -254,7 +254,7 @@ pub mod internals {}
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
-#[cfg(feature = "ttl")]
+#[cfg(feature = "broker")]
 pub use bound::Budget;
 pub use codec::{Codec, CodecError};
 pub use delivery::Delivery;
@@ -267,9 +267,9 @@ pub use order::priority::{ByPriority, Prioritized};
 pub use order::{Fifo, Leased, Lifo, Order, Ticket, Unleased};
 pub use policy::dead::DeadLetter;
 pub use policy::retry::ReturnTo;
-#[cfg(feature = "ttl")]
+#[cfg(feature = "broker")]
 pub use policy::ttl::AfterTtl;
-#[cfg(feature = "ttl")]
+#[cfg(feature = "broker")]
 pub use policy::unique::OnDuplicate;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;

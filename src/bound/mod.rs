@@ -103,7 +103,7 @@
 //! A batch that fails reports the permits that it has moved and left in the pool. One that succeeds need not: it
 //! takes at least as many as it ever had in hand at one time, which is no more than it wants.
 
-#[cfg_attr(not(feature = "ttl"), allow(unused, unreachable_pub))]
+#[cfg_attr(not(feature = "broker"), allow(unused, unreachable_pub))]
 mod budget;
 mod free_count;
 mod owner;
@@ -119,7 +119,7 @@ mod tests;
 
 use crate::raw::{record_pool, RecordPool};
 use crate::sync::{barrier, AtomicUsize, SMALL};
-#[cfg_attr(not(feature = "ttl"), allow(unreachable_pub))]
+#[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
 pub use budget::Budget;
 use crossbeam_utils::CachePadded;
 use free_count::{FreeCount, START};

@@ -12,6 +12,7 @@ use crate::PushError;
 use std::sync::Arc;
 
 /// A handle's access to its queue.
+#[allow(clippy::struct_excessive_bools)] // each is read by itself, by another call
 pub(crate) struct Access<T, O: Order<T>> {
     pub(super) shared: Arc<Shared<T, O>>,
     /// The queue's wait queue for items, without the indirection through `shared`.
@@ -64,7 +65,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Whether the queue is bounded, and its items have weights.
     #[inline]
     pub(super) fn weighs(&self) -> bool {
-        cfg!(feature = "ttl") && self.weighs
+        cfg!(feature = "broker") && self.weighs
     }
 
     /// Whether nothing keeps the queue from being drained before the transaction has ended.
@@ -380,6 +381,7 @@ impl<T, O: Order<T>> Access<T, O> {
 /// The end of a transaction.
 impl<T, O: Order<T>> Access<T, O> {
     /// Drops the staged items but the first ones, which are so many.
+    #[inline]
     pub(super) fn drop_staged(&mut self, kept: usize) {
         if self.staged() > kept && (Shared::<T, O>::SORTS || self.shared.tracks()) {
             return self.withdraw_staged(kept);

@@ -78,7 +78,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes permits, and registers the items. If a key is at its limit, or the registration panics, the permits are
     /// released.
-    #[inline]
+    #[inline(always)] // the push of an order
     pub(super) fn admit<L: Load<T, O>>(
         &mut self,
         load: &L,
@@ -93,7 +93,7 @@ impl<T, O: Order<T>> Local<T, O> {
             Some(PushError::Closed(()))
         } else if !self.may_refuse {
             None
-        } else if self.are_too_heavy(weights) {
+        } else if weights.total().is_some() && self.are_too_heavy(weights) {
             Some(PushError::TooHeavy(()))
         } else if let Some(of) = self.duplicate_of(load, put, staging.as_ref()) {
             Some(PushError::Duplicate((), of))
@@ -170,9 +170,9 @@ impl<T, O: Order<T>> Local<T, O> {
         admission.or_else(|| closed.then_some(Err(PushError::Full(()))))
     }
 
-    /// The room that is worth waiting for: none if these items need none, if they would not fit beside this transaction's staged ones in an
-    /// otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the keys
-    /// when it is woken.
+    /// The room that is worth waiting for: none if these items need none, or would not fit beside this transaction's staged ones
+    /// in an otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the
+    /// keys when it is woken.
     pub(crate) fn worthwhile_room<L: Load<T, O>>(
         &self,
         load: &L,

@@ -129,7 +129,7 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         L::return_permits(local, put);
     }
 
-    #[inline]
+    #[inline(always)] // as that of the load
     fn enter(
         &self,
         shared: &Shared<T, O>,
@@ -142,7 +142,7 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         self.load.enter(shared, place, weights, deadline, staging)
     }
 
-    #[inline]
+    #[inline(always)] // as that of the load
     fn store(
         self,
         local: &mut Local<T, O>,

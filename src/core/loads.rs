@@ -21,7 +21,6 @@ use super::access::{Access, Put};
 use super::admit::Load;
 use super::local::Local;
 use super::staged::Loads;
-use super::weights::Weights;
 use crate::order::{EntryOf, Order};
 use crate::raw::Purpose;
 use crate::PushError;
@@ -31,22 +30,24 @@ impl<T, O: Order<T>> Access<T, O> {
     /// How many permits the staged items need, and the held ones have.
     #[inline]
     pub(super) fn loads(&self) -> (usize, usize) {
-        if !self.weighs() {
-            return (self.staged(), self.held());
+        if self.weighs() {
+            let at_need = self.at_need.as_ref();
+            return at_need.map_or((0, 0), |it| (it.loads.staged, it.loads.held));
         }
-        let at_need = self.at_need.as_ref();
-        at_need.map_or((0, 0), |it| (it.loads.staged, it.loads.held))
+        (self.staged(), self.held())
     }
 
     /// As [`loads`](Self::loads), where items have weights: the transaction ends, and has none from now on.
     #[inline]
     pub(super) fn end_loads(&mut self) -> Option<(usize, usize)> {
-        if !self.weighs() {
-            return None;
-        }
+        self.weighs().then(|| self.take_loads())
+    }
+
+    #[cold]
+    fn take_loads(&mut self) -> (usize, usize) {
         let loads = self.at_need.as_mut().map(|it| mem::take(&mut it.loads));
         let Loads { staged, held } = loads.unwrap_or_default();
-        Some((staged, held))
+        (staged, held)
     }
 
     fn loads_mut(&mut self) -> &mut Loads {
@@ -77,15 +78,6 @@ impl<T, O: Order<T>> Access<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// The weights of items that are about to be pushed. May run user code.
-    #[inline]
-    pub(super) fn weigh<L: Load<T, O>>(&self, load: &L) -> Weights {
-        if self.may_refuse {
-            return self.shared.weigh(load.as_slice());
-        }
-        Weights::default()
-    }
-
     /// Takes the permits of one item: its weight, where it has one.
     #[inline]
     pub(super) fn take_permits(&mut self, weight: Option<usize>, put: Put) -> bool {

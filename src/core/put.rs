@@ -67,10 +67,35 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        let weights = self.weigh(&load);
-        match self.admit(&load, &weights, put, place) {
-            Some(Ok(metas)) => self.store(load, metas, &weights, put),
-            refused => self.put_refused(refused, load, &weights, put, Wait::Never, place),
+        if self.may_refuse && self.shared.weighs() {
+            return self.put_weighed(load, put, place);
+        }
+        self.put_with(load, &Weights::default(), put, place)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_weighed<L: Load<T, O>>(
+        &mut self,
+        load: L,
+        put: Put,
+        place: PlaceOf<T, O>,
+    ) -> Result<L::Pushed, PushError<L>> {
+        let weights = self.shared.weigh(load.as_slice());
+        self.put_with(load, &weights, put, place)
+    }
+
+    #[inline(always)] // the push of an order: without weights nothing of them is left
+    fn put_with<L: Load<T, O>>(
+        &mut self,
+        load: L,
+        weights: &Weights,
+        put: Put,
+        place: PlaceOf<T, O>,
+    ) -> Result<L::Pushed, PushError<L>> {
+        match self.admit(&load, weights, put, place) {
+            Some(Ok(metas)) => self.store(load, metas, weights, put),
+            refused => self.put_refused(refused, load, weights, put, Wait::Never, place),
         }
     }
 
@@ -90,7 +115,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
-        let weights = self.weigh(&load);
+        let weights = self.shared.weigh(load.as_slice());
         let wait = if self.is_unique() {
             // It may wait several times.
             let end = wait.deadline(self.shared.time.clock_now());
@@ -352,7 +377,7 @@ impl<T, O: Order<T>> Load<T, O> for T {
         }
     }
 
-    #[inline]
+    #[inline(always)] // the push of an order
     fn enter(
         &self,
         shared: &Shared<T, O>,
@@ -365,7 +390,7 @@ impl<T, O: Order<T>> Load<T, O> for T {
         shared.enter(self, shared.stamp(), place, weight, deadline, staging)
     }
 
-    #[inline]
+    #[inline(always)] // as above
     fn store(
         self,
         local: &mut Local<T, O>,

@@ -22,7 +22,7 @@ pub(crate) mod retry;
 pub(crate) mod settings;
 pub(crate) mod telemetry;
 pub(crate) mod tracking;
-#[cfg_attr(not(feature = "ttl"), allow(unreachable_pub))]
+#[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
 pub(crate) mod ttl;
 pub(crate) mod unique;
 pub(crate) mod watch;

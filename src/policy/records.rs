@@ -103,7 +103,6 @@ impl Records {
     }
 
     /// The weight of all items; approximate while some come and go.
-    #[cfg(feature = "ttl")]
     pub(crate) fn weight(&self) -> usize {
         let weights = self.tables.iter().map(|table| lock(table).weight);
         weights.fold(0, usize::wrapping_add)

@@ -6,8 +6,7 @@ use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
 use super::tracking::Tracking;
 use super::ttl::{AfterTtl, Ttl};
-use super::unique::OnDuplicate;
-use super::unique::Unique;
+use super::unique::{OnDuplicate, Unique};
 use super::watch::WatchTable;
 use super::Policies;
 use crate::bound::{Budget, Room};
@@ -79,7 +78,7 @@ impl Settings {
     /// How long items live, if not for ever.
     pub(crate) fn ttl(&self) -> Option<Ttl> {
         let after = self.after_ttl;
-        let ttl = self.ttl.filter(|_| cfg!(feature = "ttl"));
+        let ttl = self.ttl.filter(|_| cfg!(feature = "broker"));
         ttl.map(|span| Ttl::new(span, after))
     }
 
@@ -115,7 +114,14 @@ impl Settings {
     ) -> Policies<T, O> {
         let unique = |key_of| Unique::new(key_of, whole(self.unique_for), self.on_duplicate);
         let unique = callbacks.key_of.map(unique);
-        let tracking = Tracking::new(self.ttl(), self.records, callbacks.weigh, unique, shards);
+        let tracking = Tracking::new(
+            self.ttl(),
+            self.records,
+            callbacks.weigh,
+            unique,
+            room,
+            shards,
+        );
         let letters = Letters::new(self.max_dead_letters, callbacks.overflow);
         let time = self.clock.map_or_else(Time::system, Time::of);
         // An item whose lease expires may become a dead letter, and one whose time to live is over is gone.

@@ -3,6 +3,7 @@
 use super::records::{Records, Weigh};
 use super::ttl::Ttl;
 use super::unique::Unique;
+use crate::bound::Room;
 use crate::order::{Order, ShardsOf, StoredOf};
 use crate::raw::Outstanding;
 use crate::sync::Mutex;
@@ -17,6 +18,17 @@ pub(crate) struct Tracking<T, O: Order<T>> {
     weigh: Option<Weigh<T>>,
     /// The keys that are taken, if keys are unique.
     unique: Option<Unique<T, O::Meta>>,
+    /// The room of the queue, if it outlives it.
+    room: Option<Arc<Room>>,
+}
+
+/// What is left in a queue gives its permits back, if others use them too.
+impl<T, O: Order<T>> Drop for Tracking<T, O> {
+    fn drop(&mut self) {
+        if let Some(room) = &self.room {
+            room.give_back(self.records.weight());
+        }
+    }
 }
 
 /// How long the items of a queue live.
@@ -35,6 +47,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
         all_have_records: bool,
         weigh: Option<Weigh<T>>,
         unique: Option<Unique<T, O::Meta>>,
+        room: Option<&Arc<Room>>,
         shards: &Arc<ShardsOf<T, O>>,
     ) -> Option<Box<Self>> {
         let lives = ttl.map(|ttl| Lives {
@@ -50,6 +63,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
                 records: records(),
                 weigh,
                 unique,
+                room: room.filter(|room| room.is_shared).cloned(),
             })
         })
     }
@@ -59,7 +73,7 @@ impl<T, O: Order<T>> super::Policies<T, O> {
     /// Whether each item is looked at when it is taken.
     #[inline]
     pub(crate) fn tracks(&self) -> bool {
-        cfg!(feature = "ttl") && self.tracking.is_some()
+        cfg!(feature = "broker") && self.tracking.is_some()
     }
 
     /// How long items live, if not for ever.

@@ -33,7 +33,7 @@ use std::task::Waker;
 /// [`Builder::on_duplicate`](crate::Builder::on_duplicate).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-#[cfg_attr(not(feature = "ttl"), allow(dead_code, unreachable_pub))]
+#[cfg_attr(not(feature = "broker"), allow(dead_code, unreachable_pub))]
 pub enum OnDuplicate {
     /// It is refused.
     #[default]
@@ -83,7 +83,7 @@ impl PartialEq for Key {
 /// The function that says the key of an item.
 pub(crate) type KeyOf<T> = Arc<dyn Fn(&T) -> Key + Send + Sync>;
 
-#[cfg_attr(not(feature = "ttl"), allow(dead_code))]
+#[cfg_attr(not(feature = "broker"), allow(dead_code))]
 pub(crate) fn key_of<T, K>(key: impl Fn(&T) -> K + Send + Sync + 'static) -> KeyOf<T>
 where
     K: Hash + Eq + Send + Sync + 'static,

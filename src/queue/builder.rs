@@ -6,7 +6,7 @@ use crate::policy::settings::Settings;
 use crate::policy::unique::OnDuplicate;
 use crate::raw::Shareable;
 use crate::time::{Backoff, Clock, SystemClock};
-#[cfg(feature = "ttl")]
+#[cfg(feature = "broker")]
 use crate::AfterTtl;
 use crate::{DeadLetter, Fifo, Leased, Lifo, Queue, ReturnTo, Unleased};
 use std::num::NonZeroU32;
@@ -73,10 +73,15 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// mails.push("fits now")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[cfg(feature = "ttl")]
+    ///
+    /// # Progress
+    ///
+    /// As for [`weigh`](Builder::weigh), also if the items of this queue have no weights.
+    #[cfg(feature = "broker")]
     pub fn budget(mut self, budget: &crate::Budget) -> Self {
         self.settings.budget = Some(budget.clone());
         self.settings.capacity = None;
+        self.settings.records = true;
         self
     }
 
@@ -114,7 +119,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     ///
     /// Each push, and whatever ends an item for good, takes one of 16 locks for a moment, in a table of the weights.
     #[doc(alias("bytes", "byte budget", "semaphore"))]
-    #[cfg(feature = "ttl")]
+    #[cfg(feature = "broker")]
     pub fn weigh(mut self, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Self {
         self.callbacks.weigh = Some(Arc::new(weigh));
         self.settings.records = true;
@@ -341,7 +346,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// If `ttl` is zero: nothing could be delivered.
     #[doc(alias("expiry", "expiration", "time to live"))]
     #[track_caller]
-    #[cfg(feature = "ttl")]
+    #[cfg(feature = "broker")]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         assert!(
             !ttl.is_zero(),
@@ -371,7 +376,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// assert_eq!((letter.item, letter.reason), ("stale", Reason::TimedOut));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[cfg(feature = "ttl")]
+    #[cfg(feature = "broker")]
     pub fn on_expired(mut self, then: AfterTtl) -> Self {
         self.settings.after_ttl = then;
         self

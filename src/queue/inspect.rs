@@ -27,7 +27,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert_eq!((queue.len(), queue.weight()), (2, 8));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[cfg(feature = "ttl")]
+    #[cfg(feature = "broker")]
     pub fn weight(&self) -> usize {
         self.shared.bring_up_to_date();
         self.shared.weight()

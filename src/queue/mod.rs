@@ -24,7 +24,7 @@ pub(crate) mod priority;
 mod restore;
 mod retain;
 pub(crate) mod schedule;
-#[cfg(feature = "ttl")]
+#[cfg(feature = "broker")]
 mod unique;
 
 pub use builder::Builder;

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "ttl")]
+    #[cfg(feature = "broker")]
     fn a_restored_item_lives_from_its_due_time_on() {
         let (clock, second) = (ManualClock::new(), Duration::from_secs(1));
         let builder = Queue::builder().ttl(10 * second).clock(clock.clone());

@@ -149,8 +149,8 @@ fn a_heavy_push_waits_on_a_thread() {
         move || queue.push_blocking(5)
     });
     let popper = queue.clone();
-    let popped = ends(move || [(); 3].map(|()| popper.pop_blocking()));
-    assert_eq!(popped, [Ok(2), Ok(3), Ok(5)]);
+    let taken = ends(move || [(); 3].map(|()| popper.pop_blocking()));
+    assert_eq!(taken, [Ok(2), Ok(3), Ok(5)]);
     assert_eq!(pusher.join().unwrap(), Ok(()));
 }
 
@@ -280,6 +280,7 @@ fn a_closed_queue_refuses_and_keeps_no_permits() {
 
 #[test]
 fn a_function_that_panics_pushes_nothing() {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // as `weigh` calls it
     fn picky(item: &u64) -> usize {
         assert!(*item != 7, "weigh fails");
         1

@@ -21,6 +21,7 @@ const WORKERS: usize = 3;
 const TERM: Duration = Duration::from_secs(7);
 
 /// The last digit of an item, to base 16.
+#[allow(clippy::trivially_copy_pass_by_ref)] // as `weigh` calls it
 pub(crate) fn weight(item: &u64) -> usize {
     usize::try_from(item % 16).unwrap()
 }
@@ -54,7 +55,7 @@ struct World<'q, O: Order<u64>> {
     inside: Vec<u64>,
 }
 
-impl<'q, O: Order<u64>> World<'q, O> {
+impl<O: Order<u64>> World<'_, O> {
     fn item(&mut self, rng: &mut Rng) -> u64 {
         self.numbers += 1;
         let weight = if rng.percent(3) {
@@ -313,6 +314,7 @@ impl<'q, O: Order<u64>> World<'q, O> {
     }
 }
 
+#[allow(clippy::needless_pass_by_value)] // as `map_err` calls it
 fn drop_item<I>(error: PushError<I>) -> PushError<()> {
     match error {
         PushError::TooHeavy(_) => PushError::TooHeavy(()),

@@ -48,16 +48,6 @@ impl<T, O: Order<T>> Deref for Shared<T, O> {
     }
 }
 
-/// What is left in a queue gives its permits back, if others use them too.
-#[cfg(feature = "ttl")]
-impl<T, O: Order<T>> Drop for Shared<T, O> {
-    fn drop(&mut self) {
-        if let Some(room) = self.room().filter(|room| room.is_shared) {
-            room.give_back(self.weight());
-        }
-    }
-}
-
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(
         settings: Settings,

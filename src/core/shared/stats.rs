@@ -15,7 +15,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// The number of items that are ready, delayed or held. Runs no user code.
-    #[cfg(any(feature = "ttl", feature = "workers"))]
+    #[cfg(any(feature = "broker", feature = "workers"))]
     pub(crate) fn left(&self) -> u64 {
         let held = self.shards().tally().held;
         self.ready_items() + held + self.delayed_items()

@@ -20,7 +20,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// The weight of all items that are known; 1 for each where they have none.
-    #[cfg(feature = "ttl")]
+    #[cfg(feature = "broker")]
     pub(crate) fn weight(&self) -> usize {
         let left = || usize::try_from(self.left()).unwrap_or(usize::MAX);
         let records = self.records().filter(|_| self.weighs());
@@ -31,7 +31,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// `deadline`, which is not 0, is stamped as if it had been pushed so much earlier. May run user code.
     ///
     /// A caller that does not push it afterwards [withdraws](Shared::withdraw) it.
-    #[inline]
+    #[inline(always)] // the push of an order
     pub(crate) fn enter(
         &self,
         item: &T,

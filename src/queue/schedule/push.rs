@@ -33,7 +33,7 @@ macro_rules! views {
 
             $(#[$on_expires_in])*
             #[doc(alias("ttl", "expiration", "expiry"))]
-            #[cfg(feature = "ttl")]
+            #[cfg(feature = "broker")]
             #[inline]
             #[track_caller]
             pub fn expires_in($this: $own, life: Duration) -> PushWith<$own> {

@@ -146,7 +146,7 @@ impl<P: PushTo> PushWith<P> {
     /// # Panics
     ///
     /// If the items of the queue have no [time to live](crate::Builder::ttl), or if `life` is zero.
-    #[cfg(feature = "ttl")]
+    #[cfg(feature = "broker")]
     #[inline]
     #[track_caller]
     pub fn expires_in(mut self, life: Duration) -> Self {
