@@ -128,7 +128,7 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
         let user = waiter.get_mut();
         let items = load.as_ref().expect(DONE).as_slice();
-        let by_thread = !L::GATHERS && !self.shared.unique().is_some();
+        let by_thread = !L::GATHERS && self.shared.unique().is_none();
         if let Some(room) = user.worthwhile_room(items).filter(|_| by_thread) {
             user.poll_room(&room, L::GATHERS, wake_target, |_| attempt(load))
         } else {
