@@ -19,8 +19,8 @@ pub(crate) struct Access<T, O: Order<T>> {
     pub(super) permits: Permits,
     /// Whether the queue is unbounded and does not register items.
     pub(super) plain: bool,
-    /// Whether a push may be refused by an open queue: it is bounded, keys have limits, or are unique.
-    pub(super) may_refuse: bool,
+    /// Whether a push may find no room, or a duplicate: the queue is bounded, or keys have limits or are unique.
+    pub(super) may_find_full: bool,
     /// Whether its transaction is that of an item which is out for delivery: that counts as held by it.
     vouched: bool,
 }
@@ -41,7 +41,7 @@ impl<T, O: Order<T>> Access<T, O> {
             ready: shared.ready().clone(),
             endpoint: Endpoint::new(Arc::clone(shared.shards())),
             plain: !permits.is_bounded() && !shared.registers(),
-            may_refuse: permits.is_bounded() || shared.is_limited() || shared.unique().is_some(),
+            may_find_full: permits.is_bounded() || shared.is_limited() || shared.unique().is_some(),
             permits,
             vouched: false,
             shared,
@@ -72,7 +72,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Whether keys are unique.
     #[inline]
     pub(super) fn is_unique(&self) -> bool {
-        self.may_refuse && self.shared.unique().is_some()
+        self.may_find_full && self.shared.unique().is_some()
     }
 
     #[inline]

@@ -87,7 +87,7 @@ impl<T, O: Order<T>> Local<T, O> {
         // push to a full one is refused for good, and the permits that a waiting batch has gathered go back.
         let refusal = if self.is_refusing(put) {
             Some(PushError::Closed(()))
-        } else if !self.may_refuse {
+        } else if !self.may_find_full {
             None
         } else if let Some(of) = self.duplicate_of(load, put, staging.as_ref()) {
             Some(PushError::Duplicate((), of))
@@ -98,7 +98,7 @@ impl<T, O: Order<T>> Local<T, O> {
             self.permits.give_back_gathered();
             return Some(Err(refusal));
         }
-        if self.may_refuse {
+        if self.may_find_full {
             // The second time, permits may have been freed by items that were reclaimed.
             let takes = load.take_permits(self, put)
                 || self.shared.reclaim() && load.take_permits(self, put);

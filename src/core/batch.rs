@@ -97,7 +97,7 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         wait: Wait,
     ) -> Result<usize, PushError<Vec<T>>> {
-        if self.may_refuse {
+        if self.may_find_full {
             let items: Vec<_> = items.into_iter().collect();
             return self.put_waiting(items, put, wait, Default::default());
         }
