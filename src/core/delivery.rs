@@ -201,7 +201,9 @@ impl<T, O: Order<T>> Drop for Acking<T, O> {
     fn drop(&mut self) {
         let shared = &self.origin.shared;
         let since = self.notes.as_ref().map_or(0, |notes| notes.since);
-        shared.committing(since);
+        if since > 0 {
+            shared.committing(since);
+        }
         self.origin.outstanding.count_ended(Ending::Committed);
         shared.give_back(shared.forget(since));
         shared.notify_end(0);
