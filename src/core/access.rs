@@ -21,7 +21,8 @@ pub(crate) struct Access<T, O: Order<T>> {
     pub(super) permits: Permits,
     /// Whether the queue is unbounded and does not register items.
     pub(super) plain: bool,
-    /// Whether a push may be refused by an open queue: it is bounded, keys have limits, or are unique.
+    /// Whether a push may be refused by an open queue: it is bounded, keys have limits or are unique, or
+    /// items have weights.
     pub(super) may_refuse: bool,
     /// Whether the queue is bounded, and its items have weights.
     weighs: bool,

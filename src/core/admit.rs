@@ -86,13 +86,28 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Admission<L::Metas> {
+        if self.may_refuse {
+            return self.admit_checked(load, weights, put, place);
+        }
+        if self.is_refusing(put) {
+            return Some(Err(PushError::Closed(())));
+        }
+        Some(load.enter(&self.shared, place, weights, 0, None))
+    }
+
+    /// As [`Local::admit`], where the queue may have no room, or a duplicate.
+    fn admit_checked<L: Load<T, O>>(
+        &mut self,
+        load: &L,
+        weights: &Weights,
+        put: Put,
+        place: PlaceOf<T, O>,
+    ) -> Admission<L::Metas> {
         let staging = self.staging(put);
         // The keys are checked first, so that no permit is taken that others could use meanwhile. Nobody waits for a key, so a
         // push to a full one is refused for good, and the permits that a waiting batch has gathered go back.
         let refusal = if self.is_refusing(put) {
             Some(PushError::Closed(()))
-        } else if !self.may_refuse {
-            None
         } else if weights.total().is_some() && self.are_too_heavy(weights) {
             Some(PushError::TooHeavy(()))
         } else if let Some(of) = self.duplicate_of(load, put, staging.as_ref()) {
@@ -104,13 +119,11 @@ impl<T, O: Order<T>> Local<T, O> {
             self.permits.give_back_gathered();
             return Some(Err(refusal));
         }
-        if self.may_refuse {
-            // The second time, permits may have been freed by items that were reclaimed.
-            let takes = load.take_permits(self, weights, put)
-                || self.shared.reclaim() && load.take_permits(self, weights, put);
-            if !takes {
-                return None;
-            }
+        // The second time, permits may have been freed by items that were reclaimed.
+        let takes = load.take_permits(self, weights, put)
+            || self.shared.reclaim() && load.take_permits(self, weights, put);
+        if !takes {
+            return None;
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
         match load.enter(&local.shared, place, weights, 0, staging.as_ref()) {

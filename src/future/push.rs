@@ -141,7 +141,7 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
         let user = waiter.get_mut();
         let room = user.worthwhile_room(load.as_ref().expect(DONE), weights);
-        let by_thread = !gathers && !self.shared.unique().is_some();
+        let by_thread = !gathers && self.shared.unique().is_none();
         if let Some(room) = room.filter(|_| by_thread) {
             user.poll_room(&room, gathers, wake_target, |_| attempt(load))
         } else {

@@ -1,6 +1,6 @@
 //! Items that are unique by key, in queues of all orders.
 
-use crate::common::failing::SECOND;
+use crate::common::failing::{INSTANT, NEARLY, SECOND};
 use crate::common::futures::Task;
 use crate::common::rng::Rng;
 use crate::common::{drain, ends, panics, Ledger, Tracked};
@@ -143,7 +143,7 @@ fn an_item_has_its_key_until_it_is_gone() {
         job.release();
         assert_eq!((refused(queue, 1), beside.keys()), (Queued, 1));
         let tx = worker.begin();
-        drop(tx.pop().unwrap());
+        tx.pop().unwrap();
         tx.try_commit().unwrap();
         assert_eq!(beside.keys(), 0);
         assert_free(queue, 1);
@@ -181,9 +181,9 @@ fn staged_items_have_their_keys() {
         assert_eq!(queue.push(5).map(|()| queue.pop()), Ok(Ok(5)));
         tx.abort();
         assert_eq!(beside.keys(), 1);
-        [1, 3, 4]
-            .into_iter()
-            .for_each(|key| assert_free(queue, key));
+        for key in [1, 3, 4] {
+            assert_free(queue, key);
+        }
         second.push(1).unwrap();
         assert!(second.try_commit().is_ok());
         assert_eq!((refused(queue, 1), refused(queue, 2)), (Queued, Queued));
@@ -302,7 +302,7 @@ fn an_item_whose_lease_expires_keeps_its_key() {
         queue.push(1).unwrap();
         let mut late = queue.handle();
         let tx = late.begin();
-        drop(tx.pop().unwrap());
+        tx.pop().unwrap();
         let delivery = || queue.take().unwrap();
         beside.clock.advance(SECOND * 5);
         let second = delivery();
@@ -455,7 +455,7 @@ fn a_key_stays_taken_for_its_window() {
             &mut || assert_eq!(queue.take().unwrap().try_ack().ok(), Some(1)),
             &mut || {
                 let tx = handle.begin();
-                drop(tx.pop().unwrap());
+                tx.pop().unwrap();
                 drop(tx.try_commit().unwrap());
             },
         ];
@@ -465,9 +465,9 @@ fn a_key_stays_taken_for_its_window() {
             assert_eq!(refused(queue, 1), Recent);
             let waits = queue.push_timeout(1, Duration::MAX);
             assert_eq!(waits, Err(PushError::Duplicate(1, Recent)));
-            beside.clock.advance(SECOND - Duration::from_nanos(1));
+            beside.clock.advance(NEARLY);
             assert_eq!(refused(queue, 1), Recent);
-            beside.clock.advance(Duration::from_nanos(1));
+            beside.clock.advance(INSTANT);
             assert_free(queue, 1);
         }
         // What is removed has no window, nor has a dead letter.
@@ -576,16 +576,19 @@ fn what_times_out_is_the_new_value() {
     assert_eq!((letters, beside.keys()), (vec![1 + KEYS], 0));
 }
 
+/// Takes an item and ends it for good.
+type End<O> = fn(&Queue<u32, O>, &mut Handle<u32, O>);
+
 #[test]
 fn a_push_follows_a_held_item() {
     fn check<O: Order<u32>>(beside: &Beside, queue: &Queue<u32, O>) {
         let mut worker = queue.handle();
-        let ends: [fn(&Queue<u32, O>, &mut Handle<u32, O>); 4] = [
+        let ends: [End<O>; 4] = [
             |queue, _| assert!(queue.take().unwrap().try_ack().is_ok()),
             |queue, _| queue.take().unwrap().fail("broken"),
             |_, worker| {
                 let tx = worker.begin();
-                drop(tx.pop().unwrap());
+                tx.pop().unwrap();
                 drop(tx.try_commit().unwrap());
             },
             |_, worker| {

@@ -2,8 +2,8 @@
 
 use crate::common::rng::Rng;
 use requeue::{
-    Delivery, DuplicateOf, ManualClock, OnDuplicate, Order, OwnedTransaction, PushError, Queue,
-    Unleased,
+    Builder, Delivery, DuplicateOf, ManualClock, OnDuplicate, Order, OwnedTransaction, PushError,
+    Queue, Unleased,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -130,7 +130,7 @@ impl<O: Order<u32> + Unleased> Run<O> {
     }
 
     fn items(&mut self) -> Vec<u32> {
-        (0..1 + self.rng.below(3)).map(|_| self.item()).collect()
+        (0..=self.rng.below(3)).map(|_| self.item()).collect()
     }
 
     fn step(&mut self) {
@@ -235,14 +235,18 @@ impl<O: Order<u32> + Unleased> Run<O> {
         };
         if self.rng.percent(50) {
             drop(tx.commit());
-            held.into_iter().for_each(|item| self.model.end(item));
+            for item in held {
+                self.model.end(item);
+            }
             self.model.enter(&staged, State::Queued);
         } else {
             tx.abort();
-            held.into_iter().for_each(|item| self.model.put_back(item));
-            staged.iter().for_each(|item| {
+            for item in held {
+                self.model.put_back(item);
+            }
+            for item in &staged {
                 self.model.keys.remove(&(item % KEYS));
-            });
+            }
         }
     }
 
@@ -266,10 +270,7 @@ impl<O: Order<u32> + Unleased> Run<O> {
     }
 }
 
-fn run<O: Order<u32> + Unleased>(
-    seed: u64,
-    order: impl Fn(requeue::Builder<u32>) -> Queue<u32, O>,
-) {
+fn run<O: Order<u32> + Unleased>(seed: u64, order: impl Fn(Builder<u32>) -> Queue<u32, O>) {
     let mut rng = Rng::new(seed);
     let rule = rng.pick(&[
         OnDuplicate::Refuse,
@@ -311,7 +312,7 @@ fn run<O: Order<u32> + Unleased>(
 fn keys_are_those_of_the_model() {
     let cases = std::env::var("REQUEUE_CASES").map_or(40, |cases| cases.parse().unwrap());
     for seed in 0..cases {
-        run(seed, |it| it.build());
+        run(seed, Builder::build);
         run(seed, |it| it.lifo().build());
         run(seed, |it| it.fair_by(|item| item % 3).build());
         run(seed, |it| it.by_priority().build());
