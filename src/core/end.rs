@@ -30,7 +30,10 @@ impl<T, O: Order<T>> Ended<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
         let held_any = self.held() > 0;
-        step!("unique.aborts-late", self.end_staged_keys(Stage::Aborted));
+        let tracks = self.shared.tracks();
+        if tracks {
+            step!("unique.aborts-late", self.end_staged_keys(Stage::Aborted));
+        }
         // Before the items go back: once they are visible, others can take them, and none may be reclaimed from this transaction
         // any more.
         let removed = self
@@ -41,15 +44,19 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.shared.failures.may_reroute(cause) {
             dead = self.reroute_failed(cause, unborrowed);
         }
-        step!(
-            "unique.returns-unsaid",
-            self.with_held_keys(unborrowed, Shared::returning)
-        );
+        if tracks {
+            step!(
+                "unique.returns-unsaid",
+                self.with_held_keys(unborrowed, Shared::returning)
+            );
+        }
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
         self.permits.end(dead, 0);
-        self.end_loads();
+        if tracks {
+            self.end_loads();
+        }
         // Before waiters are woken, who may need the tokens.
         self.deliveries.end_tokens(&self.access.shared, false);
         step!("end.aborts-unsaid", self.notify_end(held));

@@ -115,14 +115,30 @@ impl<T, O: Order<T>> Local<T, O> {
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
+        if self.shared.tracks() {
+            return self.put_tracked(load, put, wait, place);
+        }
+        let weights = Weights::default();
+        match self.admit_within(wait, &load, &weights, put, place) {
+            Some(Ok(metas)) => self.store(load, metas, &weights, put),
+            refused => self.put_refused(refused, load, &weights, put, wait, place),
+        }
+    }
+
+    /// As [`Local::put_waiting`], where items may have weights, or unique keys.
+    #[cold]
+    #[inline(never)]
+    fn put_tracked<L: Load<T, O>>(
+        &mut self,
+        load: L,
+        put: Put,
+        wait: Wait,
+        place: PlaceOf<T, O>,
+    ) -> Result<L::Pushed, PushError<L>> {
         let weights = self.shared.weigh(load.as_slice());
-        let wait = if self.is_unique() {
-            // It may wait several times.
-            let end = wait.deadline(self.shared.time.clock_now());
-            end.map_or(Wait::Forever, Wait::Until)
-        } else {
-            wait
-        };
+        // It may wait several times.
+        let end = wait.deadline(self.shared.time.clock_now());
+        let wait = end.map_or(Wait::Forever, Wait::Until);
         match self.admit_within(wait, &load, &weights, put, place) {
             Some(Ok(metas)) => self.store(load, metas, &weights, put),
             refused => self.put_refused(refused, load, &weights, put, wait, place),
@@ -130,6 +146,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Admits a load when there is room.
+    #[inline(always)] // the push that waits: as `put_with`
     fn admit_within<L: Load<T, O>>(
         &mut self,
         wait: Wait,
@@ -297,7 +314,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Stores what was admitted.
-    #[inline]
+    #[inline(always)] // the push of an order: as `put_with`
     fn store<L: Load<T, O>>(
         &mut self,
         load: L,

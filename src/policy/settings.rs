@@ -106,12 +106,13 @@ impl Settings {
     /// The policies of a queue with these settings, and with this wait queue for items.
     pub(crate) fn policies<T, O: Order<T>>(
         self,
-        callbacks: Callbacks<T>,
+        callbacks: Option<Box<Callbacks<T>>>,
         timed: bool,
         wait_queue: WaitQueue,
         room: Option<&Arc<Room>>,
         shards: &Arc<ShardsOf<T, O>>,
     ) -> Policies<T, O> {
+        let callbacks = callbacks.map_or_else(Callbacks::default, |callbacks| *callbacks);
         let unique = |key_of| Unique::new(key_of, whole(self.unique_for), self.on_duplicate);
         let unique = callbacks.key_of.map(unique);
         let tracking = Tracking::new(

@@ -28,7 +28,8 @@ pub struct Builder<T, O: Order<T> = Fifo> {
     /// What makes a queue with items and keys that may be sent between threads one that may be sent itself.
     proof: Shareable<O::Source>,
     pub(super) settings: Settings,
-    pub(super) callbacks: Callbacks<T>,
+    /// `None` if there are none, which most queues do without.
+    callbacks: Option<Box<Callbacks<T>>>,
 }
 
 impl<T, O: Order<T>> Builder<T, O> {
@@ -121,7 +122,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     #[doc(alias("bytes", "byte budget", "semaphore"))]
     #[cfg(feature = "broker")]
     pub fn weigh(mut self, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Self {
-        self.callbacks.weigh = Some(Arc::new(weigh));
+        self.callbacks_mut().weigh = Some(Arc::new(weigh));
         self.settings.records = true;
         self
     }
@@ -213,7 +214,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         mut self,
         overflow: impl Fn(DeadLetter<T>) + Send + Sync + 'static,
     ) -> Self {
-        self.callbacks.overflow = Some(Arc::new(overflow));
+        self.callbacks_mut().overflow = Some(Arc::new(overflow));
         self
     }
 
@@ -528,6 +529,10 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
+    pub(super) fn callbacks_mut(&mut self) -> &mut Callbacks<T> {
+        self.callbacks.get_or_insert_with(Box::default)
+    }
+
     /// Keeps the settings for a queue in another order.
     pub(crate) fn by<P: Order<T>>(
         self,
@@ -556,7 +561,8 @@ impl<T, O: Order<T>> Builder<T, O> {
     #[track_caller]
     pub fn build(self) -> Queue<T, O> {
         let refuses = self.settings.on_duplicate == OnDuplicate::Refuse;
-        let is_clear = refuses || self.callbacks.weigh.is_none();
+        let callbacks = self.callbacks.as_deref();
+        let is_clear = refuses || callbacks.map_or(true, |it| it.weigh.is_none());
         assert!(
             is_clear,
             "duplicates cannot replace items that have weights"
@@ -697,7 +703,7 @@ impl<T> Default for Builder<T> {
             order: (),
             proof: Shareable::proved(),
             settings: Settings::new(),
-            callbacks: Callbacks::default(),
+            callbacks: None,
         }
     }
 }

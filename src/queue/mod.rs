@@ -105,7 +105,7 @@ pub struct Queue<T, O: Order<T> = Fifo> {
 impl<T, O: Order<T>> Queue<T, O> {
     pub(crate) fn with(
         settings: Settings,
-        callbacks: Callbacks<T>,
+        callbacks: Option<Box<Callbacks<T>>>,
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {

@@ -53,7 +53,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     where
         K: Hash + Eq + Send + Sync + 'static,
     {
-        self.callbacks.key_of = Some(key_of(key));
+        self.callbacks_mut().key_of = Some(key_of(key));
         self.settings.records = true;
         self
     }

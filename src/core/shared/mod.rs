@@ -51,7 +51,7 @@ impl<T, O: Order<T>> Deref for Shared<T, O> {
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(
         settings: Settings,
-        callbacks: Callbacks<T>,
+        callbacks: Option<Box<Callbacks<T>>>,
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {

@@ -218,6 +218,7 @@ where
 {
     type Place = ();
 
+    #[inline(always)] // the push of an order
     fn register(&self, item: &T, (): ()) -> Option<KeyMeta> {
         let (meta, key) = self.count(self.key_of(item))?;
         // The destructor of the key may panic.
