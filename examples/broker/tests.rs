@@ -7,7 +7,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn broker() -> (Broker<ManualClock>, ManualClock) {
     let clock = ManualClock::new();
     let limits = Limits {
-        max_bytes: 12,
+        max_bytes: 16,
         max_age: 90 * SECOND,
         ack_wait: 30 * SECOND,
         max_deliveries: 2,
@@ -104,9 +104,9 @@ fn a_message_that_is_too_old_is_gone() {
     let (broker, clock) = broker();
     let ship = broker.join("orders", "ship");
     for _ in 0..4 {
-        broker.publish("orders", "old").unwrap();
+        broker.publish("orders", "aged").unwrap();
     }
-    clock.advance(90 * SECOND);
+    clock.advance(90 * SECOND + Duration::from_nanos(3)); // one after the other
     assert_eq!(broker.publish("orders", "new"), Ok(1)); // there is room again
     assert_eq!(acknowledged(&ship), ["new"]);
 }
@@ -116,7 +116,7 @@ fn a_message_goes_to_all_groups_or_to_none() {
     let (broker, _) = broker();
     let (slow, quick) = (broker.join("orders", "bill"), broker.join("orders", "ship"));
     for _ in 0..4 {
-        broker.publish("orders", "abc").unwrap();
+        broker.publish("orders", "abcd").unwrap();
         acknowledged(&quick);
     }
     let unacknowledged = slow.receive_batch(4);
