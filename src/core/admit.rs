@@ -96,6 +96,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// As [`Local::admit`], where the queue may have no room, or a duplicate.
+    #[inline(never)]
     fn admit_checked<L: Load<T, O>>(
         &mut self,
         load: &L,
