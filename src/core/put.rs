@@ -108,10 +108,20 @@ impl<T, O: Order<T>> Local<T, O> {
         wait: Wait,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        let load = match load.put_at_once(self, put) {
-            Ok(pushed) => return pushed,
-            Err(load) => load,
-        };
+        match load.put_at_once(self, put) {
+            Ok(pushed) => pushed,
+            Err(load) => self.put_unless_at_once(load, put, wait, place),
+        }
+    }
+
+    #[inline(never)]
+    fn put_unless_at_once<L: Load<T, O>>(
+        &mut self,
+        load: L,
+        put: Put,
+        wait: Wait,
+        place: PlaceOf<T, O>,
+    ) -> Result<L::Pushed, PushError<L>> {
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }

@@ -41,12 +41,28 @@ impl<T, O: Order<T>> Shared<T, O> {
         deadline: u64,
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        let register = || self.registry().register(item, place);
-        let known = self.record(item, stamp, (weight, deadline), register)?;
-        // Last, so that a key is taken only by what is pushed, or refused because of a close.
         if stamp > 0 {
-            self.reserve(known, staging)?;
+            return self.enter_timed(item, stamp, place, (weight, deadline), staging);
         }
+        // Without times nothing is kept.
+        let meta = self.registry().register(item, place);
+        let meta = meta.ok_or(PushError::Full(()))?;
+        Ok(PushMeta { since: 0, meta })
+    }
+
+    #[inline(never)] // apart from the items without times, which most queues have
+    fn enter_timed(
+        &self,
+        item: &T,
+        stamp: u64,
+        place: PlaceOf<T, O>,
+        terms: (usize, u64),
+        staging: Option<&Arc<Staging>>,
+    ) -> Result<PushMetaOf<T, O>, PushError<()>> {
+        let register = || self.registry().register(item, place);
+        let known = self.record(item, stamp, terms, register)?;
+        // Last, so that a key is taken only by what is pushed, or refused because of a close.
+        self.reserve(known, staging)?;
         Ok(known)
     }
 
@@ -70,7 +86,6 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// As [`enter`](Shared::enter), for an item with this weight and deadline whose key is not taken.
-    #[inline(always)] // the push of an order
     pub(super) fn record(
         &self,
         item: &T,
@@ -78,17 +93,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         (weight, deadline): (usize, u64),
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        // Without times nothing is kept.
-        let since = if stamp > 0 {
-            self.track(item, stamp, weight, deadline)
-        } else {
-            stamp
-        };
+        let since = self.track(item, stamp, weight, deadline);
         // Also if the registration panics.
         let tracked = defer(|| {
-            if stamp > 0 {
-                self.forget(since);
-            }
+            self.forget(since);
         });
         let meta = register().ok_or(PushError::Full(()))?;
         tracked.cancel();
@@ -96,8 +104,6 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Makes the record of an item that was pushed then, if it needs one. Returns its time stamp.
-    #[cold]
-    #[inline(never)]
     fn track(&self, item: &T, pushed: u64, weight: usize, deadline: u64) -> u64 {
         let is_kept = |records: &&Records| records.of_all || deadline > 0;
         let Some(records) = self.records().filter(is_kept) else {

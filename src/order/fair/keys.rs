@@ -154,7 +154,7 @@ impl<K: Hash + Eq, T> Keys<K, T> {
 
     /// Counts an item with this key; returns its metadata, and the key if it is not stored. `None`: the limit is
     /// reached.
-    #[inline]
+    #[inline(always)] // the push of an order
     fn count(&self, key: K) -> Option<(KeyMeta, Option<K>)> {
         let hint = self.hints.of(&key);
         // ORDERING: Relaxed; a hint, which is checked under the lock of a table.
