@@ -767,7 +767,7 @@ fn weight<O: Order<u64>>(make: fn() -> Queue<u64, O>) -> [usize; 3] {
     };
     weigh(1); // what the thread allocates once
               // The harness may allocate meanwhile: see `HARNESS`.
-    [0, 1, 100_000].map(|items| (0..3).map(|_| weigh(items)).min().unwrap())
+    [0, 1, 100_000].map(|items| (0..8).map(|_| weigh(items)).min().unwrap())
 }
 
 /// The figures of `docs/guide/channels.md` and `docs/guide/performance.md`, printed with `--nocapture`.

@@ -114,7 +114,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    #[inline(never)]
+    #[inline(never)] // out of the push at once, which needs no registers for it
     fn put_unless_at_once<L: Load<T, O>>(
         &mut self,
         load: L,

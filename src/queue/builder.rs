@@ -97,7 +97,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// An item that weighs more than the capacity is refused as [`PushError::TooHeavy`](crate::PushError::TooHeavy), by all
     /// forms of a push, at once. A push that waits gathers room while it is the first that waits, as a batch does: light items
     /// cannot starve a heavy one. One of weight 0 needs no room. Items that are pushed in the same nanosecond have times that are
-    /// nanoseconds apart, and [live](Builder::ttl) so much longer. A [dead letter](Queue::dead_letters) has no weight; one that is
+    /// nanoseconds apart, and [live](Builder::ttl) so much less. A [dead letter](Queue::dead_letters) has no weight; one that is
     /// pushed again is weighed again.
     ///
     /// ```
