@@ -2,7 +2,7 @@
 
 use super::DueTimer;
 use crate::sync::model::model;
-use crate::time::Time;
+use crate::time::{Time, START};
 use crate::wait::models::Alone;
 use crate::wait::{WaitQueue, WaitWord, Waiter, Waits};
 use crate::ManualClock;
@@ -46,7 +46,7 @@ fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
 fn plans(due_timer: &Arc<DueTimer>) -> thread::JoinHandle<()> {
     let due_timer = Arc::clone(due_timer);
     thread::spawn(move || {
-        due_timer.plan(1);
+        due_timer.plan(START + 1);
         due_timer.call_backup();
     })
 }
@@ -56,7 +56,7 @@ fn a_plan_against_the_backup() {
     model(|| {
         let (due_timer, clock, bell) = due_timer();
         due_timer.expect_tasks();
-        due_timer.plan(0);
+        due_timer.plan(START);
         due_timer.call_backup();
         due_timer.clear();
         let other = plans(&due_timer);
