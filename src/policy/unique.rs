@@ -263,9 +263,8 @@ impl<T, M> Unique<T, M> {
         (self.key_of)(item)
     }
 
-    #[allow(clippy::modulo_one)] // of one table where queues are small
     fn table(&self, key: &Key) -> &Mutex<Table<T, M>> {
-        #[allow(clippy::cast_possible_truncation)] // bits that a table does not use
+        #[allow(clippy::cast_possible_truncation, clippy::modulo_one)] // one table in models
         &self.tables[(key.hash >> 32) as usize % TABLES]
     }
 
