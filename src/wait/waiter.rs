@@ -181,7 +181,10 @@ pub(crate) trait Waits {
 
     #[inline(always)] // the wait of a task
     fn enter(&mut self, waker: &Waker) -> Poll<Self::Found> {
-        if !self.is_vain(None) && !self.waiter().1.word().is_serving() {
+        // A closed queue has room for a newcomer before those that are being served. Behind them it would wake itself whenever it
+        // finds the queue drained.
+        let goes_first = !self.waiter().1.word().is_serving() || self.has_spare(usize::MAX);
+        if goes_first && !self.is_vain(None) {
             if let Some(found) = self.attempt() {
                 return Poll::Ready(found);
             }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::events::{ARRIVALS, ITEM};
 use crate::common::futures::Task;
 use crate::common::{ends, panics};
-use requeue::{pop_any, Handle, Limiter, Pace, PopError, Queue, RateSlot};
+use requeue::{pop_any, pop_any_async, Handle, Limiter, Pace, PopError, Queue, RateSlot};
 
 fn queues<const N: usize>() -> [Queue<u32>; N] {
     [(); N].map(|()| Queue::unbounded())
@@ -196,4 +196,29 @@ fn many_wait_for_many() {
         received.sort_unstable();
         assert!(received.into_iter().eq(0..3_000));
     });
+}
+
+/// A task that was woken in vain, and then again, is not polled: so its queue goes on serving it.
+#[test]
+fn a_drained_queue_among_others_wakes_its_visitor_once() {
+    let queues = queues::<2>();
+    let [drained, open] = &queues;
+    let mut idle = Task::waiting(drained.pop_async());
+    drained.push(0).unwrap();
+    assert_eq!(drained.pop(), Ok(0));
+    idle.assert_waits();
+    drained.push(1).unwrap();
+    drained.close();
+    let mut handles = handles(&queues);
+    assert_eq!(Task::new(pop_any_async(&mut handles)).output(), Ok((0, 1)));
+
+    let mut waiting = Task::waiting(pop_any_async(&mut handles));
+    for _ in 0..3 {
+        waiting.renew_waker(); // it may be the one that has found out
+        waiting.assert_waits();
+    }
+    assert!(!waiting.was_woken());
+    open.push(2).unwrap();
+    assert!(waiting.was_woken());
+    assert_eq!(waiting.output(), Ok((1, 2)));
 }
