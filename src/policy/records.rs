@@ -5,7 +5,7 @@
 
 use super::dead::Overflow;
 use super::unique::{Key, KeyOf};
-use crate::sync::{lock, AtomicUsize, Mutex, Ordering, RandomState};
+use crate::sync::{lock, Mutex, RandomState};
 use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Arc;
 
@@ -22,12 +22,8 @@ pub(crate) struct Record {
     pub(crate) key: Option<Key>,
 }
 
-/// The records of the items of a queue.
+/// The records of all items of a queue.
 pub(crate) struct Records {
-    /// Whether each item has one; otherwise those that need it.
-    pub(crate) of_all: bool,
-    /// How many there are.
-    len: AtomicUsize,
     tables: [Mutex<Table>; TABLES],
 }
 
@@ -39,12 +35,9 @@ struct Table {
 }
 
 impl Records {
-    pub(crate) fn new(of_all: bool) -> Self {
-        Self {
-            of_all,
-            len: AtomicUsize::new(0),
-            tables: Default::default(),
-        }
+    pub(crate) fn new() -> Self {
+        let tables = Default::default();
+        Self { tables }
     }
 
     fn table(&self, since: u64) -> &Mutex<Table> {
@@ -55,8 +48,6 @@ impl Records {
     /// Keeps a record from now on. Returns the time stamp by which it is found: this one, or
     /// the last one before it that is free, so that nothing lives longer than it should.
     pub(crate) fn add(&self, stamp: u64, record: Record) -> u64 {
-        // ORDERING: Relaxed; whoever has the item sees that there is a record.
-        self.len.fetch_add(1, Ordering::Relaxed);
         let mut since = stamp;
         loop {
             let Table { records, weight } = &mut *lock(self.table(since));
@@ -69,18 +60,8 @@ impl Records {
         }
     }
 
-    /// Whether there are none.
-    #[inline]
-    fn is_empty(&self) -> bool {
-        // ORDERING: Relaxed; as where it is counted.
-        self.len.load(Ordering::Relaxed) == 0
-    }
-
-    /// Reads the record of an item, if there is one.
+    /// Reads the record of an item that is known.
     pub(crate) fn get<R>(&self, since: u64, read: impl FnOnce(&Record) -> R) -> Option<R> {
-        if self.is_empty() {
-            return None;
-        }
         lock(self.table(since)).records.get(&since).map(read)
     }
 
@@ -89,16 +70,11 @@ impl Records {
         self.get(since, |record| record.key.clone())?
     }
 
-    /// Removes the record of an item, if there is one.
+    /// Removes the record of an item that is gone for good.
     pub(crate) fn remove(&self, since: u64) -> Option<Record> {
-        if self.is_empty() {
-            return None;
-        }
         let Table { records, weight } = &mut *lock(self.table(since));
         let record = records.remove(&since)?;
         *weight = weight.wrapping_sub(record.weight);
-        // ORDERING: Relaxed; as where it is counted.
-        self.len.fetch_sub(1, Ordering::Relaxed);
         Some(record)
     }
 

@@ -22,6 +22,7 @@ use std::time::Duration;
 const STICKINESS: u32 = 64;
 
 /// The settings of a queue of any order.
+#[allow(clippy::struct_excessive_bools)] // each is an option
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) capacity: Option<usize>,
@@ -35,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) timestamps: bool,
     /// How long items live, if not for ever.
     pub(crate) ttl: Option<Duration>,
+    /// Whether an item may live for a shorter time.
+    pub(crate) own_ttls: bool,
     pub(crate) after_ttl: AfterTtl,
     /// Whether something is kept beside each item.
     pub(crate) records: bool,
@@ -62,6 +65,7 @@ impl Settings {
             clock: None,
             timestamps: false,
             ttl: None,
+            own_ttls: false,
             after_ttl: AfterTtl::Drop,
             records: false,
             unique_for: Duration::ZERO,
@@ -79,7 +83,7 @@ impl Settings {
     pub(crate) fn ttl(&self) -> Option<Ttl> {
         let after = self.after_ttl;
         let ttl = self.ttl.filter(|_| cfg!(feature = "broker"));
-        ttl.map(|span| Ttl::new(span, after))
+        ttl.map(|span| Ttl::new(span, self.own_ttls, after))
     }
 
     /// The room of a queue with these settings, if it is bounded.

@@ -13,7 +13,8 @@ use std::sync::Arc;
 pub(crate) struct Tracking<T, O: Order<T>> {
     /// How long items live, if not for ever.
     lives: Option<Lives<T, O>>,
-    records: Records,
+    /// What is kept beside each item, if anything.
+    records: Option<Records>,
     /// Says the weight of an item, if it is not 1.
     weigh: Option<Weigh<T>>,
     /// The keys that are taken, if keys are unique.
@@ -25,8 +26,8 @@ pub(crate) struct Tracking<T, O: Order<T>> {
 /// What is left in a queue gives its permits back, if others use them too.
 impl<T, O: Order<T>> Drop for Tracking<T, O> {
     fn drop(&mut self) {
-        if let Some(room) = &self.room {
-            room.give_back(self.records.weight());
+        if let (Some(room), Some(records)) = (&self.room, &self.records) {
+            room.give_back(records.weight());
         }
     }
 }
@@ -44,7 +45,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
     /// `None` if nothing is decided for each item.
     pub(super) fn new(
         ttl: Option<Ttl>,
-        all_have_records: bool,
+        has_records: bool,
         weigh: Option<Weigh<T>>,
         unique: Option<Unique<T, O::Meta>>,
         room: Option<&Arc<Room>>,
@@ -55,12 +56,11 @@ impl<T, O: Order<T>> Tracking<T, O> {
             sweeping: Mutex::new(()),
             swept: Outstanding::new(shards),
         });
-        let tracks = lives.is_some() || all_have_records;
-        let records = || Records::new(all_have_records);
+        let tracks = lives.is_some() || has_records;
         tracks.then(|| {
             Box::new(Self {
                 lives,
-                records: records(),
+                records: has_records.then(Records::new),
                 weigh,
                 unique,
                 room: room.filter(|room| room.is_shared).cloned(),
@@ -86,6 +86,12 @@ impl<T, O: Order<T>> super::Policies<T, O> {
     #[inline]
     pub(crate) fn expires(&self) -> bool {
         self.lives().is_some()
+    }
+
+    /// Whether items may have times to live of their own.
+    #[cfg(feature = "broker")]
+    pub(crate) fn has_deadlines(&self) -> bool {
+        self.lives().is_some_and(|lives| lives.ttl.is_max)
     }
 
     /// The time stamp of the push of an item with this time stamp.
@@ -124,10 +130,10 @@ impl<T, O: Order<T>> super::Policies<T, O> {
         self.weighs() || self.unique().is_some()
     }
 
-    /// What is kept beside items, if anything.
+    /// What is kept beside each item, if anything.
     #[inline]
     pub(crate) fn records(&self) -> Option<&Records> {
         let tracking = self.tracking.as_deref();
-        Some(&tracking.filter(|_| self.tracks())?.records)
+        tracking.filter(|_| self.tracks())?.records.as_ref()
     }
 }

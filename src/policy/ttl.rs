@@ -18,14 +18,21 @@ pub enum AfterTtl {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ttl {
     pub(crate) span: Duration,
+    /// Whether an item may live for a shorter time.
+    #[cfg_attr(not(feature = "broker"), allow(dead_code))]
+    pub(crate) is_max: bool,
     pub(crate) after: AfterTtl,
 }
 
 impl Ttl {
     /// One that is longer than a clock goes back is as long as that.
-    pub(crate) fn new(span: Duration, after: AfterTtl) -> Self {
+    pub(crate) fn new(span: Duration, is_max: bool, after: AfterTtl) -> Self {
         let span = span.min(Duration::from_nanos(START));
-        Self { span, after }
+        Self {
+            span,
+            is_max,
+            after,
+        }
     }
 
     /// When the time of an item with this time stamp is over.
@@ -53,6 +60,7 @@ mod tests {
     fn the_end_of_an_item_is_the_first_time_at_which_it_is_over() {
         let ttl = |nanos| Ttl {
             span: Duration::from_nanos(nanos),
+            is_max: true,
             after: AfterTtl::Drop,
         };
         for (nanos, since) in [(1, 1), (5, 1), (5, 9), (1_000, 7)] {

@@ -358,6 +358,34 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
+    /// As [`Builder::ttl`], and pushes may give items less time: see [`Queue::expires_in`](crate::Queue#method.expires_in).
+    /// Something is kept beside each item for that, so pushes and pops take longer.
+    ///
+    /// ```
+    /// use requeue::{ManualClock, Queue};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let builder = Queue::builder().max_ttl(Duration::MAX);
+    /// let queue = builder.clock(clock.clone()).build();
+    /// queue.expires_in(Duration::from_secs(5)).push("soon or never")?;
+    /// queue.push("some day")?;
+    /// clock.advance(Duration::from_secs(5));
+    /// assert_eq!(queue.pop()?, "some day");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Builder::ttl`].
+    #[track_caller]
+    #[cfg(feature = "broker")]
+    pub fn max_ttl(mut self, ttl: Duration) -> Self {
+        self.settings.own_ttls = true;
+        self.settings.records = true;
+        self.ttl(ttl)
+    }
+
     /// Sets what becomes of items whose [time to live](Builder::ttl) is over. By default they are dropped, by the thread that
     /// finds them: a panic of a destructor is caught.
     ///

@@ -606,14 +606,14 @@ fn items_have_times_of_their_own() {
             assert_eq!(drain(queue), [8]);
         }
     }
-    in_all_orders!(check, |builder| builder);
+    in_all_orders!(check, |builder| builder.max_ttl(TTL));
 }
 
 /// Behind an item that lives longer.
 #[test]
 fn an_item_that_is_over_is_dropped_where_it_would_be_next() {
     let (clock, builder) = builder();
-    let queue = builder.capacity(2).build();
+    let queue = builder.max_ttl(TTL).capacity(2).build();
     queue.push(1).unwrap();
     queue.expires_in(SECOND).push(2).unwrap();
     clock.advance(SECOND);
@@ -640,7 +640,9 @@ fn the_times_of_pushes_are_those_of_the_clock() {
         let letter = queue.dead_letters().next().unwrap();
         assert_eq!((letter.item, letter.pushed_at), (1, Some(pushed)));
     }
-    in_all_orders!(check, |builder| builder.on_expired(AfterTtl::DeadLetter));
+    in_all_orders!(check, |builder| builder
+        .max_ttl(TTL)
+        .on_expired(AfterTtl::DeadLetter));
 }
 
 #[test]
@@ -658,11 +660,28 @@ fn a_scheduled_item_with_a_time_of_its_own_lives_from_its_due_time_on() {
         clock.advance(3 * SECOND);
         assert_at_rest(queue, 0, 0);
     }
-    in_all_orders!(check, |builder| builder);
+    in_all_orders!(check, |builder| builder.max_ttl(TTL));
 }
 
 #[test]
-#[should_panic(expected = "expires_in in a queue that was built without `ttl`")]
-fn without_times_to_live_none_can_be_given() {
-    let _ = Queue::<u32>::unbounded().expires_in(SECOND);
+#[should_panic(expected = "expires_in in a queue that was built without `max_ttl`")]
+fn times_of_their_own_are_an_option() {
+    let (_clock, builder) = builder::<u32>();
+    let _ = builder.unique_by(|item| *item).build().expires_in(SECOND);
+}
+
+/// An item with a time of its own is kept as if pushed earlier, when another one was.
+#[test]
+fn items_of_the_same_age_are_told_apart() {
+    fn check<O: Order<u32>>(clock: &ManualClock, queue: &Queue<u32, O>) {
+        queue.push(1).unwrap();
+        clock.advance(TTL / 2);
+        queue.expires_in(TTL / 2).push(2).unwrap();
+        clock.advance(SECOND);
+        let held = [(); 2].map(|()| queue.take().unwrap());
+        let mut waited = held.map(|it| (*it, it.waited().unwrap().as_secs()));
+        waited.sort_unstable();
+        assert_eq!(waited, [(1, 6), (2, 1)]);
+    }
+    in_all_orders!(check, |builder| builder.max_ttl(TTL));
 }

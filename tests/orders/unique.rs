@@ -747,7 +747,7 @@ fn a_queue_may_have_weights_and_times_to_live_too() {
         .unique_by(|item: &u32| item % 10)
         .weigh(|item: &u32| *item as usize % 10)
         .capacity(10)
-        .ttl(SECOND * 10)
+        .max_ttl(SECOND * 10)
         .clock(clock.clone())
         .build();
     queue.expires_in(SECOND).push(4).unwrap();

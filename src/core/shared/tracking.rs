@@ -3,7 +3,7 @@
 use super::Shared;
 use crate::core::weights::Weights;
 use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry};
-use crate::policy::records::{Record, Records};
+use crate::policy::records::Record;
 use crate::policy::unique::Staging;
 use crate::raw::{Entry, Stored};
 use crate::sync::defer;
@@ -22,9 +22,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// The weight of all items that are known; 1 for each where they have none.
     #[cfg(feature = "broker")]
     pub(crate) fn weight(&self) -> usize {
-        let left = || usize::try_from(self.left()).unwrap_or(usize::MAX);
-        let records = self.records().filter(|_| self.weighs());
-        records.map_or_else(left, Records::weight)
+        match self.records().filter(|_| self.weighs()) {
+            Some(records) => records.weight(),
+            None => usize::try_from(self.left()).unwrap_or(usize::MAX),
+        }
     }
 
     /// Registers an item of this weight that is about to be pushed to this place, at this time, or to be staged; one with a
@@ -103,10 +104,9 @@ impl<T, O: Order<T>> Shared<T, O> {
         Ok(PushMeta { since, meta })
     }
 
-    /// Makes the record of an item that was pushed then, if it needs one. Returns its time stamp.
+    /// Makes the record of an item that was pushed then, if there are records. Returns its time stamp.
     fn track(&self, item: &T, pushed: u64, weight: usize, deadline: u64) -> u64 {
-        let is_kept = |records: &&Records| records.of_all || deadline > 0;
-        let Some(records) = self.records().filter(is_kept) else {
+        let Some(records) = self.records() else {
             return pushed;
         };
         let key = self.unique().map(|unique| unique.key(item));

@@ -388,7 +388,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         if key.turns > 0 || !in_ring || key.round != self.round {
             key.turns = key.weight.min(key.turns.saturating_add(1));
         }
-        key.held = key.held.saturating_sub(1); // a delayed one was not counted
+        key.held = key.held.saturating_sub(1); // a restored one was not counted
         if in_ring {
             self.leave_ring(meta.key);
         }

@@ -97,7 +97,7 @@ views! {
     /// ```
     after
     /// A view whose items live for `life` from their push, or from when they are due: then they are not delivered any more, as
-    /// those whose [`ttl`](crate::Builder::ttl) is over. That of the queue is the longest that an item lives; the clock of the
+    /// those whose [`ttl`](crate::Builder::ttl) is over. [`max_ttl`](crate::Builder::max_ttl) is the longest that an item lives; the clock of the
     /// queue decides. As in other brokers an item that is over leaves the queue when it would be next: behind items that live
     /// longer it takes up room until then.
     ///
@@ -108,7 +108,7 @@ views! {
     /// use std::time::Duration;
     ///
     /// let clock = requeue::ManualClock::new();
-    /// let builder = requeue::Queue::builder().ttl(Duration::from_secs(60));
+    /// let builder = requeue::Queue::builder().max_ttl(Duration::from_secs(60));
     /// let queue = builder.clock(clock.clone()).build();
     /// queue.expires_in(Duration::from_secs(1)).push("soon or never")?;
     /// queue.push("within a minute")?;
@@ -119,7 +119,7 @@ views! {
     ///
     /// # Panics
     ///
-    /// If the items of the queue have no [time to live](crate::Builder::ttl), or if `life` is zero.
+    /// If the queue was built without [`max_ttl`](crate::Builder::max_ttl), or if `life` is zero.
     expires_in
 }
 
@@ -162,7 +162,7 @@ views! {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let queue = requeue::Queue::builder().ttl(Duration::from_secs(60)).build();
+    /// let queue = requeue::Queue::builder().max_ttl(Duration::from_secs(60)).build();
     /// queue.handle().expires_in(Duration::from_secs(1)).push("soon or never")?;
     /// assert_eq!(queue.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -170,7 +170,7 @@ views! {
     ///
     /// # Panics
     ///
-    /// If the items of the queue have no [time to live](crate::Builder::ttl), or if `life` is zero.
+    /// If the queue was built without [`max_ttl`](crate::Builder::max_ttl), or if `life` is zero.
     expires_in
 }
 
@@ -224,7 +224,7 @@ views! {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let mut handle = requeue::Queue::builder().ttl(Duration::from_secs(60)).build().handle();
+    /// let mut handle = requeue::Queue::builder().max_ttl(Duration::from_secs(60)).build().handle();
     /// let tx = handle.begin();
     /// tx.expires_in(Duration::from_secs(1)).push("soon or never")?;
     /// tx.commit();
@@ -234,7 +234,7 @@ views! {
     ///
     /// # Panics
     ///
-    /// If the items of the queue have no [time to live](crate::Builder::ttl), if `life` is zero, or if the transaction
+    /// If the queue was built without [`max_ttl`](crate::Builder::max_ttl), if `life` is zero, or if the transaction
     /// [is borrowed](crate::Transaction#borrowing).
     expires_in
 }

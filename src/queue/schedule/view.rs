@@ -136,7 +136,7 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// let queue = requeue::Queue::builder()
     ///     .by_priority()
-    ///     .ttl(Duration::from_secs(60))
+    ///     .max_ttl(Duration::from_secs(60))
     ///     .build();
     /// queue.priority(1).expires_in(Duration::from_secs(5)).push("soon or never")?;
     /// assert_eq!(queue.pop()?, "soon or never");
@@ -145,15 +145,15 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// # Panics
     ///
-    /// If the items of the queue have no [time to live](crate::Builder::ttl), or if `life` is zero.
+    /// If the queue was built without [`max_ttl`](crate::Builder::max_ttl), or if `life` is zero.
     #[cfg(feature = "broker")]
     #[inline]
     #[track_caller]
     pub fn expires_in(mut self, life: Duration) -> Self {
-        let expires = self.target.with_shared(|shared| shared.expires());
+        let expires = self.target.with_shared(|shared| shared.has_deadlines());
         assert!(
             expires,
-            "expires_in in a queue that was built without `ttl`"
+            "expires_in in a queue that was built without `max_ttl`"
         );
         assert!(
             !life.is_zero(),
