@@ -125,30 +125,13 @@ impl<T, O: Order<T>> Local<T, O> {
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
+        let (mut wait, mut weights) = (wait, Weights::default());
         if self.shared.tracks() {
-            return self.put_tracked(load, put, wait, place);
+            weights = self.shared.weigh(load.as_slice());
+            // It may wait several times.
+            let end = wait.deadline(self.shared.time.clock_now());
+            wait = end.map_or(Wait::Forever, Wait::Until);
         }
-        let weights = Weights::default();
-        match self.admit_within(wait, &load, &weights, put, place) {
-            Some(Ok(metas)) => self.store(load, metas, &weights, put),
-            refused => self.put_refused(refused, load, &weights, put, wait, place),
-        }
-    }
-
-    /// As [`Local::put_waiting`], where items may have weights, or unique keys.
-    #[cold]
-    #[inline(never)]
-    fn put_tracked<L: Load<T, O>>(
-        &mut self,
-        load: L,
-        put: Put,
-        wait: Wait,
-        place: PlaceOf<T, O>,
-    ) -> Result<L::Pushed, PushError<L>> {
-        let weights = self.shared.weigh(load.as_slice());
-        // It may wait several times.
-        let end = wait.deadline(self.shared.time.clock_now());
-        let wait = end.map_or(Wait::Forever, Wait::Until);
         match self.admit_within(wait, &load, &weights, put, place) {
             Some(Ok(metas)) => self.store(load, metas, &weights, put),
             refused => self.put_refused(refused, load, &weights, put, wait, place),

@@ -40,6 +40,13 @@ impl<T, O: Order<T>, R, A: FnMut(&mut Local<T, O>) -> Option<R>> Waits for ForIt
         self.local.word().is_closed() || self.local.shared.ready_items() > served as u64
     }
 
+    /// Not at a closed queue: behind the others it would wake itself whenever it finds the queue drained.
+    #[inline]
+    fn gives_way(&mut self) -> bool {
+        let word = self.local.word();
+        word.is_serving() && !word.is_closed()
+    }
+
     #[inline]
     fn sees(&self) -> bool {
         !self.local.looks_empty(self.local.word())

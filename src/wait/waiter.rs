@@ -141,6 +141,12 @@ pub(crate) trait Waits {
     /// Whether a newcomer may attempt although this number of older waiters are being served.
     fn has_spare(&self, served: usize) -> bool;
 
+    /// Whether a newcomer is to enter before it attempts, since older waiters are being served.
+    #[inline]
+    fn gives_way(&mut self) -> bool {
+        self.waiter().1.word().is_serving()
+    }
+
     /// Whether an attempt may find something, by a look that changes nothing.
     fn sees(&self) -> bool {
         true
@@ -181,10 +187,7 @@ pub(crate) trait Waits {
 
     #[inline(always)] // the wait of a task
     fn enter(&mut self, waker: &Waker) -> Poll<Self::Found> {
-        // A closed queue has room for a newcomer before those that are being served. Behind them it would wake itself whenever it
-        // finds the queue drained.
-        let goes_first = !self.waiter().1.word().is_serving() || self.has_spare(usize::MAX);
-        if goes_first && !self.is_vain(None) {
+        if !self.is_vain(None) && !self.gives_way() {
             if let Some(found) = self.attempt() {
                 return Poll::Ready(found);
             }
