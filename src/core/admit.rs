@@ -78,7 +78,6 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes permits, and registers the items. If a key is at its limit, or the registration panics, the permits are
     /// released.
-    #[inline(always)] // the push of an order
     pub(super) fn admit<L: Load<T, O>>(
         &mut self,
         load: &L,
@@ -97,7 +96,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// As [`Local::admit`], where the queue may have no room, or a duplicate.
     #[inline(never)]
-    fn admit_checked<L: Load<T, O>>(
+    pub(super) fn admit_checked<L: Load<T, O>>(
         &mut self,
         load: &L,
         weights: &Weights,

@@ -67,35 +67,29 @@ impl<T, O: Order<T>> Local<T, O> {
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
-        if self.may_refuse && self.shared.weighs() {
-            return self.put_weighed(load, put, place);
+        if self.may_refuse {
+            return self.put_checked(load, put, place);
         }
-        self.put_with(load, &Weights::default(), put, place)
+        if self.is_refusing(put) {
+            return Err(PushError::Closed(load));
+        }
+        match load.enter(&self.shared, place, &Weights::default(), 0, None) {
+            Ok(metas) => load.store(self, metas, put),
+            Err(refusal) => Err(refusal.of(load)),
+        }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn put_weighed<L: Load<T, O>>(
+    #[inline(never)] // apart from the orders without bounds, which need no registers for it
+    fn put_checked<L: Load<T, O>>(
         &mut self,
         load: L,
         put: Put,
         place: PlaceOf<T, O>,
     ) -> Result<L::Pushed, PushError<L>> {
         let weights = self.shared.weigh(load.as_slice());
-        self.put_with(load, &weights, put, place)
-    }
-
-    #[inline(always)] // the push of an order: without weights nothing of them is left
-    fn put_with<L: Load<T, O>>(
-        &mut self,
-        load: L,
-        weights: &Weights,
-        put: Put,
-        place: PlaceOf<T, O>,
-    ) -> Result<L::Pushed, PushError<L>> {
-        match self.admit(&load, weights, put, place) {
-            Some(Ok(metas)) => self.store(load, metas, weights, put),
-            refused => self.put_refused(refused, load, weights, put, Wait::Never, place),
+        match self.admit_checked(&load, &weights, put, place) {
+            Some(Ok(metas)) => self.store(load, metas, &weights, put),
+            refused => self.put_refused(refused, load, &weights, put, Wait::Never, place),
         }
     }
 
@@ -139,7 +133,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Admits a load when there is room.
-    #[inline(always)] // the push that waits: as `put_with`
+    #[inline(always)] // the push that waits: as `put`
     fn admit_within<L: Load<T, O>>(
         &mut self,
         wait: Wait,
@@ -307,7 +301,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Stores what was admitted.
-    #[inline(always)] // the push of an order: as `put_with`
+    #[inline(always)] // the push of an order: as `put`
     fn store<L: Load<T, O>>(
         &mut self,
         load: L,

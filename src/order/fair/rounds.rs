@@ -318,7 +318,7 @@ impl<T> Rounds<T> {
         key.len -= 1;
         key.use_turn();
         self.round = key.round;
-        let mut gone = 0;
+        let (mut gone, mut at_limit) = (0, false);
         if self.most_held == UNLIMITED {
             key.gone += u32::from(for_good);
             if key.gone >= self.batch {
@@ -326,8 +326,9 @@ impl<T> Rounds<T> {
             }
         } else {
             key.held += 1;
+            at_limit = key.held == self.most_held;
         }
-        if key.items.is_empty() || key.held == self.most_held {
+        if at_limit || key.items.is_empty() {
             let is_gone = key.len == 0 && key.held == 0;
             self.leave_ring(number);
             if is_gone {
