@@ -161,6 +161,19 @@ fn metrics_of_deliveries() {
     assert_eq!(log.of("requeue_ready mails"), [0.0]);
 }
 
+#[test]
+fn metrics_of_items_that_are_taken() {
+    let _alone = alone();
+    let log = Log::default();
+    metrics::with_local_recorder(&log, || {
+        let queue = Queue::builder().name("mails").build();
+        queue.push(1).unwrap();
+        queue.take().unwrap().nack();
+        queue.take().unwrap().ack();
+    });
+    assert_eq!(log.of("requeue_attempts mails"), [1.0, 2.0]);
+}
+
 /// An item that is scheduled is ready when it is due, and an item in time is not late.
 #[test]
 fn the_wait_of_a_scheduled_item_begins_when_it_is_due() {

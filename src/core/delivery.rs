@@ -18,7 +18,7 @@ use crate::policy::retry::Disposition;
 use crate::policy::Policies;
 use crate::raw::{Away, Ending, Fresh, HeldPosition, Purpose, Stored, Vacant};
 use crate::sync::{lock, swallow_panic};
-use crate::time::Wait;
+use crate::time::{Wait, NEVER};
 use crate::{DeliveryId, Expired, PopError, Reason, ReturnTo};
 use std::sync::Arc;
 use std::thread;
@@ -244,6 +244,19 @@ impl<T, O: Order<T>> Open<T, O> {
         watch.filter(|_| Policies::<T, O>::RECLAIMS)
     }
 
+    /// Leases the item from this time on, if the items of the queue are leased.
+    #[inline]
+    fn lease(&self, now: u64) {
+        let shared = &self.origin.shared;
+        let lease = |watch: &Arc<_>| {
+            let (stored, delivery) = (&self.away.item, self.away.delivery());
+            shared.lease(watch, stored, delivery, self.position(), now)
+        };
+        if self.leases().is_some_and(lease) {
+            shared.planned();
+        }
+    }
+
     /// Where its lease is among them.
     #[allow(clippy::cast_possible_truncation)] // compared for equality among open deliveries
     fn position(&self) -> HeldPosition {
@@ -352,11 +365,8 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
         if shared.is_observed() {
             shared.emit_delivered(&shared.source, &open.away.item, delivery);
         }
-        let watch = open.leases();
-        let lease =
-            |watch: &Arc<_>| shared.lease(watch, &open.away.item, delivery, open.position());
-        if watch.is_some_and(lease) {
-            shared.planned();
+        if Policies::<T, O>::RECLAIMS {
+            open.lease(shared.time.now());
         }
     }
 }
@@ -379,6 +389,30 @@ impl<T, O: Order<T>> Local<T, O> {
         let origin = self.origin();
         let away = self.endpoint.take_away(&origin.outstanding)?;
         Some(Delivered::new(away, &origin))
+    }
+
+    /// As [`Local::take_at_once`], where items become ready with time, and nothing does now. Not for items with time stamps,
+    /// which are [registered](WaitWord::slows_only_checks).
+    #[inline]
+    fn take_if_nothing_is_due(&mut self) -> Option<Delivered<T, O>> {
+        let shared = &self.access.shared;
+        let only_checks = !Shared::<T, O>::SORTS && self.word().slows_only_checks();
+        if !only_checks || !shared.gate.is_open() || shared.is_observed() {
+            return None;
+        }
+        let due = shared.due_timer.next();
+        let reads_clock = Policies::<T, O>::RECLAIMS || due != NEVER;
+        // A clock is user code: before anything is taken.
+        let now = if reads_clock { shared.time.now() } else { 0 };
+        if due <= now {
+            return None;
+        }
+        self.endpoint.go_to_head();
+        let origin = self.origin();
+        let away = self.endpoint.take_away(&origin.outstanding)?;
+        let delivered = Delivered::new(away, &origin);
+        delivered.open().lease(now);
+        Some(delivered)
     }
 
     /// Takes an item out for delivery; `None` if waiting may help.
@@ -420,6 +454,9 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(never)]
     fn take_slowly(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
         let local = self.settled();
+        if let Some(delivered) = local.take_if_nothing_is_due() {
+            return Ok(delivered);
+        }
         local.attempted();
         local.yield_to_served();
         let taken = local.wait_for_item(wait, Local::take_unless_empty);

@@ -65,6 +65,12 @@ impl WaitWord {
         self.has(SLOWS_POP)
     }
 
+    /// Whether a pop cannot take the fast path, but only because it has to check more than the shards.
+    #[inline]
+    pub(super) fn slows_only_checks(self) -> bool {
+        self.has(SLOW_POPS) && !self.has(SLOWS_POP & !SLOW_POPS)
+    }
+
     /// Whether a push or a pop has to do with permits, and nothing else.
     #[inline]
     pub(super) fn is_only_bounded(self) -> bool {

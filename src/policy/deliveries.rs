@@ -183,7 +183,8 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         if policies.is_observed() {
             policies.emit_delivered(source, stored, delivery);
         }
-        policies.lease(watch, stored, delivery, position)
+        Policies::<T, O>::RECLAIMS
+            && policies.lease(watch, stored, delivery, position, policies.time.now())
     }
 
     /// An item was taken for a peek.

@@ -136,11 +136,11 @@ impl<T, O: Order<T>> Policies<T, O> {
         stored: &StoredOf<T, O>,
         delivery: DeliveryMeta,
         position: HeldPosition,
+        now: u64,
     ) -> bool {
         let Some(copy) = O::COPY else {
             return false;
         };
-        let now = self.time.now();
         let until = later(now, Duration::from_nanos(self.lease));
         let item = Stored {
             item: copy(&stored.item),

@@ -80,8 +80,13 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Makes due items ready, and those that are to be reclaimed by now.
     #[inline]
     pub(crate) fn release_due(&self) {
-        if self.due_timer.next() != NEVER {
-            self.release_all(self.time.now());
+        let next = self.due_timer.next();
+        if next == NEVER {
+            return;
+        }
+        let now = self.time.now();
+        if next <= now {
+            self.release_all(now);
         }
     }
 
