@@ -1,0 +1,150 @@
+//! How deliveries begin.
+
+use super::Delivered;
+use crate::core::access::Access;
+use crate::core::local::{CellOf, Local};
+use crate::core::origin::Origin;
+use crate::core::shared::Shared;
+use crate::core::take::Target;
+use crate::order::Order;
+use crate::policy::limit::Token;
+use crate::policy::Policies;
+use crate::time::{Wait, NEVER};
+use crate::PopError;
+use std::sync::Arc;
+
+/// Takes an item out for delivery.
+struct IntoDelivery<'d, T, O: Order<T>> {
+    origin: &'d Arc<Origin<T, O>>,
+    delivered: &'d mut Option<Delivered<T, O>>,
+}
+
+impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
+    const HOLDS: bool = true;
+
+    fn fill(&mut self, access: &mut Access<T, O>, _: usize) -> usize {
+        let away = access.endpoint.take_away(&self.origin.outstanding);
+        *self.delivered = away.map(|away| Delivered::new(away, self.origin));
+        usize::from(self.delivered.is_some())
+    }
+
+    fn take_next(&mut self, access: &mut Access<T, O>) -> bool {
+        let away = access.take_next(self.origin.outstanding.counters());
+        *self.delivered = away.map(|away| Delivered::new(away, self.origin));
+        self.delivered.is_some()
+    }
+
+    fn record(&mut self, local: &mut Local<T, O>, _count: usize, token: Token) {
+        let Some(open) = self.delivered.as_mut().and_then(|it| it.0.as_mut()) else {
+            return;
+        };
+        let (shared, delivery) = (local.shared(), open.away.delivery());
+        if token.is_some() || delivery.since > 0 {
+            let notes = open.notes.insert(Box::default());
+            notes.token = token;
+            notes.since = delivery.since;
+            // A clock that panics drops the delivery, which gives the item back.
+            let pushed = shared.pushed_at(delivery.since);
+            notes.waited = (pushed > 0).then(|| shared.time.age(pushed));
+        }
+        if shared.is_observed() {
+            shared.emit_delivered(&shared.source, &open.away.item, delivery);
+        }
+        if Policies::<T, O>::RECLAIMS {
+            open.lease(shared.time.now());
+        }
+    }
+}
+
+/// Takes.
+impl<T, O: Order<T>> Local<T, O> {
+    /// What the deliveries of this handle have in common.
+    #[inline]
+    fn origin(&mut self) -> Arc<Origin<T, O>> {
+        let shared = &self.access.shared;
+        Arc::clone(self.origin.get_or_insert_with(|| Origin::new(shared)))
+    }
+
+    /// Takes the next item out for delivery if nothing else has to be done.
+    #[inline(always)] // the take
+    fn take_at_once(&mut self) -> Option<Delivered<T, O>> {
+        if Shared::<T, O>::SORTS || self.word().slows_pop() {
+            return None;
+        }
+        let origin = self.origin();
+        let away = self.endpoint.take_away(&origin.outstanding)?;
+        Some(Delivered::new(away, &origin))
+    }
+
+    /// As [`Local::take_at_once`], where items become ready with time, and nothing does now. Not for items with time stamps,
+    /// which are [registered](Shared::registers).
+    #[inline]
+    fn take_if_nothing_is_due(&mut self) -> Option<Delivered<T, O>> {
+        let shared = &self.access.shared;
+        let only_checks = !Shared::<T, O>::SORTS && self.word().slows_only_checks();
+        if !only_checks || !shared.gate.is_open() || shared.is_observed() {
+            return None;
+        }
+        let due = shared.due_timer.next();
+        let reads_clock = Policies::<T, O>::RECLAIMS || due != NEVER;
+        // A clock is user code: before anything is taken.
+        let now = if reads_clock { shared.time.now() } else { 0 };
+        if due <= now {
+            return None;
+        }
+        self.endpoint.go_to_head();
+        let origin = self.origin();
+        let away = self.endpoint.take_away(&origin.outstanding)?;
+        let delivered = Delivered::new(away, &origin);
+        delivered.open().lease(now);
+        Some(delivered)
+    }
+
+    /// Takes an item out for delivery; `None` if waiting may help.
+    pub(crate) fn take_unless_empty(&mut self) -> Option<Result<Delivered<T, O>, PopError>> {
+        let (origin, mut delivered) = (self.origin(), None);
+        let taken = self.attempt(
+            &mut IntoDelivery {
+                origin: &origin,
+                delivered: &mut delivered,
+            },
+            false,
+        )?;
+        Some(taken.and(delivered.ok_or(PopError::Closed)))
+    }
+
+    /// Takes an item out for delivery if one is visible; otherwise another handle waits.
+    pub(crate) fn take_visible(&mut self) -> Option<Result<Delivered<T, O>, PopError>> {
+        let seems_empty = self.looks_empty(self.word());
+        let taken = (!seems_empty).then(|| self.take_unless_empty()).flatten();
+        if taken.is_none() {
+            self.endpoint.rest();
+        }
+        taken
+    }
+}
+
+impl<T, O: Order<T>> CellOf<T, O> {
+    /// Takes an item out for delivery.
+    #[inline(always)] // the take
+    pub(crate) fn take_for_delivery(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
+        if !self.is_unsettled() {
+            if let Some(delivered) = self.get_mut().take_at_once() {
+                return Ok(delivered);
+            }
+        }
+        self.take_slowly(wait)
+    }
+
+    #[inline(never)]
+    fn take_slowly(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
+        let local = self.settled();
+        if let Some(delivered) = local.take_if_nothing_is_due() {
+            return Ok(delivered);
+        }
+        local.attempted();
+        local.yield_to_served();
+        let taken = local.wait_for_item(wait, Local::take_unless_empty);
+        taken.unwrap_or(Err(PopError::Empty))
+    }
+}
