@@ -1,44 +1,58 @@
 //! The weights of items that are about to be pushed.
 
 use crate::policy::records::Weigh;
+use std::slice;
 
 /// The weights of what one call pushes.
 #[derive(Default)]
-pub(crate) struct Weights(Option<Box<Weighed>>);
-
-struct Weighed {
-    each: Vec<usize>,
-    total: usize,
+pub(crate) enum Weights {
+    /// Each item has one permit.
+    #[default]
+    None,
+    /// Of a single item: without memory of its own.
+    One(usize),
+    Each(Box<[usize]>),
 }
 
 impl Weights {
     /// Those that a function of the user says.
-    #[cold]
     pub(crate) fn by<T>(weigh: &Weigh<T>, items: &[T]) -> Self {
-        let each: Vec<_> = items.iter().map(|item| weigh(item)).collect();
-        let total = each.iter().copied().fold(0, usize::saturating_add);
-        Self(Some(Box::new(Weighed { each, total })))
+        match items {
+            [item] => Self::One(weigh(item)),
+            _ => Self::Each(items.iter().map(|item| weigh(item)).collect()),
+        }
     }
 
+    #[inline]
+    fn all(&self) -> Option<&[usize]> {
+        match self {
+            Self::None => None,
+            Self::One(weight) => Some(slice::from_ref(weight)),
+            Self::Each(all) => Some(all),
+        }
+    }
+
+    #[inline]
     pub(crate) fn nth(&self, n: usize) -> usize {
-        self.0.as_ref().map_or(1, |weighed| weighed.each[n])
+        self.all().map_or(1, |all| all[n])
     }
 
     /// How many permits all items together have, where they have weights.
     #[inline]
     pub(crate) fn total(&self) -> Option<usize> {
-        self.0.as_ref().map(|weighed| weighed.total)
+        let all = self.all()?.iter().copied();
+        Some(all.fold(0, usize::saturating_add))
     }
 
     /// Whether a push that waits gathers permits as they become free: that of a batch, or where items have weights.
     #[inline]
     pub(crate) fn gather(&self, is_batch: bool) -> bool {
-        is_batch || self.0.is_some()
+        is_batch || !matches!(self, Self::None)
     }
 
     /// Whether one of the items has more than this weight.
     pub(super) fn exceed(&self, limit: usize) -> bool {
-        let weighed = self.0.as_ref();
-        weighed.is_some_and(|weighed| weighed.each.iter().any(|&weight| weight > limit))
+        let all = self.all().unwrap_or_default();
+        all.iter().any(|&weight| weight > limit)
     }
 }

@@ -43,8 +43,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         known: PushMetaOf<T, O>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<(), PushError<()>> {
-        let key = self.records().and_then(|records| records.key(known.since));
-        let Some((unique, key)) = self.unique().zip(key) else {
+        let Some(unique) = self.unique() else {
+            return Ok(());
+        };
+        let Some(key) = self.records().and_then(|records| records.key(known.since)) else {
             return Ok(());
         };
         // Also if a clock or the comparison of keys panics.
