@@ -12,7 +12,7 @@ use std::time::Duration;
 ///
 /// When it is dropped, the items are ready. In a FIFO queue they are before all others: those that were delivered before, in
 /// the order of the calls, and then the rest. In other queues they are before those of their key or
-/// priority that are pushed later.
+/// priority that are pushed later. Of several with the same [unique key](crate::Builder::unique_by) the last one has it.
 #[doc(hidden)]
 pub struct Restore<'q, T, O: Order<T>> {
     shared: &'q Shared<T, O>,

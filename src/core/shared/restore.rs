@@ -27,7 +27,8 @@ impl<T, O: Order<T>> Restored<T, O> {
 }
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones.
+    /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones. If its key is taken, which
+    /// the last one of several has then, it is so from now on by this one.
     ///
     /// # Panics
     ///
@@ -43,6 +44,9 @@ impl<T, O: Order<T>> Shared<T, O> {
         const FULL: &str = "a queue has room for what is restored";
         let weight = self.weigh(slice::from_ref(&item)).nth(0);
         assert!(self.takes(weight), "{FULL}");
+        if let Some(unique) = self.unique() {
+            drop(unique.evict(&unique.key(&item)));
+        }
         let entered = self.enter(&item, delivery.since, place, weight, 0, None);
         let PushMeta { since, meta } = entered.expect(FULL);
         let delivery = DeliveryMeta { since, ..delivery };

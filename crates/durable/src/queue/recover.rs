@@ -88,7 +88,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             keys_of.for_each(|key| *keys.entry(key).or_insert(0) += 1);
         }
         let of_one_key = keys.into_values().max().unwrap_or(0);
-        let ram = ram.with_room_for(items.len(), of_one_key).build();
+        let weights = items.iter().map(|item| item.entry.weight());
+        let weight = weights.fold(0, usize::saturating_add);
+        let ram = ram.with_room_for(weight, of_one_key).build();
         let is_poison = |item: &Recovered<T, O>| {
             let most = self.max_attempts;
             most.is_some_and(|most| item.mark.attempts >= most)
