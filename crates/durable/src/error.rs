@@ -48,7 +48,8 @@ pub enum StoreError {
     },
     /// The lease of an item expired, so that it was delivered again: the transaction was aborted.
     Expired,
-    /// There was no room to retry or fail an item apart from the others of its transaction.
+    /// There was no room to retry or fail an item apart from the others of its transaction, or in a
+    /// [budget](crate::Builder::budget) for what a queue has on the disk.
     NoRoom,
 }
 
@@ -131,7 +132,7 @@ impl fmt::Display for StoreError {
                 write!(f, "the queue {queue:?} was made with another order: {found}")
             }
             Self::Expired => f.write_str("the lease of an item expired: it was delivered again"),
-            Self::NoRoom => f.write_str("no room to treat an item apart from the others"),
+            Self::NoRoom => f.write_str("no room: for an item apart from the others, or in a budget"),
         }
     }
 }

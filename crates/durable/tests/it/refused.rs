@@ -2,7 +2,9 @@
 
 use crate::{copy_of, directory, open};
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
-use requeue_durable::{Builder, DuplicateOf, DurableQueue, Order, PushError, StoreError};
+use requeue_durable::{
+    Budget, Builder, DuplicateOf, DurableQueue, Order, PushError, Store, StoreError,
+};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Barrier;
 use std::thread;
@@ -286,4 +288,33 @@ fn a_queue_keeps_what_weighs_too_much() {
     let numbers = queue.open(&directory);
     assert!(numbers.push(11).unwrap_err().is_too_heavy());
     numbers.push(10).unwrap();
+}
+
+#[test]
+fn queues_share_a_budget_in_the_next_process_too() {
+    let directory = directory();
+    let build = |store: &Store, name, budget: &Budget| {
+        let builder = store.builder::<u32>(name).weigh(|item| *item as usize);
+        builder.budget(budget).fair_by(|item| item % 3).build()
+    };
+    let (store, budget) = (open(&directory), Budget::new(10));
+    let left = build(&store, "left", &budget).unwrap();
+    let right = build(&store, "right", &budget).unwrap();
+    left.push_batch([4, 0]).unwrap();
+    right.push(3).unwrap();
+    assert!(left.push(4).unwrap_err().is_full());
+    assert!(right.push(11).unwrap_err().is_too_heavy());
+    left.push(3).unwrap();
+    drop((left, right, store));
+    assert_eq!(budget.free(), 10);
+
+    let store = open(&directory);
+    let left = build(&store, "left", &budget).unwrap();
+    left.push(1).unwrap();
+    let refused = build(&store, "right", &budget).unwrap_err();
+    assert!(matches!(refused, StoreError::NoRoom));
+    assert_eq!((left.weight(), budget.free()), (8, 2));
+    left.retain(|item, _| *item != 1).unwrap();
+    let right = build(&store, "right", &budget).unwrap();
+    assert_eq!((right.pop().unwrap(), budget.free()), (3, 3));
 }

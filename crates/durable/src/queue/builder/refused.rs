@@ -2,6 +2,7 @@
 
 use super::{set, Builder};
 use crate::order::Order;
+use requeue::Budget;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,28 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         /// [`requeue::Builder::unique_for`]. By default it is free at once. When the queue is opened again, the keys of items that
         /// were committed before are free.
         unique_for(window: Duration);
+    }
+
+    set! {
+        /// Shares a capacity with other queues, on disk or in memory, instead of a [`capacity`](Self::capacity) of its own: see
+        /// [`requeue::Builder::budget`]. If there is no room for what the queue has on the disk, it is not opened:
+        /// [`StoreError::NoRoom`](crate::StoreError::NoRoom). So open all queues of a budget before the first push.
+        ///
+        /// ```
+        /// # let directory = tempfile::tempdir()?;
+        /// # let store = requeue_durable::Store::open(directory.path())?;
+        /// use requeue_durable::Budget;
+        ///
+        /// let budget = Budget::new(1_000);
+        /// let pages = store.builder("pages").weigh(Vec::len).budget(&budget).build()?;
+        /// let names = store.builder("names").weigh(String::len).budget(&budget).build()?;
+        /// pages.push(vec![0_u8; 996])?;
+        /// names.push("page".to_string())?;
+        /// assert!(names.push("other".to_string()).unwrap_err().is_full());
+        /// assert_eq!(budget.free(), 0);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        budget(budget: &Budget);
     }
 
     /// Weighs items: the [capacity](Self::capacity) limits their total weight, in units of your choice, such as bytes, and not

@@ -272,8 +272,8 @@ impl Model {
     /// What is in the queue, and not held.
     pub(crate) fn values(&self) -> impl Iterator<Item = u64> + '_ {
         let lanes = self.lanes.values();
-        let lines = lanes.flat_map(|lane| lane.runs.iter().chain([&lane.fresh]));
-        lines.flatten().chain(&self.loose).map(|item| item.value)
+        let in_order = lanes.flat_map(|lane| lane.runs.iter().chain([&lane.fresh]));
+        in_order.flatten().chain(&self.loose).map(|item| item.value)
     }
 
     /// A dead letter is removed.
