@@ -324,7 +324,7 @@ impl<T, M> Unique<T, M> {
         Ok(())
     }
 
-    /// Frees a key, whoever has it.
+    /// Frees a key, whoever has it, if nothing follows that one.
     pub(crate) fn evict(&self, key: &Key) -> Left<T, M> {
         let mut table = lock(self.table(key));
         let place = table.taken.find_entry(key.hash, |taken| taken.key == *key);

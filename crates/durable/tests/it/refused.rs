@@ -1,9 +1,9 @@
 //! Items that are unique by key, and items with weights, while a process runs and in the next one.
 
-use crate::{copy_of, directory, open};
+use crate::{copy_of, directory, open, options};
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
 use requeue_durable::{
-    Budget, Builder, DuplicateOf, DurableQueue, Order, PushError, Store, StoreError,
+    Budget, Builder, DuplicateOf, Durability, DurableQueue, Order, PushError, Store, StoreError,
 };
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Barrier;
@@ -134,6 +134,26 @@ fn a_crash_frees_the_keys_of_what_was_only_staged() {
         assert_eq!(duplicate(&numbers, 13 - first), Some(DuplicateOf::Queued));
     }
     in_all_orders!(check);
+}
+
+#[test]
+fn a_crash_leaves_one_item_of_a_key() {
+    let (directory, queue) = (directory(), Queue::<Fifo>::new(Builder::build));
+    let at_most = HOUR;
+    let options = options().durability(Durability::Buffered { at_most });
+    let store = options.open(directory.path()).unwrap();
+    let numbers = (queue.set)(store.builder("numbers")).build().unwrap();
+    for round in 1..=30 {
+        numbers.push(10 * round).unwrap();
+        if round % 10 == 0 {
+            store.flush().unwrap();
+            numbers.pop().unwrap();
+            numbers.push(10 * round + 500).unwrap(); // the log has both, or the first, or neither
+            let left = queue.open(&copy_of(&directory)).pop_batch(9).unwrap();
+            assert!(left.len() <= 1, "{left:?}");
+        }
+        numbers.pop().unwrap();
+    }
 }
 
 #[test]
