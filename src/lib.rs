@@ -271,6 +271,9 @@ pub use policy::retry::ReturnTo;
 pub use policy::ttl::AfterTtl;
 #[cfg(feature = "broker")]
 pub use policy::unique::OnDuplicate;
+#[cfg(feature = "broker")]
+#[doc(hidden)]
+pub use policy::unique::{key_of as unique_key_of, Key as UniqueKey, KeyOf as UniqueKeyOf};
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;
 pub use queue::{Builder, DeadLetters, Queue};

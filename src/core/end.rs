@@ -40,9 +40,10 @@ impl<T, O: Order<T>> Local<T, O> {
             .deliveries
             .aborting(&mut self.access.endpoint, unborrowed);
         // These leave the hold under rules of their own; `give_back` returns what is left, with its permits.
-        let mut dead = 0;
-        if self.shared.failures.may_reroute(cause) {
-            dead = self.reroute_failed(cause, unborrowed);
+        let mut freed = 0;
+        let reroutes = self.shared.failures.may_reroute(cause);
+        if reroutes {
+            freed = self.reroute_failed(cause, unborrowed);
         }
         if tracks {
             step!(
@@ -53,15 +54,15 @@ impl<T, O: Order<T>> Local<T, O> {
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
-        self.permits.end(dead, 0);
+        self.permits.end(freed, 0);
         if tracks {
             self.end_loads();
         }
         // Before waiters are woken, who may need the tokens.
         self.deliveries.end_tokens(&self.access.shared, false);
         step!("end.aborts-unsaid", self.notify_end(held));
-        // The overflow function and the subscribers are user code: after all that others wait for.
-        if dead > 0 {
+        // The overflow function and the subscribers are user code: after all that others wait for. Also if the dead weighed nothing.
+        if reroutes {
             self.shared.drop_excess_letters();
         }
         if held_any {

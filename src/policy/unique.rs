@@ -54,7 +54,8 @@ const ENDED: usize = 2;
 
 /// A key of any type. Its `Eq` and its destructor are user code.
 #[derive(Clone)]
-pub(crate) struct Key {
+#[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
+pub struct Key {
     hash: u64,
     value: Arc<dyn AnyKey>,
 }
@@ -74,6 +75,8 @@ impl<K: Eq + Send + Sync + 'static> AnyKey for K {
     }
 }
 
+debug_struct!([] Key);
+
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash && self.value.is(&*other.value)
@@ -81,10 +84,12 @@ impl PartialEq for Key {
 }
 
 /// The function that says the key of an item.
-pub(crate) type KeyOf<T> = Arc<dyn Fn(&T) -> Key + Send + Sync>;
+#[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
+pub type KeyOf<T> = Arc<dyn Fn(&T) -> Key + Send + Sync>;
 
-#[cfg_attr(not(feature = "broker"), allow(dead_code))]
-pub(crate) fn key_of<T, K>(key: impl Fn(&T) -> K + Send + Sync + 'static) -> KeyOf<T>
+/// Makes one of a function of the user.
+#[cfg_attr(not(feature = "broker"), allow(dead_code, unreachable_pub))]
+pub fn key_of<T, K>(key: impl Fn(&T) -> K + Send + Sync + 'static) -> KeyOf<T>
 where
     K: Hash + Eq + Send + Sync + 'static,
 {
@@ -317,6 +322,13 @@ impl<T, M> Unique<T, M> {
         }
         table.end_windows(now, &mut left);
         Ok(())
+    }
+
+    /// Frees a key, whoever has it, if nothing follows that one.
+    pub(crate) fn evict(&self, key: &Key) -> Left<T, M> {
+        let mut table = lock(self.table(key));
+        let place = table.taken.find_entry(key.hash, |taken| taken.key == *key);
+        Left(place.map_or_else(|_| Vec::new(), |place| vec![place.remove().0]))
     }
 
     /// What the other item is that has the key of one of these, if any. A held one that a push could follow counts only if nothing

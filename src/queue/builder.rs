@@ -752,11 +752,11 @@ impl<T, O: Order<T>> Builder<T, O> {
         (max_attempts.map(NonZeroU32::get), *backoff, clock)
     }
 
-    /// Raises limits, for a queue that has so many items already, and so many of one key.
+    /// Raises limits, for a queue whose items have this weight already, and that has so many of one key.
     #[doc(hidden)]
-    pub fn with_room_for(mut self, items: usize, of_one_key: usize) -> Self {
+    pub fn with_room_for(mut self, weight: usize, of_one_key: usize) -> Self {
         let capacity = &mut self.settings.capacity;
-        *capacity = capacity.map(|limit| limit.max(items));
+        *capacity = capacity.map(|limit| limit.max(weight));
         O::make_room(&mut self.order, of_one_key);
         self
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 ///
 /// When it is dropped, the items are ready. In a FIFO queue they are before all others: those that were delivered before, in
 /// the order of the calls, and then the rest. In other queues they are before those of their key or
-/// priority that are pushed later.
+/// priority that are pushed later. Of several with the same [unique key](crate::Builder::unique_by) the last one has it.
 #[doc(hidden)]
 pub struct Restore<'q, T, O: Order<T>> {
     shared: &'q Shared<T, O>,
@@ -32,18 +32,18 @@ impl<T, O: Order<T>> Queue<T, O> {
 
 impl<T, O: Order<T>> Restore<'_, T, O> {
     /// Adds an item of this place that was delivered `attempts` times, and is delivered again after `delay`. If its due time is
-    /// over, it has been in the queue since then.
+    /// over, it has been in the queue since then. Returns whether the queue has room for it.
     ///
     /// # Panics
     ///
-    /// If the queue has no room for it.
-    pub fn add(&mut self, item: T, place: StorePlace, attempts: u32, delay: Duration) {
+    /// If the key of the item in a fair queue is at its limit.
+    pub fn add(&mut self, item: T, place: StorePlace, attempts: u32, delay: Duration) -> bool {
         let Self { shared, restored } = self;
         let due = place.due.map(|due| shared.time.past_nanos(due));
         let since = shared.stamp().min(due.map_or(u64::MAX, |due| due + 1));
         let delivery = DeliveryMeta::after(attempts, since);
         let place = place.place(&shared.time);
-        shared.add_restored(restored, item, delivery, delay, place);
+        shared.add_restored(restored, item, delivery, delay, place)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Builders of queues with unique keys.
 
 use crate::order::Order;
-use crate::policy::unique::key_of;
+use crate::policy::unique::{key_of, KeyOf};
 use crate::{Builder, OnDuplicate};
 use std::hash::Hash;
 use std::time::Duration;
@@ -49,11 +49,17 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// Keeps [timestamps](Builder::timestamps).
     ///
     #[doc(alias("dedup", "deduplication", "job_key", "idempotency"))]
-    pub fn unique_by<K>(mut self, key: impl Fn(&T) -> K + Send + Sync + 'static) -> Self
+    pub fn unique_by<K>(self, key: impl Fn(&T) -> K + Send + Sync + 'static) -> Self
     where
         K: Hash + Eq + Send + Sync + 'static,
     {
-        self.callbacks_mut().key_of = Some(key_of(key));
+        self.unique_by_key_of(key_of(key))
+    }
+
+    /// As [`unique_by`](Builder::unique_by), for crates that keep queues elsewhere too, and the keys beside the items.
+    #[doc(hidden)]
+    pub fn unique_by_key_of(mut self, key_of: KeyOf<T>) -> Self {
+        self.callbacks_mut().key_of = Some(key_of);
         self.settings.records = true;
         self
     }

@@ -6,6 +6,7 @@ use crate::common::{assert_at_rest, ends, panics};
 use crate::weights::weight;
 use requeue::{commit_all, FairQueue, Handle, ManualClock, PushError, Queue, StorePlace};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -253,6 +254,23 @@ fn a_dead_letter_has_no_weight_until_it_is_pushed_again() {
     assert!(queue.push(2).unwrap_err().is_full());
     assert_eq!(queue.pop(), Ok(3));
     queue.push(4).unwrap();
+}
+
+#[test]
+fn a_weightless_item_that_dies_is_handed_over() {
+    let (send, oldest) = channel();
+    let queue = Queue::builder()
+        .weigh(weight)
+        .max_attempts(1)
+        .max_dead_letters(0)
+        .on_dead_overflow(move |letter| send.send(letter.item).unwrap())
+        .build();
+    queue.push(16).unwrap(); // of 0
+    let tx = queue.begin_owned();
+    tx.pop().unwrap();
+    drop(tx);
+    assert_eq!(oldest.try_recv(), Ok(16));
+    assert!(queue.dead_letters().is_empty());
 }
 
 #[test]

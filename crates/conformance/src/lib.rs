@@ -2,8 +2,8 @@
 //!
 //! A [`Subject`] makes queues of one kind. [`suite!`] makes a module with a test for each case; what not all kinds of queues
 //! can do has a macro of its own: [`closing_suite!`], [`bounded_suite!`], [`leased_suite!`], [`settled_at_once_suite!`],
-//! [`settled_late_suite!`], [`strict_order_suite!`], [`threads_suite!`], [`ttl_suite!`], [`tail_suite!`], [`removed_suite!`] and
-//! [`closed_now_suite!`]. A case decides nothing that the documentation of the traits leaves open.
+//! [`settled_late_suite!`], [`strict_order_suite!`], [`threads_suite!`], [`ttl_suite!`], [`tail_suite!`], [`removed_suite!`],
+//! [`closed_now_suite!`], [`unique_suite!`], [`unique_at_once_suite!`] and [`weighed_suite!`]. A case decides nothing that the documentation of the traits leaves open.
 //!
 //! ```ignore
 //! requeue_conformance::suite!(fifo, Memory::fifo());
@@ -114,6 +114,10 @@ pub struct Settings {
     pub ttl: Option<Duration>,
     /// What becomes of items whose time to live is over.
     pub after_ttl: AfterTtl,
+    /// The key of an item, if keys are unique.
+    pub unique_by: Option<fn(u32) -> u32>,
+    /// The weight of an item, if items have weights.
+    pub weigh: Option<fn(u32) -> usize>,
 }
 
 /// A dead letter.

@@ -388,3 +388,54 @@ macro_rules! closed_now_suite {
         }
     };
 }
+
+/// Makes a module of tests: the cases for queues whose items may be unique by key.
+#[macro_export]
+macro_rules! unique_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            unique:
+                a_queued_item_has_its_key
+                a_held_item_has_its_key
+                an_aborted_item_has_its_key
+                a_delayed_item_has_its_key
+                a_committed_item_frees_its_key
+                a_letter_frees_its_key
+                items_of_a_transaction_have_different_keys
+                an_undone_push_frees_its_key
+                a_refused_duplicate_leaves_the_others;
+        }
+    };
+}
+
+/// Makes a module of tests: the cases for those in memory and on disk, where a staged item has its key.
+#[macro_export]
+macro_rules! unique_at_once_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            unique_at_once:
+                a_staged_item_has_its_key
+                a_push_does_not_wait_for_a_queued_duplicate
+                a_push_waits_for_the_abort_of_a_staged_duplicate
+                a_push_waits_in_vain_for_the_commit_of_a_staged_duplicate
+                a_follow_up_with_the_key_of_its_item_is_refused;
+        }
+    };
+}
+
+/// Makes a module of tests: the cases for queues whose items may have weights.
+#[macro_export]
+macro_rules! weighed_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            weighed:
+                the_capacity_is_one_of_weights
+                an_item_that_is_too_heavy_is_refused_at_once
+                held_and_delayed_items_keep_their_weights
+                a_letter_has_no_weight
+                a_transaction_needs_what_it_holds_or_has_staged
+                a_heavy_push_waits_for_room
+                an_undone_push_has_no_weight;
+        }
+    };
+}

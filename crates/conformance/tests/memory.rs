@@ -4,7 +4,8 @@ use requeue::backend::Settlement;
 use requeue::{Builder, ByKey, ByPriority, Fifo, Leased, ManualClock, Order, Queue, Reason};
 use requeue_conformance::{
     bounded_suite, closed_now_suite, closing_suite, leased_suite, removed_suite,
-    settled_at_once_suite, suite, tail_suite, threads_suite, ttl_suite,
+    settled_at_once_suite, suite, tail_suite, threads_suite, ttl_suite, unique_at_once_suite,
+    unique_suite, weighed_suite,
 };
 use requeue_conformance::{
     HeldOf, Letter, Removal, Removing, Settings, Subject, Threaded, ViewOf, LONG,
@@ -75,6 +76,12 @@ impl<O: Order<u32> + 'static> Subject for Memory<O> {
         if let Some(ttl) = settings.ttl {
             builder = builder.ttl(ttl).on_expired(settings.after_ttl);
         }
+        if let Some(key) = settings.unique_by {
+            builder = builder.unique_by(move |item| key(*item));
+        }
+        if let Some(weigh) = settings.weigh {
+            builder = builder.weigh(move |item| weigh(*item));
+        }
         builder.on_failure(settings.return_to).build()
     }
 
@@ -143,6 +150,9 @@ macro_rules! orders {
             tail_suite!(returns, super::$order());
             removed_suite!(removes, super::$order());
             closed_now_suite!(closes_now, super::$order());
+            unique_suite!(has_keys, super::$order());
+            unique_at_once_suite!(has_keys_at_once, super::$order());
+            weighed_suite!(weighs, super::$order());
         }
     )*};
 }

@@ -7,6 +7,7 @@ mod server;
 
 use requeue_conformance::{
     removed_suite, settled_late_suite, strict_order_suite, suite, tail_suite, ttl_suite,
+    unique_suite,
 };
 use requeue_conformance::{Letter, Removal, Removing, Settings, Subject, ViewOf, LONG};
 use requeue_postgres::{PgQueue, Postgres};
@@ -62,6 +63,9 @@ impl Subject for Postgresql {
         if let Some(ttl) = settings.ttl {
             builder = builder.ttl(ttl).on_expired(settings.after_ttl);
         }
+        if let Some(key) = settings.unique_by {
+            builder = builder.unique_by(move |item| key(*item).to_string());
+        }
         builder.on_failure(settings.return_to).build()
     }
 
@@ -106,6 +110,8 @@ suite!(locked_items, locked());
 ttl_suite!(locked_items_live, locked());
 tail_suite!(locked_items_return, locked());
 removed_suite!(locked_items_removed, locked());
+unique_suite!(locked_items_have_keys, locked());
+unique_suite!(leased_items_have_keys, leased());
 ttl_suite!(leased_items_live, leased());
 tail_suite!(leased_items_return, leased());
 removed_suite!(leased_items_removed, leased());

@@ -131,7 +131,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
 
     fn try_pop(&self) -> Option<(Item<'_, T, O>, u64)> {
         let (shared, ram) = (self.shared(), &self.core().ram);
-        if shared.max_attempts.is_some() || shared.budget.is_some() {
+        if shared.max_attempts.is_some() || shared.may_leave_memory() {
             return None; // it may have to be written, or read
         }
         let (ram, since) = ram.try_pop()?;

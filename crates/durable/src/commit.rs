@@ -151,7 +151,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
             return Ok(());
         }
         ram.prepare()?;
-        if shared.budget.is_some() {
+        if shared.may_leave_memory() {
             for mut item in ram.items() {
                 shared.load(&mut item)?; // again, if it could not be read when it was popped
             }

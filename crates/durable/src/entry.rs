@@ -1,5 +1,6 @@
 //! An item in memory.
 
+use requeue::{UniqueKey, UniqueKeyOf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -10,8 +11,18 @@ pub struct Entry<T, K> {
     pub(crate) key: K,
     /// `None`: it is on the disk, until it is popped.
     pub(crate) item: Option<T>,
-    /// For the room that it takes of a budget. In a box, so that entries without a budget are small.
-    pub(crate) _charge: Option<Box<Charge>>,
+    /// In a box, so that entries without it are small.
+    pub(crate) beside: Option<Box<Beside>>,
+}
+
+/// What is kept beside an item, in queues that need any of it.
+#[derive(Clone)]
+pub(crate) struct Beside {
+    /// For the room that it takes of a budget, unless there is none for it.
+    _charge: Option<Charge>,
+    /// Its key, if keys are unique.
+    unique: Option<UniqueKey>,
+    weight: usize,
 }
 
 impl<T, K> Entry<T, K> {
@@ -20,12 +31,73 @@ impl<T, K> Entry<T, K> {
             id,
             key,
             item: None,
-            _charge: None,
+            beside: None,
         }
+    }
+
+    /// Its key, in a queue where keys are unique.
+    pub(crate) fn unique_key(&self) -> UniqueKey {
+        let unique = self.beside.as_ref().and_then(|it| it.unique.clone());
+        unique.expect("an item has its key from its push on")
+    }
+
+    /// Its weight; 1 where items have none.
+    pub(crate) fn weight(&self) -> usize {
+        self.beside.as_ref().map_or(1, |it| it.weight)
     }
 }
 
 requeue::debug_struct!([T, K] Entry<T, K>, |it| id: it.id);
+
+/// Says the weight of an item.
+pub(crate) type Weigh<T> = Arc<dyn Fn(&T) -> usize + Send + Sync>;
+
+/// Says what is kept beside an item.
+pub(crate) struct Besides<T> {
+    pub(crate) budget: Option<Arc<Budget>>,
+    /// Functions of the user.
+    pub(crate) unique: Option<UniqueKeyOf<T>>,
+    pub(crate) weigh: Option<Weigh<T>>,
+}
+
+impl<T> Besides<T> {
+    /// What is kept beside an item that takes `bytes` bytes, if anything, and whether there is room for the item.
+    #[inline]
+    pub(crate) fn of(&self, item: &T, bytes: usize) -> (Option<Box<Beside>>, bool) {
+        let Self {
+            budget,
+            unique,
+            weigh,
+        } = self;
+        let charge = budget.as_ref().and_then(|budget| budget.charge(bytes));
+        let has_room = budget.is_none() || charge.is_some();
+        if charge.is_none() && unique.is_none() && weigh.is_none() {
+            return (None, has_room);
+        }
+        let beside = Beside {
+            _charge: charge,
+            unique: unique.as_ref().map(|key_of| key_of(item)),
+            weight: weigh.as_ref().map_or(1, |weigh| weigh(item)),
+        };
+        (Some(Box::new(beside)), has_room)
+    }
+}
+
+impl<T: 'static> Besides<T> {
+    /// Has a queue in memory look at what is beside its entries.
+    pub(crate) fn set<K: 'static, O: requeue::Order<Entry<T, K>>>(
+        &self,
+        mut ram: requeue::Builder<Entry<T, K>, O>,
+    ) -> requeue::Builder<Entry<T, K>, O> {
+        if self.unique.is_some() {
+            ram = ram.unique_by_key_of(Arc::new(Entry::unique_key));
+        }
+        if self.weigh.is_some() {
+            ram = ram.weigh(Entry::weight);
+        }
+        ram
+    }
+}
 
 /// How many bytes the items of a queue may take in memory, and take.
 #[derive(Debug)]

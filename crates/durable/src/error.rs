@@ -1,6 +1,7 @@
 //! What can fail because of the disk.
 
 use crate::codec::CodecError;
+use requeue::DuplicateOf;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -47,7 +48,8 @@ pub enum StoreError {
     },
     /// The lease of an item expired, so that it was delivered again: the transaction was aborted.
     Expired,
-    /// There was no room to retry or fail an item apart from the others of its transaction.
+    /// There was no room to retry or fail an item apart from the others of its transaction, or in a
+    /// [budget](crate::Builder::budget) for what a queue has on the disk.
     NoRoom,
 }
 
@@ -130,7 +132,7 @@ impl fmt::Display for StoreError {
                 write!(f, "the queue {queue:?} was made with another order: {found}")
             }
             Self::Expired => f.write_str("the lease of an item expired: it was delivered again"),
-            Self::NoRoom => f.write_str("no room to treat an item apart from the others"),
+            Self::NoRoom => f.write_str("no room: for an item apart from the others, or in a budget"),
         }
     }
 }
@@ -206,6 +208,10 @@ pub enum PushError<T> {
     Full(T),
     /// The queue is closed.
     Closed(T),
+    /// The item is [heavier](crate::Builder::weigh) than the capacity of the queue.
+    TooHeavy(T),
+    /// Another item has the [unique key](crate::Builder::unique_by) of the item.
+    Duplicate(T, DuplicateOf),
     /// The item cannot be encoded.
     Codec(T, CodecError),
     /// The commit of the push failed. [`StoreError::Poisoned`] leaves open whether the item is on the disk.
@@ -222,7 +228,11 @@ impl<T> PushError<T> {
     /// ```
     pub fn into_inner(self) -> Option<T> {
         match self {
-            Self::Full(item) | Self::Closed(item) | Self::Codec(item, _) => Some(item),
+            Self::Full(item)
+            | Self::Closed(item)
+            | Self::TooHeavy(item)
+            | Self::Duplicate(item, _)
+            | Self::Codec(item, _) => Some(item),
             Self::Store(_) => None,
         }
     }
@@ -237,10 +247,22 @@ impl<T> PushError<T> {
         matches!(self, Self::Closed(_))
     }
 
+    /// Whether the item is heavier than the capacity of the queue.
+    pub const fn is_too_heavy(&self) -> bool {
+        matches!(self, Self::TooHeavy(_))
+    }
+
+    /// Whether another item has the unique key of the item.
+    pub const fn is_duplicate(&self) -> bool {
+        matches!(self, Self::Duplicate(..))
+    }
+
     pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> PushError<U> {
         match self {
             Self::Full(item) => PushError::Full(map(item)),
             Self::Closed(item) => PushError::Closed(map(item)),
+            Self::TooHeavy(item) => PushError::TooHeavy(map(item)),
+            Self::Duplicate(item, of) => PushError::Duplicate(map(item), of),
             Self::Codec(item, error) => PushError::Codec(map(item), error),
             Self::Store(error) => PushError::Store(error),
         }
@@ -252,6 +274,8 @@ impl<T> fmt::Debug for PushError<T> {
         match self {
             Self::Full(_) => f.write_str("Full(..)"),
             Self::Closed(_) => f.write_str("Closed(..)"),
+            Self::TooHeavy(_) => f.write_str("TooHeavy(..)"),
+            Self::Duplicate(_, of) => write!(f, "Duplicate(.., {of:?})"),
             Self::Codec(_, error) => write!(f, "Codec(.., {error:?})"),
             Self::Store(error) => f.debug_tuple("Store").field(error).finish(),
         }
@@ -265,6 +289,8 @@ impl<T> fmt::Display for PushError<T> {
                 "no room: the queue or the item's key is at its limit, or a batch exceeds it",
             ),
             Self::Closed(_) => f.write_str("the queue is closed"),
+            Self::TooHeavy(_) => requeue::PushError::TooHeavy(()).fmt(f),
+            Self::Duplicate(_, of) => requeue::PushError::Duplicate((), *of).fmt(f),
             Self::Codec(_, error) => write!(f, "the item cannot be encoded: {error}"),
             Self::Store(error) => error.fmt(f),
         }
@@ -355,7 +381,8 @@ from! {
     [T] StoreError => PushError<T>: error => Self::Store(error);
     [T] requeue::PushError<T> => PushError<T>:
         requeue::PushError::Full(item) => Self::Full(item), requeue::PushError::Closed(item) => Self::Closed(item),
-        requeue::PushError::TooHeavy(item) | requeue::PushError::Duplicate(item, _) => Self::Full(item); // neither is there
+        requeue::PushError::TooHeavy(item) => Self::TooHeavy(item),
+        requeue::PushError::Duplicate(item, of) => Self::Duplicate(item, of);
 }
 
 #[cfg(test)]

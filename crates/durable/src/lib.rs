@@ -50,6 +50,8 @@
 //! | commit without a wait for the disk | [`Durability::Buffered`], for a store or for [one commit](Transaction::commit_with) |
 //! | wait until all is on the disk | [`Store::flush`] |
 //! | look at what failed for good, and try again | [`DurableQueue::dead_letters`] |
+//! | at most one job of a kind at a time | [`Builder::unique_by`] |
+//! | a limit of bytes instead of items, also of several queues | [`Builder::weigh`] with [`Builder::capacity`] or [`Builder::budget`] |
 //! | drop jobs that have waited for too long | [`Builder::ttl`], [`Builder::on_expired`] |
 //! | remove jobs that nobody has taken | [`DurableQueue::retain`], [`DurableQueue::clear_all`] |
 //! | a backlog larger than the memory | [`Builder::memory`] |
@@ -72,12 +74,14 @@
 //! the head, in their order, as they were pushed. They are delivered before all items that are pushed later. Deliveries before
 //! the crash count if the queue has [`max_attempts`](Builder::max_attempts): a job that keeps crashing its process becomes a dead
 //! letter. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.
-//! [Times to live](Builder::ttl) go on while no process runs.
+//! [Times to live](Builder::ttl) go on while no process runs, and the items have their [keys](Builder::unique_by) and
+//! [weights](Builder::weigh).
 //!
 //! # What `requeue` has and this crate has not
 //!
 //! | `requeue` | why not, and what instead |
 //! |---|---|
+//! | `Builder::on_duplicate` | the value of an item that waits is on the disk: a duplicate is refused, and comes back to the caller |
 //! | closures as items: `Job`, `Queue::submit`, `Queue::wrap` | a closure cannot be written: [items are data, and the function belongs to the pool](Jobs::run) |
 //! | `Extend`, `FromIterator` | they cannot return an error: [`DurableQueue::push_batch`] |
 //! | `Queue::unbounded`, `bounded`, `Default` | a queue belongs to a store: [`Store::queue`], [`Store::builder`] |
@@ -172,9 +176,9 @@ pub use workers::{Jobs, RunItem, RunTransaction, WorkersBuilder};
 pub use requeue::workers::{Others, WorkerState};
 
 pub use requeue::{
-    AfterTtl, Backoff, ByKey, ByPriority, Clock, DeliveryId, Failure, Fifo, Held, Imbalance,
-    JobError, Leased, Limiter, ManualClock, Outcome, Pace, Queued, RateSlot, Reason, Report,
-    ReturnTo, Stats, SystemClock, Wait, WeakPace, WorkerStatus, Workers,
+    AfterTtl, Backoff, Budget, ByKey, ByPriority, Clock, DeliveryId, DuplicateOf, Failure, Fifo,
+    Held, Imbalance, JobError, Leased, Limiter, ManualClock, Outcome, Pace, Queued, RateSlot,
+    Reason, Report, ReturnTo, Stats, SystemClock, Wait, WeakPace, WorkerStatus, Workers,
 };
 
 #[cfg(doctest)]

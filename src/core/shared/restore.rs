@@ -27,11 +27,12 @@ impl<T, O: Order<T>> Restored<T, O> {
 }
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones.
+    /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones. If its key is taken, which
+    /// the last one of several has then, it is so from now on by this one. Returns whether there was room for it.
     ///
     /// # Panics
     ///
-    /// If the queue has no room for it.
+    /// If its key in the order is at its limit.
     pub(crate) fn add_restored(
         &self,
         restored: &mut Restored<T, O>,
@@ -39,12 +40,16 @@ impl<T, O: Order<T>> Shared<T, O> {
         delivery: DeliveryMeta,
         delay: Duration,
         (place, terms): (PlaceOf<T, O>, Terms),
-    ) {
-        const FULL: &str = "a queue has room for what is restored";
+    ) -> bool {
         let weight = self.weigh(slice::from_ref(&item)).nth(0);
-        assert!(self.takes(weight), "{FULL}");
+        if !self.takes(weight) {
+            return false;
+        }
+        if let Some(unique) = self.unique() {
+            drop(unique.evict(&unique.key(&item)));
+        }
         let entered = self.enter(&item, delivery.since, place, weight, 0, None);
-        let PushMeta { since, meta } = entered.expect(FULL);
+        let PushMeta { since, meta } = entered.expect("a queue has room for what is restored");
         let delivery = DeliveryMeta { since, ..delivery };
         let entry = Entry {
             item: Stored { item, meta },
@@ -63,6 +68,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         } else {
             restored.pushed.push(entry);
         }
+        true
     }
 
     /// Makes restored items ready, in their order: before all others, or in a queue that sorts before what is pushed later.

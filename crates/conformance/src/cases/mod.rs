@@ -22,4 +22,7 @@ pub mod tasks;
 pub mod threads;
 pub mod transactions;
 pub mod ttl;
+pub mod unique;
+pub mod unique_at_once;
 pub mod waits;
+pub mod weighed;

@@ -131,6 +131,9 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         is_empty() -> bool;
         /// The capacity, unless the queue is unbounded.
         capacity() -> Option<usize>;
+        /// The total [weight](Builder::weigh) of the items, or their number where they have none; see
+        /// [`requeue::Queue::weight`].
+        weight() -> usize;
         /// Whether the queue has no room; see [`requeue::Queue::is_full`].
         is_full() -> bool;
         /// Who holds what; see [`requeue::Queue::held`].

@@ -88,7 +88,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             keys_of.for_each(|key| *keys.entry(key).or_insert(0) += 1);
         }
         let of_one_key = keys.into_values().max().unwrap_or(0);
-        let ram = ram.with_room_for(items.len(), of_one_key).build();
+        let weights = items.iter().map(|item| item.entry.weight());
+        let weight = weights.fold(0, usize::saturating_add);
+        let ram = ram.with_room_for(weight, of_one_key).build();
         let is_poison = |item: &Recovered<T, O>| {
             let most = self.max_attempts;
             most.is_some_and(|most| item.mark.attempts >= most)
@@ -100,7 +102,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             self.letter_of(entry.id, mark.attempts, Cause::Crashed, error)
         });
         self.add_letters(letters.collect::<Result<_, _>>()?);
-        let timed = self.restore(&ram, items);
+        let timed = self.restore(&ram, items)?;
         self.note(timed.into_iter());
         // Ends items whose time is over.
         let _ = ram.stats();
@@ -190,8 +192,12 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// Puts items before all that are pushed from now on: first those that were delivered before. They keep their deliveries and
     /// delays, whatever the pace and the limits of the queue are. Returns the changes that give times to those that need one and
-    /// have none: each a time that is over, as their schedule.
-    fn restore(&self, ram: &RamQueue<T, O>, items: Vec<Recovered<T, O>>) -> Vec<Change> {
+    /// have none: each a time that is over, as their schedule. An error if a shared budget has no room for them.
+    fn restore(
+        &self,
+        ram: &RamQueue<T, O>,
+        items: Vec<Recovered<T, O>>,
+    ) -> Result<Vec<Change>, StoreError> {
         let (now, mut timed) = (self.store.wall_time(), Vec::new());
         let mut restore = ram.restore();
         for item in items {
@@ -213,9 +219,11 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             }
             let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
             let delay = Duration::from_millis(left);
-            restore.add(item.entry, place.numbered(id), mark.attempts, delay);
+            if !restore.add(item.entry, place.numbered(id), mark.attempts, delay) {
+                return Err(StoreError::NoRoom);
+            }
         }
-        timed
+        Ok(timed)
     }
 
     /// A new dead letter of an item that was found.

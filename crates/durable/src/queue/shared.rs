@@ -3,7 +3,7 @@
 use super::letters::Letters;
 use crate::batch::{Batch, Change};
 use crate::codec::Codec;
-use crate::entry::{Budget, Entry};
+use crate::entry::{Besides, Entry};
 use crate::error::StoreError;
 use crate::format::{self, Front, Key, Schedule, ITEMS};
 use crate::log::{guarded, Durability, Log};
@@ -23,7 +23,7 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     pub(crate) id: u32,
     pub(crate) codec: Arc<dyn Codec<T>>,
     pub(crate) key_of: KeyOf<T, O>,
-    pub(crate) budget: Option<Arc<Budget>>,
+    pub(crate) besides: Besides<T>,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -56,18 +56,18 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
         let key = (self.key_of)(&item);
-        let charge = match &self.budget {
-            None => None,
-            Some(budget) => match budget.charge(bytes) {
-                None => return Entry::on_disk(id, key),
-                charge => charge.map(Box::new),
-            },
-        };
+        let (beside, has_room) = self.besides.of(&item, bytes);
         Entry {
-            item: Some(item),
-            _charge: charge,
-            ..Entry::on_disk(id, key)
+            id,
+            key,
+            item: has_room.then_some(item),
+            beside,
         }
+    }
+
+    /// Whether items may be on the disk only.
+    pub(crate) fn may_leave_memory(&self) -> bool {
+        self.besides.budget.is_some()
     }
 
     /// Reads the item of an entry from the disk, if it is not in memory.

@@ -48,8 +48,8 @@ macro_rules! verbs {
     ($type:ident, [$($by:tt)+], $begin:expr, $on:ident: $(#[$own:meta])*) => {
         /// Each call is a transaction of its own, and durable when it returns: see [`Durability`](crate::Durability).
         ///
-        /// Pushes return [`PushError::Full`], [`Closed`](PushError::Closed) or [`Codec`](PushError::Codec) with the items, or
-        /// [`PushError::Store`]; pops return [`PopError`]. A pop whose commit fails gives its items back to the head.
+        /// Pushes return [`PushError::Full`], [`Closed`](PushError::Closed), [`TooHeavy`](PushError::TooHeavy),
+        /// [`Duplicate`](PushError::Duplicate) or [`Codec`](PushError::Codec) with the items, or [`PushError::Store`]; pops return [`PopError`]. A pop whose commit fails gives its items back to the head.
         impl<T: Send + 'static, O: Order<T>> $type<T, O> {
             requeue::verb! {
                 push($($by)+ self, item: T) -> Result<(), PushError<T>>,

@@ -59,9 +59,10 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     #[inline]
     pub(super) fn entries<L: Load>(&self, load: L::Of<T>) -> L::Of<EntryOf<T, O>> {
         let Local { shared, batch, .. } = self.local;
-        let lengths = match &shared.budget {
-            None => Vec::new(),
-            Some(_) => batch.lock().lengths[self.before.items..].to_vec(),
+        let lengths = if shared.may_leave_memory() {
+            batch.lock().lengths[self.before.items..].to_vec()
+        } else {
+            Vec::new()
         };
         let (mut id, mut lengths) = (self.ids.start, lengths.into_iter());
         L::map(load, |item| {

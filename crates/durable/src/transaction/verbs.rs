@@ -9,7 +9,8 @@ use requeue::Wait;
 use std::future::Future;
 
 /// Pushes stage items, which are visible when the transaction commits. They return [`PushError::Full`],
-/// [`Closed`](PushError::Closed) or [`Codec`](PushError::Codec) with the items.
+/// [`Closed`](PushError::Closed), [`TooHeavy`](PushError::TooHeavy), [`Duplicate`](PushError::Duplicate) or
+/// [`Codec`](PushError::Codec) with the items.
 impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     requeue::verb! {
         push(&self, item: T) -> Result<(), PushError<T>>, |wait| self.stage_now(item, None, wait).map(drop);

@@ -9,6 +9,7 @@ mod jobs;
 mod orders;
 #[path = "../common/random.rs"]
 mod random;
+mod refused;
 mod removal;
 mod reopened;
 #[cfg(feature = "stream")]

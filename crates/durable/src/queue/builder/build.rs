@@ -3,7 +3,7 @@
 use super::{Builder, Settings};
 use crate::batch::Change;
 use crate::codec::Codec;
-use crate::entry::Budget;
+use crate::entry::{Besides, Budget};
 use crate::error::StoreError;
 use crate::order::Order;
 use crate::queue::letters::Letters;
@@ -21,7 +21,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     ///
     /// [`StoreError::InUse`] if the queue is open, [`OtherOrder`](StoreError::OtherOrder) if it was made with another order,
     /// [`Damaged`](StoreError::Damaged), [`Codec`](StoreError::Codec) if an item cannot be decoded and
-    /// [`on_undecodable`](Self::on_undecodable) says so, or
+    /// [`on_undecodable`](Self::on_undecodable) says so, [`NoRoom`](StoreError::NoRoom) if its [budget](Self::budget) has not enough for them, or
     /// [`Poisoned`](StoreError::Poisoned).
     pub fn build(self) -> Result<DurableQueue<T, O>, StoreError>
     where
@@ -46,7 +46,11 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             id,
             codec: Arc::new(self.codec),
             key_of: self.key_of,
-            budget: self.settings.memory.map(Budget::new),
+            besides: Besides {
+                budget: self.settings.memory.map(Budget::new),
+                unique: self.settings.unique,
+                weigh: self.settings.weigh,
+            },
             max_attempts,
             backoff,
             clock,
@@ -58,7 +62,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             shared.write(Change::Close(id, false))?;
         }
         let dead = Arc::clone(&shared);
-        let ram = self.ram.name(name).max_dead_letters(0);
+        let ram = shared.besides.set(self.ram).name(name);
+        let ram = ram.max_dead_letters(0);
         let ram = ram.on_expired(AfterTtl::DeadLetter);
         let ram = ram.on_dead_overflow(move |letter| dead.bury(letter));
         let ram = shared.recover(&found, self.settings.on_undecodable, ram)?;

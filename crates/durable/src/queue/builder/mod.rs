@@ -2,12 +2,14 @@
 
 mod build;
 mod order;
+mod refused;
 
 use super::letters::{DeadLetter, Limit};
 use crate::codec::{Codec, OnUndecodable, Postcard};
+use crate::entry::Weigh;
 use crate::order::{KeyOf, Order, RamBuilder};
 use crate::store::Store;
-use requeue::{AfterTtl, Backoff, Clock, Fifo, Pace, ReturnTo};
+use requeue::{AfterTtl, Backoff, Clock, Fifo, Pace, ReturnTo, UniqueKeyOf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +31,8 @@ struct Settings<T> {
     name: Arc<str>,
     letters: Option<Limit<T>>,
     memory: Option<usize>,
+    unique: Option<UniqueKeyOf<T>>,
+    weigh: Option<Weigh<T>>,
     reopened: bool,
     has_ttl: bool,
     after_ttl: AfterTtl,
@@ -60,6 +64,8 @@ impl<T: Send + 'static> Builder<T> {
                 name: name.into(),
                 letters: None,
                 memory: None,
+                unique: None,
+                weigh: None,
                 reopened: false,
                 has_ttl: false,
                 after_ttl: AfterTtl::default(),
@@ -142,8 +148,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     }
 
     set! {
-        /// Sets the maximum number of items, in memory and on the disk. The default is unlimited. A queue that has more on the
-        /// disk keeps them.
+        /// Sets the maximum number of items, in memory and on the disk, or their maximum [weight](Self::weigh). The default is
+        /// unlimited. A queue that has more on the disk keeps them.
         ///
         /// # Panics
         ///

@@ -247,7 +247,7 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] or [`Closed`](PushError::Closed), or [`PushError::Store`]. The letter stays then.
+    /// [`PushError::Full`] and those of every push of its item, or [`PushError::Store`]. The letter stays then.
     pub fn requeue(&self, id: u64) -> Result<bool, PushError<()>> {
         let shared = &self.queue.shared;
         let Some(row) = self.rows().lock().get(&id).cloned() else {

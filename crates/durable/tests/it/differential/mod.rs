@@ -44,6 +44,8 @@ struct Run<O: Tested> {
     clock: ManualClock,
     wall: Arc<Mutex<SystemTime>>,
     memory: Option<usize>,
+    /// Whether the items have unique keys, and weights.
+    keyed: bool,
     /// The last item.
     last: u64,
     /// How many handles there were.
@@ -153,6 +155,7 @@ impl<O: Tested> Run<O> {
             clock: ManualClock::new(),
             wall: Arc::new(Mutex::new(UNIX_EPOCH + Duration::from_secs(1_000_000))),
             memory,
+            keyed: false,
             last: 0,
             handles: 0,
         };
@@ -168,8 +171,9 @@ impl<O: Tested> Run<O> {
             .wall_clock(move || *wall.lock().unwrap())
             .open(self.directory.path())
             .unwrap();
+        self.keyed = self.random.percent(70);
         for (side, name) in self.sides.iter_mut().zip(NAMES) {
-            let queue = O::build(&store, name, self.clock.clone(), self.memory);
+            let queue = O::build(&store, name, self.clock.clone(), self.memory, self.keyed);
             for _ in 0..HANDLES {
                 self.handles += 1;
                 let name = self.handles.to_string();

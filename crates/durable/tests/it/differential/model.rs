@@ -269,6 +269,13 @@ impl Model {
         self.loose.len() + self.lanes.values().map(Lane::len).sum::<usize>()
     }
 
+    /// What is in the queue, and not held.
+    pub(crate) fn values(&self) -> impl Iterator<Item = u64> + '_ {
+        let lanes = self.lanes.values();
+        let in_order = lanes.flat_map(|lane| lane.runs.iter().chain([&lane.fresh]));
+        in_order.flatten().chain(&self.loose).map(|item| item.value)
+    }
+
     /// A dead letter is removed.
     pub(crate) fn discard(&mut self, value: u64) -> Item {
         let at = self.dead.iter().position(|(item, _)| item.value == value);

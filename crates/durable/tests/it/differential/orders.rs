@@ -20,6 +20,11 @@ pub(super) struct Place {
     pub(super) ticket: Option<Ticket>,
 }
 
+/// The weight of an item, in queues where items have weights.
+pub(super) fn weight(value: u64) -> usize {
+    usize::try_from(value % 3).unwrap()
+}
+
 pub(super) trait Tested: Order<u64> {
     /// How long an item may be held, in milliseconds.
     const TERM: Option<u64> = None;
@@ -29,6 +34,7 @@ pub(super) trait Tested: Order<u64> {
         name: &str,
         clock: ManualClock,
         memory: Option<usize>,
+        keyed: bool,
     ) -> DurableQueue<u64, Self>;
 
     /// Pushes an item to a random place.
@@ -58,8 +64,12 @@ macro_rules! build {
             name: &str,
             clock: ManualClock,
             memory: Option<usize>,
+            keyed: bool,
         ) -> DurableQueue<u64, Self> {
-            let builder = store.builder(name)$(.$setting($($value)?))*;
+            let mut builder = store.builder(name)$(.$setting($($value)?))*;
+            if keyed {
+                builder = builder.unique_by(|value| *value).weigh(|value| weight(*value));
+            }
             let builder = builder.max_attempts(MAX_ATTEMPTS).clock(clock).reopened();
             match memory {
                 Some(bytes) => builder.memory(bytes).build(),

@@ -2,10 +2,10 @@
 
 use super::model::Death;
 use super::open::{Expected, Open};
-use super::orders::Tested;
+use super::orders::{weight, Tested};
 use super::{Run, HOUR};
 use crate::copy_of;
-use requeue_durable::{commit_all_with, Durability, Handle, StoreError, Transaction};
+use requeue_durable::{commit_all_with, Durability, Handle, PushError, StoreError, Transaction};
 use tempfile::TempDir;
 
 /// Handles with the number of their side, and their own.
@@ -89,11 +89,32 @@ impl<O: Tested> Run<O> {
             }
         }
         self.compare();
+        if self.keyed {
+            self.push_again(open);
+        }
         for Open { tx, expected } in open {
             if !expected.has_lost {
                 let counts = (expected.held.len(), expected.staged.len());
                 assert_eq!((tx.held(), tx.staged()), counts);
             }
+        }
+    }
+
+    /// Pushes an item that was pushed before, and is a duplicate as long as that one is there. Compares the weights of all.
+    fn push_again(&mut self, open: &[Open<'_, O>]) {
+        let index = self.random.below(2);
+        let (side, value) = (&self.sides[index], self.random.below(self.last + 1));
+        let mut there: Vec<_> = side.model.values().collect();
+        for Open { expected, .. } in open.iter().filter(|open| open.expected.side == index) {
+            let items = expected.held.iter().chain(&expected.staged);
+            there.extend(items.map(|item| item.value));
+        }
+        let weights = there.iter().map(|value| weight(*value));
+        assert_eq!(side.queue().weight(), weights.sum::<usize>());
+        match side.queue().begin_owned().push(value) {
+            Ok(()) => assert!(!there.contains(&value), "{value} is there"),
+            Err(PushError::Closed(_)) => assert!(side.model.closed),
+            Err(error) => assert!(error.is_duplicate() && there.contains(&value)),
         }
     }
 

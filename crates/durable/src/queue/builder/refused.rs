@@ -1,0 +1,96 @@
+//! Options by which a push is refused for what its item is: a duplicate, or too heavy.
+
+use super::{set, Builder};
+use crate::order::Order;
+use requeue::Budget;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
+    /// Keeps the items unique by `key`: while an item is in the queue or held, a push of another one with an equal key is
+    /// refused, with [`PushError::Duplicate`](crate::PushError::Duplicate). By default any number of items may be equal.
+    ///
+    /// It means the same as in memory, see [`requeue::Builder::unique_by`]: staging takes the key, so that a commit never fails
+    /// because of it. A crash never brings back a committed item whose key another one has got since. `key` is called once by a
+    /// push, and when the queue is opened for each item on the disk: these have their keys again. Keys are not stored, so each
+    /// opening may choose others. A [dead letter](crate::DurableQueue::dead_letters) has no key; [requeued](crate::DeadLetters::requeue) it may be
+    /// refused, and stays a letter then.
+    ///
+    /// A queue that has several items with a key on the disk keeps them, since they were pushed without such keys or a crash
+    /// undid the end of one: the last one has the key.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::{DuplicateOf, PushError};
+    ///
+    /// let mails = || store.builder("mails").unique_by(|&(user, _mail): &(u32, u32)| user);
+    /// mails().build()?.push((7, 1))?;
+    /// let mails = mails().build()?; // later, in another process
+    /// let refused = mails.push((7, 2)).unwrap_err();
+    /// assert!(matches!(refused, PushError::Duplicate((7, 2), DuplicateOf::Queued)));
+    /// assert_eq!(mails.pop()?, (7, 1));
+    /// mails.push((7, 2))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("dedup", "deduplication", "job_key", "idempotency"))]
+    pub fn unique_by<K>(mut self, key: impl Fn(&T) -> K + Send + Sync + 'static) -> Self
+    where
+        K: Hash + Eq + Send + Sync + 'static,
+    {
+        self.settings.unique = Some(requeue::unique_key_of(key));
+        self
+    }
+
+    set! {
+        /// Keeps the [unique key](Self::unique_by) of an item taken for this time after its commit, in this process: see
+        /// [`requeue::Builder::unique_for`]. By default it is free at once. When the queue is opened again, the keys of items that
+        /// were committed before are free.
+        unique_for(window: Duration);
+    }
+
+    set! {
+        /// Shares a capacity with other queues, on disk or in memory, instead of a [`capacity`](Self::capacity) of its own: see
+        /// [`requeue::Builder::budget`]. If there is no room for what the queue has on the disk, it is not opened:
+        /// [`StoreError::NoRoom`](crate::StoreError::NoRoom). So open all queues of a budget before the first push.
+        ///
+        /// ```
+        /// # let directory = tempfile::tempdir()?;
+        /// # let store = requeue_durable::Store::open(directory.path())?;
+        /// use requeue_durable::Budget;
+        ///
+        /// let budget = Budget::new(1_000);
+        /// let pages = store.builder("pages").weigh(Vec::len).budget(&budget).build()?;
+        /// let names = store.builder("names").weigh(String::len).budget(&budget).build()?;
+        /// pages.push(vec![0_u8; 996])?;
+        /// names.push("page".to_string())?;
+        /// assert!(names.push("other".to_string()).unwrap_err().is_full());
+        /// assert_eq!(budget.free(), 0);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        budget(budget: &Budget);
+    }
+
+    /// Weighs items: the [capacity](Self::capacity) limits their total weight, in units of your choice, such as bytes, and not
+    /// their number.
+    ///
+    /// It means the same as in memory, see [`requeue::Builder::weigh`]. `weigh` is called once by a push, and when the queue is
+    /// opened for each item on the disk. A queue that has more on the disk keeps it, and takes as much.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let pages = store.builder("pages").weigh(Vec::len).capacity(1_000).build()?;
+    /// pages.push(vec![0_u8; 600])?;
+    /// assert!(pages.push(vec![0; 600]).unwrap_err().is_full());
+    /// assert!(pages.push(vec![0; 1_001]).unwrap_err().is_too_heavy());
+    /// assert_eq!((pages.len(), pages.weight()), (1, 600));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("bytes", "byte budget", "semaphore"))]
+    pub fn weigh(mut self, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Self {
+        self.settings.weigh = Some(Arc::new(weigh));
+        self
+    }
+}
