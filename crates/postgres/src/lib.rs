@@ -39,7 +39,7 @@
 //! | pops without a round trip | [`Builder::prefetch`] |
 //! | items that failed go behind the others | [`Builder::on_failure`], [`PgTransaction::retry_to`] |
 //! | items that are not delivered after some time | [`Builder::ttl`], [`PgQueue::expires_in`] |
-//! | at most one item of a key | [`Builder::unique_by`] |
+//! | at most one item of a key | [`Builder::unique_by`], [`Builder::unique_for`] |
 //! | items that nobody wants any more | [`PgQueue::retain`], [`PgQueue::clear_all`], [`PgQueue::cancel`] |
 //! | what failed for good | [`PgQueue::dead_letters`] |
 //! | items without `serde` | [`Codec`] |

@@ -5,6 +5,7 @@ mod dead_letters;
 mod inspect;
 mod push;
 mod retain;
+mod unique;
 
 pub use builder::Builder;
 pub use dead_letters::{DeadLetter, DeadLetters};
@@ -101,6 +102,8 @@ pub(crate) struct Rules {
     pub(crate) ttl: Option<i64>,
     /// What becomes of them then; if it is not set, what others have set.
     pub(crate) after_ttl: Option<AfterTtl>,
+    /// How long the unique key of an item stays taken after its commit, in microseconds; 0 if not at all.
+    pub(crate) unique_for: i64,
     pub(crate) order: Order,
 }
 

@@ -1,11 +1,10 @@
 //! Pushes with a priority, a time, and a time to live.
 
-use super::{is_valid, Core, Key, PgQueue};
+use super::unique::refuse_duplicates;
+use super::{is_valid, Key, PgQueue};
 use crate::error::{Error, Result};
 use crate::item::Ticket;
 use crate::transaction::{PgTransaction, Staged};
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The longest time, in microseconds: 5,000 years. The server knows times that are so far from now, before and after it.
@@ -167,23 +166,6 @@ impl PushWith<'_, '_> {
         self.to.staged.append(&mut staged);
         Ok(())
     }
-}
-
-/// Fails if one of the items of a queue that are to be staged has the key of another one, of one that is staged, or of one in the queue.
-async fn refuse_duplicates(core: &Arc<Core>, before: &[Staged], new: &[Staged]) -> Result<()> {
-    let id = core.id().await?;
-    let of_queue = before.iter().filter(|item| item.queue == id);
-    let mut keys: HashSet<_> = of_queue.filter_map(|item| item.unique.as_deref()).collect();
-    let new: Vec<_> = new
-        .iter()
-        .filter_map(|item| item.unique.as_deref())
-        .collect();
-    if let Some(key) = new.iter().find(|key| !keys.insert(key)) {
-        return Err(Error::Duplicate((*key).into()));
-    }
-    let taken = core.run(|sql| &sql.find_taken, &[&new]).await?;
-    let first = taken.first().map(|row| row.get::<_, &str>(0));
-    first.map_or(Ok(()), |key| Err(Error::Duplicate(key.into())))
 }
 
 impl<T: 'static> PgQueue<T> {

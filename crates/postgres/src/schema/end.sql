@@ -22,17 +22,18 @@ if installed is null or installed < 4 then -- programs that use version 3 go on:
     create index if not exists leased_ticket on @.leased (ticket) where ticket is not null;
 
     -- The keys of queues whose items are unique, each with the ticket of the item that was pushed with it last. The key is free when this
-    -- item is gone, wherever it went: nothing but pushes writes here.
+    -- item is gone, wherever it went, but not before a time that its commit has written: nothing but pushes and such commits writes here.
     create table if not exists @.uniques (
         queue int not null,
         key text collate "C" not null,
         ticket bigint not null,
+        until timestamptz,
         primary key (queue, key)
     ) with (fillfactor = 70);
     create or replace function @.require_unique(duplicate text) returns boolean language plpgsql as $$
     begin
         if duplicate is not null then
-            raise exception 'an item with this key is in the queue' using errcode = 'RQ003', detail = duplicate;
+            raise exception 'the key is taken by another item' using errcode = 'RQ003', detail = duplicate;
         end if;
         return true;
     end

@@ -91,6 +91,14 @@ fn is_gone(ticket: &str) -> String {
     )
 }
 
+/// The key of a row `u` of `uniques` is free.
+fn is_free() -> String {
+    format!(
+        "({}) and (u.until is null or u.until <= statement_timestamp())",
+        is_gone("u.ticket")
+    )
+}
+
 /// Moves ready items with these ids to the tail, if nobody else has locked them. Without parameters, so that it can be sent together
 /// with a rollback; and without failing, since nobody may wait for its answer.
 pub(crate) fn move_to_tail(ids: &[String]) -> String {
@@ -317,12 +325,19 @@ statements! {
             and (select 1 from @.leased l where l.holder = h.id limit 1) is null";
     /// One of the unique keys `$2` that is not free.
     find_taken: format!("select key from @.uniques u where queue = $1 and key = any($2::text[]) and not ({}) limit 1",
-        is_gone("u.ticket"));
+        is_free());
+    /// Locks the keys `$2` of the queues `$1`, which a transaction is about to push or commits. With a ticket `$3` the key stays taken for
+    /// `$4` microseconds, unless another item has it, also a new one of this transaction, whose ticket is 0 here.
+    lock_uniques: "insert into @.uniques as u (queue, key, ticket, until)
+        select distinct on (queue, key) queue, key, ticket, clock_timestamp() + lasts * interval '1 microsecond'
+            from unnest($1::int[], $2::text[], $3::bigint[], $4::bigint[]) as t(queue, key, ticket, lasts)
+            order by queue, key, ticket > 0, ticket desc
+        on conflict (queue, key) do update set until = excluded.until where u.ticket = excluded.ticket";
     /// Forgets the unique keys that are free, unless one is taken meanwhile. One process at a time looks.
     sweep_uniques: format!("with free as materialized (select queue, key, ticket from @.uniques u
             where (select pg_try_advisory_xact_lock(hashtextextended(:channel, 3))) and {})
         delete from @.uniques u using free f where u.queue = f.queue and u.key = f.key and u.ticket = f.ticket",
-        is_gone("u.ticket"));
+        is_free());
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";

@@ -1,6 +1,6 @@
 //! What a commit writes.
 
-use super::{free_keys, has_listener, held, is_gone, notify, COLUMNS};
+use super::{free_keys, has_listener, held, is_free, notify, COLUMNS};
 use std::ops::Range;
 
 /// What a commit writes besides the user's own statements is the sum of some of these: leased items are finished.
@@ -75,7 +75,7 @@ fn take_keys() -> String {
             on conflict (queue, key) do update set ticket = excluded.ticket
                 where {} and u.ticket = (select s.ticket from seen s where s.queue = u.queue and s.key = u.key limit 1)
             returning ticket)",
-        is_gone("u.ticket")
+        is_free()
     )
 }
 

@@ -90,6 +90,8 @@ struct Taken {
     record: Record,
     /// The claim that holds it. Otherwise it is held by the lock of its deleted row.
     claim: Option<i64>,
+    /// Its unique key, if that stays taken after the commit.
+    unique: Option<String>,
     /// The user has it.
     delivered: bool,
     ending: Ending,
