@@ -39,7 +39,7 @@
 //! | pops without a round trip | [`Builder::prefetch`] |
 //! | items that failed go behind the others | [`Builder::on_failure`], [`PgTransaction::retry_to`] |
 //! | items that are not delivered after some time | [`Builder::ttl`], [`PgQueue::expires_in`] |
-//! | at most one item of a key | [`Builder::unique_by`], [`Builder::unique_for`] |
+//! | at most one item of a key | [`Builder::unique_by`], [`Builder::unique_for`], [`Builder::on_duplicate`] |
 //! | items that nobody wants any more | [`PgQueue::retain`], [`PgQueue::clear_all`], [`PgQueue::cancel`] |
 //! | what failed for good | [`PgQueue::dead_letters`] |
 //! | items without `serde` | [`Codec`] |
@@ -108,7 +108,8 @@ pub use transaction::{
 
 pub use deadpool_postgres;
 pub use requeue::{
-    AfterTtl, Backoff, Failure, Report, ReturnTo, Tasks, WorkerState, WorkerStatus, Workers,
+    AfterTtl, Backoff, Failure, OnDuplicate, Report, ReturnTo, Tasks, WorkerState, WorkerStatus,
+    Workers,
 };
 pub use tokio_postgres;
 

@@ -6,7 +6,7 @@ use crate::connect::Postgres;
 use crate::prefetch::Buffer;
 use crate::sql::Order;
 use parking_lot::Mutex;
-use requeue::{AfterTtl, Backoff, Pace, ReturnTo};
+use requeue::{AfterTtl, Backoff, OnDuplicate, Pace, ReturnTo};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -43,6 +43,7 @@ impl<T, E> Builder<T, E> {
             ttl: None,
             after_ttl: None,
             unique_for: 0,
+            on_duplicate: OnDuplicate::Refuse,
             order: Order::Fifo,
         };
         let core = Core {

@@ -1,6 +1,6 @@
 //! Pushes with a priority, a time, and a time to live.
 
-use super::unique::refuse_duplicates;
+use super::unique::{refuse_duplicates, require_distinct};
 use super::{is_valid, Key, PgQueue};
 use crate::error::{Error, Result};
 use crate::item::Ticket;
@@ -89,10 +89,11 @@ impl<S> Placed<S> {
         self
     }
 
-    /// Encodes items for a queue.
+    /// Encodes items for a queue, none of which has the unique key of another one, or of those staged before.
     async fn stage<T: 'static>(
         &self,
         PgQueue { core, items: of }: &PgQueue<T>,
+        before: &[Staged],
         items: impl IntoIterator<Item = T>,
     ) -> Result<Vec<Staged>> {
         let (queue, priority) = (core.id().await?, self.priority.into());
@@ -111,9 +112,12 @@ impl<S> Placed<S> {
                 ttl: self.ttl.or(core.rules.ttl),
                 serial: core.rules.is_serial(),
                 unique,
+                on_duplicate: core.rules.on_duplicate,
             })
         };
-        items.into_iter().map(stage).collect()
+        let staged = items.into_iter().map(stage).collect::<Result<Vec<_>>>()?;
+        require_distinct(before, &staged)?;
+        Ok(staged)
     }
 }
 
@@ -134,7 +138,7 @@ impl<T: 'static> PushTo<'_, T> {
     /// As for [`push`](Self::push).
     pub async fn push_batch(self, items: impl IntoIterator<Item = T>) -> Result<Vec<Ticket>> {
         let mut tx = PgTransaction::new(&self.to.core.db.shared);
-        tx.staged = self.stage(self.to, items).await?;
+        tx.staged = self.stage(self.to, &[], items).await?;
         tx.commit().await
     }
 }
@@ -159,9 +163,9 @@ impl PushWith<'_, '_> {
         queue: &PgQueue<T>,
         items: impl IntoIterator<Item = T>,
     ) -> Result<()> {
-        let mut staged = self.stage(queue, items).await?;
+        let mut staged = self.stage(queue, &self.to.staged, items).await?;
         if queue.items.unique.is_some() {
-            refuse_duplicates(&queue.core, &self.to.staged, &staged).await?;
+            refuse_duplicates(&queue.core, &staged).await?;
         }
         self.to.staged.append(&mut staged);
         Ok(())

@@ -2,13 +2,13 @@
 
 use super::link::Link;
 use super::write::{Part, Writing};
-use super::{Ending, PgTransaction, Taken};
+use super::{Ending, PgTransaction, Staged, Taken};
 use crate::claim::{leases, release, release_later, LeasedItems};
 use crate::connect::Params;
 use crate::error::{Error, Result};
 use crate::item::Ticket;
 use crate::sql::{move_to_tail, Statement};
-use requeue::{Limiter, Pace};
+use requeue::{Limiter, OnDuplicate, Pace};
 use std::mem;
 use std::sync::Arc;
 
@@ -40,6 +40,10 @@ impl PgTransaction<'_> {
             self.link.shared.leases.expired();
         }
         let tickets = written?;
+        if self.taken.iter().any(Taken::is_followed) {
+            self.link.shared.start_promoter();
+            self.link.shared.promoter.nudge(); // what follows may be ready
+        }
         self.taken.drain(..).for_each(Taken::committed);
         Ok(tickets)
     }
@@ -93,7 +97,8 @@ impl PgTransaction<'_> {
     /// Writes how the items end and what is pushed, and commits.
     pub(super) async fn write(&mut self) -> Result<Vec<Ticket>> {
         let (part, shared) = (self.part(), self.shared());
-        let locks = self.taken.iter().any(Taken::keeps_key);
+        let replaces = part.staged.iter().any(Staged::replaces);
+        let locks = replaces || self.taken.iter().any(Taken::keeps_key);
         if !self.link.begun && !locks && self.taken.iter().all(Taken::is_done) {
             return shared.write_in_group(part).await;
         }
@@ -140,10 +145,8 @@ impl PgTransaction<'_> {
             tickets.push(ticket);
             lasts.push(last);
         };
-        for item in &part.staged {
-            if let Some(key) = item.unique.as_deref() {
-                add(item.queue, key, 0, None);
-            }
+        for (queue, key) in part.staged.iter().filter_map(Staged::unique_key) {
+            add(queue, key, 0, None);
         }
         for taken in self.taken.iter().filter(|taken| taken.keeps_key()) {
             let (core, key) = (&taken.core, taken.unique.as_deref().unwrap_or_default());
@@ -178,6 +181,11 @@ impl Taken {
         if let (Ending::Done | Ending::Dead(..), Some(mut start)) = (self.ending, self.start) {
             start.end(Pace::spend);
         }
+    }
+
+    /// Whether another item may follow it.
+    fn is_followed(&self) -> bool {
+        self.core.rules.on_duplicate == OnDuplicate::Follow
     }
 
     /// Whether its unique key stays taken after the commit.

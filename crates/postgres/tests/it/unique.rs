@@ -9,7 +9,7 @@ fn unique(db: &Postgres, leased: bool) -> PgQueue<String> {
     builder(db, leased).build()
 }
 
-fn builder(db: &Postgres, leased: bool) -> Builder<String> {
+pub(crate) fn builder(db: &Postgres, leased: bool) -> Builder<String> {
     let builder = db.builder("q").max_attempts(9);
     let builder = builder.unique_by(|item: &String| item[..1].into());
     if leased {
@@ -19,15 +19,15 @@ fn builder(db: &Postgres, leased: bool) -> Builder<String> {
     }
 }
 
-/// Takes the next item, and commits.
-async fn done(db: &Db, queue: &PgQueue<String>) -> String {
+/// Waits for the next item, and commits.
+pub(crate) async fn done(db: &Db, queue: &PgQueue<String>) -> String {
     let mut tx = db.begin().await.unwrap();
-    let item = tx.pop(queue).await.unwrap().unwrap();
+    let item = tx.pop_wait(queue, LONG).await.unwrap().unwrap();
     tx.commit().await.unwrap();
     item.into_inner()
 }
 
-fn is_duplicate<T: std::fmt::Debug>(ended: Result<T, Error>, key: &str) -> bool {
+pub(crate) fn is_duplicate<T: std::fmt::Debug>(ended: Result<T, Error>, key: &str) -> bool {
     matches!(ended.unwrap_err(), Error::Duplicate(of) if &*of == key)
 }
 
