@@ -2,8 +2,8 @@
 //!
 //! A [`Subject`] makes queues of one kind. [`suite!`] makes a module with a test for each case; what not all kinds of queues
 //! can do has a macro of its own: [`closing_suite!`], [`bounded_suite!`], [`leased_suite!`], [`settled_at_once_suite!`],
-//! [`settled_late_suite!`], [`strict_order_suite!`], [`threads_suite!`], [`ttl_suite!`], [`tail_suite!`], [`removed_suite!`] and
-//! [`closed_now_suite!`]. A case decides nothing that the documentation of the traits leaves open.
+//! [`settled_late_suite!`], [`strict_order_suite!`], [`threads_suite!`], [`ttl_suite!`], [`tail_suite!`], [`removed_suite!`],
+//! [`unique_suite!`] and [`closed_now_suite!`]. A case decides nothing that the documentation of the traits leaves open.
 //!
 //! ```ignore
 //! requeue_conformance::suite!(fifo, Memory::fifo());
@@ -16,7 +16,7 @@ mod steps;
 mod waiting;
 
 use requeue::backend::{Backend, Holds, Settlement};
-use requeue::{AfterTtl, Backoff, ReturnTo};
+use requeue::{AfterTtl, Backoff, OnDuplicate, ReturnTo};
 use std::future::{ready, Future};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -86,6 +86,12 @@ pub trait Removing: Subject {
     fn remove(queue: &Self::Queue, what: Removal) -> impl Future<Output = usize> + Send;
 }
 
+/// A subject whose items may be unique by key: their last two digits.
+pub trait Unique: Subject {
+    /// Pushes an item in no transaction. `false` if it is refused as a duplicate.
+    fn push(queue: &Self::Queue, item: u32) -> impl Future<Output = bool> + Send;
+}
+
 /// What is removed from a queue.
 #[derive(Clone, Copy, Debug)]
 pub enum Removal {
@@ -114,6 +120,10 @@ pub struct Settings {
     pub ttl: Option<Duration>,
     /// What becomes of items whose time to live is over.
     pub after_ttl: AfterTtl,
+    /// What becomes of duplicates, if items are unique by key.
+    pub unique: Option<OnDuplicate>,
+    /// How long a key stays taken after a commit.
+    pub unique_for: Duration,
 }
 
 /// A dead letter.

@@ -1,13 +1,15 @@
 //! The queues in memory, in all orders.
 
 use requeue::backend::Settlement;
-use requeue::{Builder, ByKey, ByPriority, Fifo, Leased, ManualClock, Order, Queue, Reason};
-use requeue_conformance::{
-    bounded_suite, closed_now_suite, closing_suite, leased_suite, removed_suite,
-    settled_at_once_suite, suite, tail_suite, threads_suite, ttl_suite,
+use requeue::{
+    Builder, ByKey, ByPriority, Fifo, Leased, ManualClock, Order, PushError, Queue, Reason,
 };
 use requeue_conformance::{
-    HeldOf, Letter, Removal, Removing, Settings, Subject, Threaded, ViewOf, LONG,
+    bounded_suite, closed_now_suite, closing_suite, leased_suite, removed_suite,
+    settled_at_once_suite, suite, tail_suite, threads_suite, ttl_suite, unique_suite,
+};
+use requeue_conformance::{
+    HeldOf, Letter, Removal, Removing, Settings, Subject, Threaded, Unique, ViewOf, LONG,
 };
 use std::future::{ready, Future};
 use std::time::Duration;
@@ -75,6 +77,12 @@ impl<O: Order<u32> + 'static> Subject for Memory<O> {
         if let Some(ttl) = settings.ttl {
             builder = builder.ttl(ttl).on_expired(settings.after_ttl);
         }
+        if let Some(rule) = settings.unique {
+            builder = builder
+                .unique_by(|item| item % 100)
+                .on_duplicate(rule)
+                .unique_for(settings.unique_for);
+        }
         builder.on_failure(settings.return_to).build()
     }
 
@@ -106,6 +114,15 @@ impl<O: Order<u32> + 'static> Removing for Memory<O> {
             Removal::Unless(keep) => queue.retain(|item, _| keep(*item)),
             Removal::All => queue.clear_all(),
             Removal::Later => queue.close_now(),
+        }
+    }
+}
+
+impl<O: Order<u32> + 'static> Unique for Memory<O> {
+    async fn push(queue: &Queue<u32, O>, item: u32) -> bool {
+        match queue.push(item) {
+            Err(PushError::Duplicate(..)) => false,
+            pushed => pushed.is_ok(),
         }
     }
 }
@@ -142,6 +159,7 @@ macro_rules! orders {
             ttl_suite!(lives, super::$order());
             tail_suite!(returns, super::$order());
             removed_suite!(removes, super::$order());
+            unique_suite!(uniques, super::$order());
             closed_now_suite!(closes_now, super::$order());
         }
     )*};

@@ -7,9 +7,10 @@ mod server;
 
 use requeue_conformance::{
     removed_suite, settled_late_suite, strict_order_suite, suite, tail_suite, ttl_suite,
+    unique_suite,
 };
-use requeue_conformance::{Letter, Removal, Removing, Settings, Subject, ViewOf, LONG};
-use requeue_postgres::{PgQueue, Postgres};
+use requeue_conformance::{Letter, Removal, Removing, Settings, Subject, Unique, ViewOf, LONG};
+use requeue_postgres::{Error, PgQueue, Postgres};
 use server::SERVER;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -62,6 +63,12 @@ impl Subject for Postgresql {
         if let Some(ttl) = settings.ttl {
             builder = builder.ttl(ttl).on_expired(settings.after_ttl);
         }
+        if let Some(rule) = settings.unique {
+            builder = builder
+                .unique_by(|item: &u32| (item % 100).to_string())
+                .on_duplicate(rule)
+                .unique_for(settings.unique_for);
+        }
         builder.on_failure(settings.return_to).build()
     }
 
@@ -102,7 +109,18 @@ impl Removing for Postgresql {
     }
 }
 
+impl Unique for Postgresql {
+    async fn push(queue: &PgQueue<u32>, item: u32) -> bool {
+        match queue.push(item).await {
+            Err(Error::Duplicate(_)) => false,
+            pushed => pushed.is_ok(),
+        }
+    }
+}
+
 suite!(locked_items, locked());
+unique_suite!(locked_items_unique, locked());
+unique_suite!(leased_items_unique, leased());
 ttl_suite!(locked_items_live, locked());
 tail_suite!(locked_items_return, locked());
 removed_suite!(locked_items_removed, locked());

@@ -67,6 +67,7 @@
 //! | `requeue` | here |
 //! |---|---|
 //! | `close`, `close_now`, `wait_idle`, `join` | none, since other processes may push at any time: [`PgQueue::stats`] tells what is left, and `stop` ends a pool |
+//! | `capacity`, `weigh`, `Budget` | none: a push never waits for room |
 //! | a backoff of any failed delivery | of failed runs of workers; a transaction that aborts makes its items ready at once |
 //! | `stats().ready` without held items | a locked item counts as ready until its commit |
 //!

@@ -22,4 +22,5 @@ pub mod tasks;
 pub mod threads;
 pub mod transactions;
 pub mod ttl;
+pub mod unique;
 pub mod waits;

@@ -21,8 +21,9 @@ const REPLACED: &str = "coalesce((select r.ticket from replaced r where r.new = 
 pub(super) const ALL: Range<usize> = 0..64;
 
 /// The parameters are those of the finish, `ids` and `leases`; those of the push, `queues`, `priorities`, `keys`, `json`,
-/// `bytes`, `after`, `at` and the process; then the serial queues pushed to, the times to live, the unique keys, and the rules of those. Returns the tickets, and
-/// for each whether other processes listen to its queue. They are notified in this transaction only if the process is 0: see `tell`.
+/// `bytes`, `after`, `at` and the process; then the serial queues pushed to, the times to live, the unique keys, and the rules of
+/// those. Returns the tickets, and for each whether other processes listen to its queue. They are notified in this transaction only if
+/// the process is 0: see `tell`.
 pub(super) fn write(written: usize) -> String {
     let mut parts = Vec::new();
     let (finishes, pushes) = (written & FINISH != 0, written & PUSH != 0);
