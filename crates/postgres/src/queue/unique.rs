@@ -77,7 +77,7 @@ impl<T, E> Builder<T, E> {
     /// other item is held and cannot be followed. What the transaction holds itself, and ends, does not count. Two items of a key in one
     /// transaction are refused.
     ///
-    /// An item whose row is locked counts as held: also one that is just being removed, or made ready when it is due.
+    /// A ready item whose row is locked counts as held, also if it is just being removed.
     ///
     /// ```no_run
     /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {

@@ -40,6 +40,19 @@ if installed is null or installed < 4 then -- programs that use version 3 go on:
         return true;
     end
     $$;
+    -- Locks keys in their order, and then the delayed items that have them: no one of these is made ready until the transaction ends. Each
+    -- statement of a function sees what was committed before it.
+    create or replace function @.lock_uniques(int[], text[], bigint[], bigint[]) returns void language plpgsql as $$
+    begin
+        insert into @.uniques as u (queue, key, ticket, until)
+            select distinct on (queue, key) queue, key, ticket, clock_timestamp() + lasts * interval '1 microsecond'
+                from unnest($1, $2, $3, $4) as t(queue, key, ticket, lasts)
+                order by queue, key, ticket > 0, ticket desc
+            on conflict (queue, key) do update set until = excluded.until where u.ticket = excluded.ticket;
+        perform from unnest($1, $2) as t(queue, key) join @.uniques u using (queue, key) join @.delayed d on d.id = u.ticket
+            for update of d;
+    end
+    $$;
     update @.version set version = 4;
 end if;
 end

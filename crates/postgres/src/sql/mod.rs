@@ -342,13 +342,9 @@ statements! {
     /// One of the unique keys `$2` that is not free.
     find_taken: format!("select key from @.uniques u where queue = $1 and key = any($2::text[]) and not ({}) limit 1",
         is_free());
-    /// Locks the keys `$2` of the queues `$1`, which a transaction is about to push or commits. With a ticket `$3` the key stays taken for
+    /// Locks the keys `$2` of the queues `$1`, which a transaction is about to push or commits. That with a ticket `$3` stays taken for
     /// `$4` microseconds, unless another item has it, also a new one of this transaction, whose ticket is 0 here.
-    lock_uniques: "insert into @.uniques as u (queue, key, ticket, until)
-        select distinct on (queue, key) queue, key, ticket, clock_timestamp() + lasts * interval '1 microsecond'
-            from unnest($1::int[], $2::text[], $3::bigint[], $4::bigint[]) as t(queue, key, ticket, lasts)
-            order by queue, key, ticket > 0, ticket desc
-        on conflict (queue, key) do update set until = excluded.until where u.ticket = excluded.ticket";
+    lock_uniques: "select @.lock_uniques($1, $2, $3, $4)";
     /// Forgets the unique keys that are free, unless one is taken meanwhile. One process at a time looks.
     sweep_uniques: format!("with free as materialized (select queue, key, ticket from @.uniques u
             where (select pg_try_advisory_xact_lock(hashtextextended(:channel, 3))) and {})

@@ -1,7 +1,7 @@
 //! Items that replace others with their keys, or follow them.
 
 use crate::unique::{builder, done, is_duplicate};
-use crate::{until, Db, LONG};
+use crate::{client, until, Db, LONG};
 use requeue_postgres::{Error, OnDuplicate, PgQueue, PgTransaction, Postgres, ReturnTo, Ticket};
 use tokio::task::JoinSet;
 
@@ -97,6 +97,31 @@ async fn a_delayed_item_is_replaced_and_its_time_stays() {
         db.execute("update @.delayed set until = until - interval '1 minute'")
             .await;
         assert_eq!(done(&db, &queue).await, "a3");
+    }
+}
+
+/// Whoever makes it ready has locked it.
+#[tokio::test]
+async fn an_item_is_replaced_while_it_is_made_ready() {
+    for (db, _, queue) in each().await {
+        let ticket = queue.after(LONG).push("a1".into()).await.unwrap();
+        let mut outside = client().await;
+        let promoter = outside.transaction().await.unwrap();
+        let promote = "with due as (delete from @.delayed returning *)
+            insert into @.ready (id, queue, priority, attempts, json, bytes, pushed)
+            select id, queue, priority, attempts, json, bytes, pushed from due";
+        let promote = promote.replace('@', &db.schema);
+        promoter.batch_execute(&promote).await.unwrap();
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'
+            and query like '%\"@\".lock_uniques%'";
+        let ends = async {
+            until(|| async { db.number(waiting).await == 1 }).await;
+            promoter.commit().await.unwrap();
+        };
+        let (pushed, ()) = tokio::join!(queue.push("a2".into()), ends);
+        assert_eq!(pushed.unwrap(), ticket);
+        assert_eq!(done(&db, &queue).await, "a2");
+        assert!(is_empty(&db, &queue).await);
     }
 }
 

@@ -44,7 +44,7 @@ const NO_COLUMNS: &str = "alter table @.ready drop column expires, drop column t
     alter table @.delayed drop column expires, drop column follows;
     alter table @.leased drop column expires, drop column ticket;
     alter table @.queues drop column dead_on_expiry, drop column timed_out;
-    drop table @.uniques; drop function @.require_unique";
+    drop table @.uniques; drop function @.require_unique; drop function @.lock_uniques";
 const SMALL_PRIORITIES: &str = "alter table @.ready alter priority type smallint;
     alter table @.delayed alter priority type smallint;
     alter table @.leased alter priority type smallint;
