@@ -77,7 +77,8 @@ impl<T, E> Builder<T, E> {
     /// other item is held and cannot be followed. What the transaction holds itself, and ends, does not count. Two items of a key in one
     /// transaction are refused.
     ///
-    /// A ready item whose row is locked counts as held, also if it is just being removed.
+    /// An item that is leased [ahead](Self::prefetch) is held. A ready one whose row is locked counts as held, also if it is just being
+    /// removed.
     ///
     /// ```no_run
     /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {

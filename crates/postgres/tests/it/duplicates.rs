@@ -172,6 +172,27 @@ async fn a_held_item_is_not_replaced() {
     }
 }
 
+#[tokio::test]
+async fn a_transaction_of_the_user_undoes_a_replacement() {
+    for (db, _, queue) in each().await {
+        queue.push("a1".into()).await.unwrap();
+        let mut outside = client().await;
+        for (commits, item) in [(false, "a1"), (true, "a2")] {
+            let outer = outside.transaction().await.unwrap();
+            let mut inner = db.within(&outer).await.unwrap();
+            inner.push(&queue, "a2".into()).await.unwrap();
+            inner.commit().await.unwrap();
+            if commits {
+                outer.commit().await.unwrap();
+            } else {
+                outer.rollback().await.unwrap();
+            }
+            let tx = take(&db, &queue, item).await;
+            tx.abort().await.unwrap();
+        }
+    }
+}
+
 /// A queue whose items follow others, in which `a2` follows `a1`, which is held.
 async fn followed<'c>(leased: bool) -> (Db, PgQueue<String>, PgTransaction<'c>, Ticket) {
     let db = Db::new().await;
