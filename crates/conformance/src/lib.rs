@@ -3,7 +3,8 @@
 //! A [`Subject`] makes queues of one kind. [`suite!`] makes a module with a test for each case; what not all kinds of queues
 //! can do has a macro of its own: [`closing_suite!`], [`bounded_suite!`], [`leased_suite!`], [`settled_at_once_suite!`],
 //! [`settled_late_suite!`], [`strict_order_suite!`], [`threads_suite!`], [`ttl_suite!`], [`tail_suite!`], [`removed_suite!`],
-//! [`closed_now_suite!`], [`unique_suite!`], [`unique_at_once_suite!`] and [`weighed_suite!`]. A case decides nothing that the documentation of the traits leaves open.
+//! [`closed_now_suite!`], [`unique_suite!`], [`unique_at_once_suite!`],
+//! [`duplicates_suite!`] and [`weighed_suite!`]. A case decides nothing that the documentation of the traits leaves open.
 //!
 //! ```ignore
 //! requeue_conformance::suite!(fifo, Memory::fifo());
@@ -16,7 +17,7 @@ mod steps;
 mod waiting;
 
 use requeue::backend::{Backend, Holds, Settlement};
-use requeue::{AfterTtl, Backoff, ReturnTo};
+use requeue::{AfterTtl, Backoff, OnDuplicate, ReturnTo};
 use std::future::{ready, Future};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{channel, RecvTimeoutError};
@@ -86,6 +87,12 @@ pub trait Removing: Subject {
     fn remove(queue: &Self::Queue, what: Removal) -> impl Future<Output = usize> + Send;
 }
 
+/// A subject in which a duplicate may replace the item that has its key, or follow it.
+pub trait Superseding: Subject {
+    /// Pushes an item in no transaction. `false` if it is refused as a duplicate.
+    fn push(queue: &Self::Queue, item: u32) -> impl Future<Output = bool> + Send;
+}
+
 /// What is removed from a queue.
 #[derive(Clone, Copy, Debug)]
 pub enum Removal {
@@ -116,6 +123,10 @@ pub struct Settings {
     pub after_ttl: AfterTtl,
     /// The key of an item, if keys are unique.
     pub unique_by: Option<fn(u32) -> u32>,
+    /// What becomes of duplicates, where it can be chosen.
+    pub on_duplicate: OnDuplicate,
+    /// How long a key stays taken after a commit.
+    pub unique_for: Duration,
     /// The weight of an item, if items have weights.
     pub weigh: Option<fn(u32) -> usize>,
 }

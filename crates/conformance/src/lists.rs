@@ -375,6 +375,23 @@ macro_rules! removed_suite {
     };
 }
 
+/// Makes a module of tests: the cases for [`Superseding`](crate::Superseding) subjects.
+#[macro_export]
+macro_rules! duplicates_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            duplicates:
+                a_key_stays_taken_for_a_time
+                a_ready_item_is_replaced
+                a_delayed_item_is_replaced
+                a_held_item_is_not_replaced
+                an_item_follows_one_that_is_committed
+                an_item_follows_one_that_failed
+                an_item_does_not_follow_one_that_comes_back;
+        }
+    };
+}
+
 /// Makes a module of tests: the cases for [`Removing`](crate::Removing) subjects that can be closed at once.
 #[macro_export]
 macro_rules! closed_now_suite {

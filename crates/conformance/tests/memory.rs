@@ -1,14 +1,16 @@
 //! The queues in memory, in all orders.
 
 use requeue::backend::Settlement;
-use requeue::{Builder, ByKey, ByPriority, Fifo, Leased, ManualClock, Order, Queue, Reason};
+use requeue::{
+    Builder, ByKey, ByPriority, Fifo, Leased, ManualClock, Order, PushError, Queue, Reason,
+};
 use requeue_conformance::{
-    bounded_suite, closed_now_suite, closing_suite, leased_suite, removed_suite,
+    bounded_suite, closed_now_suite, closing_suite, duplicates_suite, leased_suite, removed_suite,
     settled_at_once_suite, suite, tail_suite, threads_suite, ttl_suite, unique_at_once_suite,
     unique_suite, weighed_suite,
 };
 use requeue_conformance::{
-    HeldOf, Letter, Removal, Removing, Settings, Subject, Threaded, ViewOf, LONG,
+    HeldOf, Letter, Removal, Removing, Settings, Subject, Superseding, Threaded, ViewOf, LONG,
 };
 use std::future::{ready, Future};
 use std::time::Duration;
@@ -77,7 +79,10 @@ impl<O: Order<u32> + 'static> Subject for Memory<O> {
             builder = builder.ttl(ttl).on_expired(settings.after_ttl);
         }
         if let Some(key) = settings.unique_by {
-            builder = builder.unique_by(move |item| key(*item));
+            builder = builder
+                .unique_by(move |item| key(*item))
+                .on_duplicate(settings.on_duplicate)
+                .unique_for(settings.unique_for);
         }
         if let Some(weigh) = settings.weigh {
             builder = builder.weigh(move |item| weigh(*item));
@@ -117,6 +122,15 @@ impl<O: Order<u32> + 'static> Removing for Memory<O> {
     }
 }
 
+impl<O: Order<u32> + 'static> Superseding for Memory<O> {
+    async fn push(queue: &Queue<u32, O>, item: u32) -> bool {
+        match queue.push(item) {
+            Err(PushError::Duplicate(..)) => false,
+            pushed => pushed.is_ok(),
+        }
+    }
+}
+
 impl<O: Order<u32> + 'static> Threaded for Memory<O> {
     fn settle_in<'t>(
         view: &'t ViewOf<Self>,
@@ -152,6 +166,7 @@ macro_rules! orders {
             closed_now_suite!(closes_now, super::$order());
             unique_suite!(has_keys, super::$order());
             unique_at_once_suite!(has_keys_at_once, super::$order());
+            duplicates_suite!(has_duplicates, super::$order());
             weighed_suite!(weighs, super::$order());
         }
     )*};

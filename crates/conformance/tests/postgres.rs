@@ -6,11 +6,13 @@
 mod server;
 
 use requeue_conformance::{
-    removed_suite, settled_late_suite, strict_order_suite, suite, tail_suite, ttl_suite,
-    unique_suite,
+    duplicates_suite, removed_suite, settled_late_suite, strict_order_suite, suite, tail_suite,
+    ttl_suite, unique_suite,
 };
-use requeue_conformance::{Letter, Removal, Removing, Settings, Subject, ViewOf, LONG};
-use requeue_postgres::{PgQueue, Postgres};
+use requeue_conformance::{
+    Letter, Removal, Removing, Settings, Subject, Superseding, ViewOf, LONG,
+};
+use requeue_postgres::{Error, PgQueue, Postgres};
 use server::SERVER;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -64,7 +66,10 @@ impl Subject for Postgresql {
             builder = builder.ttl(ttl).on_expired(settings.after_ttl);
         }
         if let Some(key) = settings.unique_by {
-            builder = builder.unique_by(move |item| key(*item).to_string());
+            builder = builder
+                .unique_by(move |item| key(*item).to_string())
+                .on_duplicate(settings.on_duplicate)
+                .unique_for(settings.unique_for);
         }
         builder.on_failure(settings.return_to).build()
     }
@@ -106,7 +111,18 @@ impl Removing for Postgresql {
     }
 }
 
+impl Superseding for Postgresql {
+    async fn push(queue: &PgQueue<u32>, item: u32) -> bool {
+        match queue.push(item).await {
+            Err(Error::Duplicate(_)) => false,
+            pushed => pushed.is_ok(),
+        }
+    }
+}
+
 suite!(locked_items, locked());
+duplicates_suite!(locked_items_have_duplicates, locked());
+duplicates_suite!(leased_items_have_duplicates, leased());
 ttl_suite!(locked_items_live, locked());
 tail_suite!(locked_items_return, locked());
 removed_suite!(locked_items_removed, locked());

@@ -39,7 +39,7 @@
 //! | pops without a round trip | [`Builder::prefetch`] |
 //! | items that failed go behind the others | [`Builder::on_failure`], [`PgTransaction::retry_to`] |
 //! | items that are not delivered after some time | [`Builder::ttl`], [`PgQueue::expires_in`] |
-//! | at most one item of a key | [`Builder::unique_by`] |
+//! | at most one item of a key | [`Builder::unique_by`], [`Builder::unique_for`], [`Builder::on_duplicate`] |
 //! | items that nobody wants any more | [`PgQueue::retain`], [`PgQueue::clear_all`], [`PgQueue::cancel`] |
 //! | what failed for good | [`PgQueue::dead_letters`] |
 //! | items without `serde` | [`Codec`] |
@@ -67,6 +67,7 @@
 //! | `requeue` | here |
 //! |---|---|
 //! | `close`, `close_now`, `wait_idle`, `join` | none, since other processes may push at any time: [`PgQueue::stats`] tells what is left, and `stop` ends a pool |
+//! | `capacity`, `weigh`, `Budget` | none: a push never waits for room |
 //! | a backoff of any failed delivery | of failed runs of workers; a transaction that aborts makes its items ready at once |
 //! | `stats().ready` without held items | a locked item counts as ready until its commit |
 //!
@@ -108,7 +109,8 @@ pub use transaction::{
 
 pub use deadpool_postgres;
 pub use requeue::{
-    AfterTtl, Backoff, Failure, Report, ReturnTo, Tasks, WorkerState, WorkerStatus, Workers,
+    AfterTtl, Backoff, Failure, OnDuplicate, Report, ReturnTo, Tasks, WorkerState, WorkerStatus,
+    Workers,
 };
 pub use tokio_postgres;
 

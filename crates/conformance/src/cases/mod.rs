@@ -11,6 +11,7 @@ pub mod closed_now;
 pub mod closing;
 pub mod delays;
 pub mod deliveries;
+pub mod duplicates;
 pub mod leased;
 pub mod letters;
 pub mod order;

@@ -6,7 +6,7 @@ use crate::connect::Postgres;
 use crate::prefetch::Buffer;
 use crate::sql::Order;
 use parking_lot::Mutex;
-use requeue::{AfterTtl, Backoff, Pace, ReturnTo};
+use requeue::{AfterTtl, Backoff, OnDuplicate, Pace, ReturnTo};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -25,9 +25,9 @@ use tokio::sync::OnceCell;
 /// ```
 #[must_use = "a builder does nothing until the queue is built"]
 pub struct Builder<T, E = Json> {
-    core: Core,
+    pub(super) core: Core,
     key: Option<Key<T>>,
-    unique: Option<Key<T>>,
+    pub(super) unique: Option<Key<T>>,
     encoding: E,
 }
 
@@ -42,6 +42,8 @@ impl<T, E> Builder<T, E> {
             return_to: ReturnTo::Head,
             ttl: None,
             after_ttl: None,
+            unique_for: 0,
+            on_duplicate: OnDuplicate::Refuse,
             order: Order::Fifo,
         };
         let core = Core {
@@ -202,36 +204,6 @@ impl<T, E> Builder<T, E> {
         if !self.core.rules.is_serial() {
             self.core.rules.order = Order::Fair;
         }
-        self
-    }
-
-    /// Keeps items unique by key: while an item with the key is in the queue or held, the push of another one is refused, with
-    /// [`Error::Duplicate`](crate::Error::Duplicate).
-    ///
-    /// The key is computed once, at the push, and has 1 to 1,000 bytes. It is free again when its item is gone for good: committed,
-    /// removed, also since its time to live is over, or a dead letter. A dead letter that is [requeued](crate::DeadLetters::requeue) is not checked. A batch is refused
-    /// as a whole. All processes must use the queue in the same way.
-    ///
-    /// A transaction checks at the push, which is refused, and again with its commit, which fails if an item with the key was pushed
-    /// meanwhile. Then the transaction was aborted. A commit waits for those that run at the same time and push the same key. A pushed
-    /// item costs one more row, in a table of keys; the keys that are free are forgotten within ten minutes.
-    ///
-    /// ```no_run
-    /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
-    /// use requeue_postgres::{Error, PgQueue, Postgres};
-    ///
-    /// let db = Postgres::connect("postgres://app@localhost/app").await?;
-    /// let builder = db.builder("reindex").unique_by(|path: &String| path.clone());
-    /// let reindex: PgQueue<String> = builder.build();
-    /// match reindex.push("/docs".into()).await {
-    ///     Ok(_) | Err(Error::Duplicate(_)) => {} // somebody will do it
-    ///     Err(error) => return Err(error),
-    /// }
-    /// # Ok(()) }
-    /// ```
-    #[doc(alias("deduplicate", "idempotent"))]
-    pub fn unique_by(mut self, key: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
-        self.unique = Some(Box::new(key));
         self
     }
 

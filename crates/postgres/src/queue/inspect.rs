@@ -14,7 +14,7 @@ pub struct Stats {
     /// Items that can be taken, and items that open transactions hold by a lock: the server does not tell them apart. Also those that
     /// [expired](crate::Builder::ttl) and were not removed yet.
     pub ready: u64,
-    /// Items that are not due yet.
+    /// Items that are not due yet, or [follow](crate::Builder::on_duplicate) one that is not gone.
     pub delayed: u64,
     /// Leased items.
     pub held: u64,

@@ -5,6 +5,7 @@ mod dead_letters;
 mod inspect;
 mod push;
 mod retain;
+mod unique;
 
 pub use builder::Builder;
 pub use dead_letters::{DeadLetter, DeadLetters};
@@ -21,7 +22,7 @@ use crate::sql::{Order, Statement};
 use crate::transaction::{OwnedTransaction, WorkersBuilder};
 use parking_lot::Mutex;
 use requeue::workers::text_of_panic;
-use requeue::{AfterTtl, Backoff, Pace, ReturnTo, Workers};
+use requeue::{AfterTtl, Backoff, OnDuplicate, Pace, ReturnTo, Workers};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,6 +102,10 @@ pub(crate) struct Rules {
     pub(crate) ttl: Option<i64>,
     /// What becomes of them then; if it is not set, what others have set.
     pub(crate) after_ttl: Option<AfterTtl>,
+    /// How long the unique key of an item stays taken after its commit, in microseconds; 0 if not at all.
+    pub(crate) unique_for: i64,
+    /// What becomes of a push whose item has the unique key of another one.
+    pub(crate) on_duplicate: OnDuplicate,
     pub(crate) order: Order,
 }
 

@@ -1,11 +1,10 @@
 //! Pushes with a priority, a time, and a time to live.
 
-use super::{is_valid, Core, Key, PgQueue};
+use super::unique::{refuse_duplicates, require_distinct};
+use super::{is_valid, Key, PgQueue};
 use crate::error::{Error, Result};
 use crate::item::Ticket;
 use crate::transaction::{PgTransaction, Staged};
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The longest time, in microseconds: 5,000 years. The server knows times that are so far from now, before and after it.
@@ -90,10 +89,11 @@ impl<S> Placed<S> {
         self
     }
 
-    /// Encodes items for a queue.
+    /// Encodes items for a queue, none of which has the unique key of another one, or of those staged before.
     async fn stage<T: 'static>(
         &self,
         PgQueue { core, items: of }: &PgQueue<T>,
+        before: &[Staged],
         items: impl IntoIterator<Item = T>,
     ) -> Result<Vec<Staged>> {
         let (queue, priority) = (core.id().await?, self.priority.into());
@@ -112,9 +112,12 @@ impl<S> Placed<S> {
                 ttl: self.ttl.or(core.rules.ttl),
                 serial: core.rules.is_serial(),
                 unique,
+                on_duplicate: core.rules.on_duplicate,
             })
         };
-        items.into_iter().map(stage).collect()
+        let staged = items.into_iter().map(stage).collect::<Result<Vec<_>>>()?;
+        require_distinct(before, &staged)?;
+        Ok(staged)
     }
 }
 
@@ -135,7 +138,7 @@ impl<T: 'static> PushTo<'_, T> {
     /// As for [`push`](Self::push).
     pub async fn push_batch(self, items: impl IntoIterator<Item = T>) -> Result<Vec<Ticket>> {
         let mut tx = PgTransaction::new(&self.to.core.db.shared);
-        tx.staged = self.stage(self.to, items).await?;
+        tx.staged = self.stage(self.to, &[], items).await?;
         tx.commit().await
     }
 }
@@ -160,30 +163,13 @@ impl PushWith<'_, '_> {
         queue: &PgQueue<T>,
         items: impl IntoIterator<Item = T>,
     ) -> Result<()> {
-        let mut staged = self.stage(queue, items).await?;
+        let mut staged = self.stage(queue, &self.to.staged, items).await?;
         if queue.items.unique.is_some() {
-            refuse_duplicates(&queue.core, &self.to.staged, &staged).await?;
+            refuse_duplicates(&queue.core, &staged).await?;
         }
         self.to.staged.append(&mut staged);
         Ok(())
     }
-}
-
-/// Fails if one of the items of a queue that are to be staged has the key of another one, of one that is staged, or of one in the queue.
-async fn refuse_duplicates(core: &Arc<Core>, before: &[Staged], new: &[Staged]) -> Result<()> {
-    let id = core.id().await?;
-    let of_queue = before.iter().filter(|item| item.queue == id);
-    let mut keys: HashSet<_> = of_queue.filter_map(|item| item.unique.as_deref()).collect();
-    let new: Vec<_> = new
-        .iter()
-        .filter_map(|item| item.unique.as_deref())
-        .collect();
-    if let Some(key) = new.iter().find(|key| !keys.insert(key)) {
-        return Err(Error::Duplicate((*key).into()));
-    }
-    let taken = core.run(|sql| &sql.find_taken, &[&new]).await?;
-    let first = taken.first().map(|row| row.get::<_, &str>(0));
-    first.map_or(Ok(()), |key| Err(Error::Duplicate(key.into())))
 }
 
 impl<T: 'static> PgQueue<T> {

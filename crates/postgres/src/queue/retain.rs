@@ -24,7 +24,8 @@ pub struct Queued {
 
 impl<T: 'static> PgQueue<T> {
     /// Removes the items for which `keep` returns `false`, whether ready or delayed, and returns their number. Items that are held,
-    /// also [ahead](crate::Builder::prefetch), stay, and so do dead letters and items that cannot be decoded.
+    /// also [ahead](crate::Builder::prefetch), stay, and so do dead letters, items that cannot be decoded, and those that
+    /// [follow](crate::Builder::on_duplicate) others.
     ///
     /// The items are read in pieces, and no lock is held while `keep` is called. So it may be called with an item that a transaction
     /// holds by a lock, or takes meanwhile: this item stays. An item that comes back meanwhile, or is pushed, may be missed; one

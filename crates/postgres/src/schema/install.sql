@@ -39,7 +39,8 @@ create table if not exists @.delayed (
     bytes bytea,
     pushed timestamptz not null,
     until timestamptz not null,
-    expires timestamptz
+    expires timestamptz,
+    follows bigint
 );
 create index if not exists delayed_until on @.delayed (until);
 

@@ -6,7 +6,7 @@ mod claim;
 mod write;
 
 pub(crate) use claim::Order;
-pub(crate) use write::{DELAYED, FINISH, LIMITED, PUSH, SERIAL};
+pub(crate) use write::{DELAYED, FINISH, LIMITED, PUSH, REPLACING, SERIAL};
 
 use crate::schema::Schema;
 use claim::{claim, lock, NO_SYNC, OPEN};
@@ -81,13 +81,35 @@ fn at_tail(source: &str) -> String {
     )
 }
 
+/// The rows of the item with this ticket, wherever it is in the queue or held.
+fn rows_of(ticket: &str) -> [String; 5] {
+    let places = [
+        "ready r where r.id",
+        "ready r where r.ticket",
+        "delayed r where r.id",
+        "leased r where r.id",
+        "leased r where r.ticket",
+    ];
+    places.map(|place| format!("select from @.{place} = {ticket}"))
+}
+
 /// The item with this ticket is neither in the queue nor held.
 fn is_gone(ticket: &str) -> String {
+    rows_of(ticket)
+        .map(|rows| format!("not exists ({rows})"))
+        .join(" and ")
+}
+
+/// The same, of a few items: the server looks for each one, however large it takes the tables to be.
+fn is_each_gone(ticket: &str) -> String {
+    format!("not exists ({})", rows_of(ticket).join(" union all "))
+}
+
+/// The key of a row `u` of `uniques` is free.
+fn is_free() -> String {
     format!(
-        "not exists (select from @.ready r where r.id = {ticket}) and not exists (select from @.ready r where r.ticket = {ticket})
-            and not exists (select from @.delayed d where d.id = {ticket})
-            and not exists (select from @.leased l where l.id = {ticket})
-            and not exists (select from @.leased l where l.ticket = {ticket})"
+        "({}) and (u.until is null or u.until <= statement_timestamp())",
+        is_gone("u.ticket")
     )
 }
 
@@ -135,7 +157,7 @@ fn remove(ready: &str, delayed: &str) -> String {
         "with gone as (delete from @.ready where ctid = any(array(
             select ctid from @.ready where queue = $1 and {ready} for update skip locked)) returning *),
         later as (delete from @.delayed where ctid = any(array(
-            select ctid from @.delayed where queue = $1 and {delayed} for update skip locked)) returning *),
+            select ctid from @.delayed where queue = $1 and follows is null and {delayed} for update skip locked)) returning *),
         forgotten as (delete from @.attempts where id = any(array(
             select id from gone union all select id from later)))"
     )
@@ -188,7 +210,7 @@ impl Claims {
         &self.locks[order as usize]
     }
 
-    /// What writes these of [`FINISH`], [`PUSH`], [`DELAYED`] and [`SERIAL`].
+    /// What writes these of [`FINISH`], [`PUSH`], and so on.
     pub(crate) fn write(&self, written: usize) -> &str {
         &self.writes[written]
     }
@@ -283,11 +305,13 @@ statements! {
                 (select ctid from @.leased where holder = k.holder order by since limit 1000 for update skip locked) l
             where not exists (select from @.holders h where h.id = k.holder) limit 1000)) returning *",
         ReturnTo::Head, "the lease expired", "expired");
-    /// Makes delayed items ready that are due.
+    /// Makes delayed items ready that are due, and follow none that is still there.
     promote: format!("with due as (delete from @.delayed where ctid = any(array(
-            select ctid from @.delayed where until <= now()
-            order by until limit 1000 for update skip locked)) returning *),
-        ready as (insert into @.ready ({LIVING}) select {LIVING} from due) {}", counts("due"));
+            select ctid from @.delayed where until <= now() and follows is null
+            order by until limit 1000 for update skip locked) || array(
+            select ctid from @.delayed f where f.until <= now() and f.follows is not null and {}
+            limit 1000 for update skip locked)) returning *),
+        ready as (insert into @.ready ({LIVING}) select {LIVING} from due) {}", is_each_gone("f.follows"), counts("due"));
     /// Removes ready items that have expired, or makes them dead letters, and returns how many. One process at a time looks.
     expire: format!("with over as (delete from @.ready where ctid = any(array(
             select ctid from @.ready where expires <= statement_timestamp()
@@ -303,7 +327,7 @@ statements! {
         select count(*) from over", UNPLACED.replace("attempts", "deliveries"));
     /// Seconds until the next item is due or expires, or the lease of the next holder expires.
     next_due: "select extract(epoch from least(
-            (select min(until) from @.delayed),
+            (select min(until) from @.delayed where follows is null or until > now()),
             (select min(expires) from @.ready where expires is not null and expires > statement_timestamp()),
             (select min(alive_until) from @.holders where alive_until > clock_timestamp()))
             - clock_timestamp())::float8";
@@ -317,12 +341,15 @@ statements! {
             and (select 1 from @.leased l where l.holder = h.id limit 1) is null";
     /// One of the unique keys `$2` that is not free.
     find_taken: format!("select key from @.uniques u where queue = $1 and key = any($2::text[]) and not ({}) limit 1",
-        is_gone("u.ticket"));
+        is_free());
+    /// Locks the keys `$2` of the queues `$1`, which a transaction is about to push or commits. That with a ticket `$3` stays taken for
+    /// `$4` microseconds, unless another item has it, also a new one of this transaction, whose ticket is 0 here.
+    lock_uniques: "select @.lock_uniques($1, $2, $3, $4)";
     /// Forgets the unique keys that are free, unless one is taken meanwhile. One process at a time looks.
     sweep_uniques: format!("with free as materialized (select queue, key, ticket from @.uniques u
             where (select pg_try_advisory_xact_lock(hashtextextended(:channel, 3))) and {})
         delete from @.uniques u using free f where u.queue = f.queue and u.key = f.key and u.ticket = f.ticket",
-        is_gone("u.ticket"));
+        is_free());
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";
@@ -365,7 +392,7 @@ statements! {
         CLAIMED.replace("attempts", "greatest(attempts, (select a.count from @.attempts a where a.id = i.id))"));
     /// Some delayed items after the id `$3`, in the same way.
     look_delayed: format!("select {RECORD}, null::bigint, expires, statement_timestamp(), until from @.delayed
-        where queue = $1 and $2::int is not null and id > $3 and id < $4 order by id limit 100");
+        where queue = $1 and $2::int is not null and id > $3 and id < $4 and follows is null order by id limit 100");
     reprioritize: format!("with old as (delete from @.ready where ctid = any(array(
             select ctid from @.ready where {OF_TICKET} and queue = $1 for update skip locked)) returning *),
         ready as (insert into @.ready ({PLACED})

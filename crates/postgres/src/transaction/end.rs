@@ -2,13 +2,13 @@
 
 use super::link::Link;
 use super::write::{Part, Writing};
-use super::{Ending, PgTransaction, Taken};
+use super::{Ending, PgTransaction, Staged, Taken};
 use crate::claim::{leases, release, release_later, LeasedItems};
 use crate::connect::Params;
 use crate::error::{Error, Result};
 use crate::item::Ticket;
 use crate::sql::{move_to_tail, Statement};
-use requeue::{Limiter, Pace};
+use requeue::{Limiter, OnDuplicate, Pace};
 use std::mem;
 use std::sync::Arc;
 
@@ -40,6 +40,10 @@ impl PgTransaction<'_> {
             self.link.shared.leases.expired();
         }
         let tickets = written?;
+        if self.taken.iter().any(Taken::is_followed) {
+            self.link.shared.start_promoter();
+            self.link.shared.promoter.nudge(); // what follows may be ready
+        }
         self.taken.drain(..).for_each(Taken::committed);
         Ok(tickets)
     }
@@ -93,12 +97,17 @@ impl PgTransaction<'_> {
     /// Writes how the items end and what is pushed, and commits.
     pub(super) async fn write(&mut self) -> Result<Vec<Ticket>> {
         let (part, shared) = (self.part(), self.shared());
-        if !self.link.begun && self.taken.iter().all(Taken::is_done) {
+        let replaces = part.staged.iter().any(Staged::replaces);
+        let locks = replaces || self.taken.iter().any(Taken::keeps_key);
+        if !self.link.begun && !locks && self.taken.iter().all(Taken::is_done) {
             return shared.write_in_group(part).await;
         }
         self.link.open().await?;
         for taken in &self.taken {
             taken.write_ending(&mut self.link).await?;
+        }
+        if locks {
+            self.lock_uniques(&part).await?;
         }
         let (parts, is_within) = ([&part], self.link.is_within());
         // 0, so that this process is notified too, when the outer transaction commits.
@@ -126,6 +135,30 @@ impl PgTransaction<'_> {
         Ok(tickets.unwrap_or_default())
     }
 
+    /// Locks the unique keys of what is pushed or keeps its key, in their order.
+    async fn lock_uniques(&mut self, part: &Part) -> Result<()> {
+        let (mut queues, mut keys) = (Vec::new(), Vec::new());
+        let (mut tickets, mut lasts) = (Vec::new(), Vec::new());
+        let mut add = |queue, key, ticket, last| {
+            queues.push(queue);
+            keys.push(key);
+            tickets.push(ticket);
+            lasts.push(last);
+        };
+        for (queue, key) in part.staged.iter().filter_map(Staged::unique_key) {
+            add(queue, key, 0, None);
+        }
+        for taken in self.taken.iter().filter(|taken| taken.keeps_key()) {
+            let (core, key) = (&taken.core, taken.unique.as_deref().unwrap_or_default());
+            let last = Some(core.rules.unique_for);
+            add(core.id().await?, key, taken.record.ticket, last);
+        }
+        let (shared, params): (_, Params<'_>) =
+            (self.shared(), &[&queues, &keys, &tickets, &lasts]);
+        self.link.run(&shared.sql.lock_uniques, params).await?;
+        Ok(())
+    }
+
     /// What the transaction finishes and pushes.
     fn part(&mut self) -> Part {
         Part {
@@ -148,6 +181,16 @@ impl Taken {
         if let (Ending::Done | Ending::Dead(..), Some(mut start)) = (self.ending, self.start) {
             start.end(Pace::spend);
         }
+    }
+
+    /// Whether another item may follow it.
+    fn is_followed(&self) -> bool {
+        self.core.rules.on_duplicate == OnDuplicate::Follow
+    }
+
+    /// Whether its unique key stays taken after the commit.
+    fn keeps_key(&self) -> bool {
+        self.is_done() && self.unique.is_some()
     }
 
     /// The id, if the count of its deliveries is to be forgotten with the commit: there is no item with this id any more.

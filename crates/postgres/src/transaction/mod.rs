@@ -19,7 +19,7 @@ use crate::item::{PgItem, Record, Ticket};
 use crate::pace::Start;
 use crate::queue::{micros, Core, Due};
 use link::Link;
-use requeue::ReturnTo;
+use requeue::{OnDuplicate, ReturnTo};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,9 +75,26 @@ pub(crate) struct Staged {
     pub(crate) serial: bool,
     /// No other item of the queue has this key.
     pub(crate) unique: Option<String>,
+    /// What becomes of it if one has.
+    pub(crate) on_duplicate: OnDuplicate,
 }
 
 impl Staged {
+    /// Its unique key, and the queue of that.
+    pub(crate) fn unique_key(&self) -> Option<(i32, &str)> {
+        Some((self.queue, self.unique.as_deref()?))
+    }
+
+    /// Whether it is unique by key, and may replace another one or follow it.
+    pub(crate) fn replaces(&self) -> bool {
+        self.unique.is_some() && self.on_duplicate != OnDuplicate::Refuse
+    }
+
+    /// Whether it has a time, or may follow another one.
+    pub(crate) fn may_be_delayed(&self) -> bool {
+        self.due != Due::Now || self.replaces()
+    }
+
     /// Whether it has a time to live, or is unique by key.
     pub(crate) fn is_limited(&self) -> bool {
         self.ttl.is_some() || self.unique.is_some()
@@ -90,6 +107,8 @@ struct Taken {
     record: Record,
     /// The claim that holds it. Otherwise it is held by the lock of its deleted row.
     claim: Option<i64>,
+    /// Its unique key, if that stays taken after the commit.
+    unique: Option<String>,
     /// The user has it.
     delivered: bool,
     ending: Ending,

@@ -187,11 +187,15 @@ impl PgTransaction<'_> {
             Ok(_) => Ending::Done,
         };
         let delivered = matches!(ending, Ending::Done);
+        let lasts = |_: &&T| delivered && core.rules.unique_for > 0;
+        let unique = decoded.as_ref().ok().filter(lasts);
+        let unique = unique.and_then(|value| queue.items.unique_key(value));
         let item = decoded.ok().map(|value| PgItem::new(value, &record));
         self.taken.push(Taken {
             core: Arc::clone(core),
             record,
             claim,
+            unique,
             delivered,
             ending,
             start: None,

@@ -5,7 +5,8 @@ use crate::claim::LeasedItems;
 use crate::connect::Param;
 use crate::item::Ticket;
 use crate::queue::Due;
-use crate::sql::{Statements, DELAYED, FINISH, LIMITED, PUSH, SERIAL};
+use crate::sql::{Statements, DELAYED, FINISH, LIMITED, PUSH, REPLACING, SERIAL};
+use requeue::OnDuplicate;
 use tokio_postgres::Row;
 
 /// Fails if the database transaction has failed.
@@ -52,6 +53,45 @@ where
     Box::new(values.collect::<Vec<_>>())
 }
 
+/// The number of a rule in statements.
+fn rule(of: OnDuplicate) -> i16 {
+    match of {
+        OnDuplicate::Replace => 1,
+        OnDuplicate::Follow => 2,
+        _ => 0,
+    }
+}
+
+/// The columns of the pushed items, with the process after the first ones.
+fn pushed<'p, I: Iterator<Item = &'p Staged>>(
+    staged: impl Fn() -> I,
+    process: i64,
+    written: usize,
+) -> Vec<Column<'p>> {
+    let mut params: Vec<Column<'p>> = vec![
+        column(staged().map(|item| item.queue)),
+        column(staged().map(|item| item.priority)),
+        column(staged().map(|item| item.key.as_deref())),
+        column(staged().map(|item| item.payload.columns().0)),
+        column(staged().map(|item| item.payload.columns().1)),
+        column(staged().map(|item| item.due.columns().0)),
+        column(staged().map(|item| item.due.columns().1)),
+        Box::new(process),
+    ];
+    if written & SERIAL != 0 {
+        let serial = staged().filter(|item| item.serial);
+        params.push(column(serial.map(|item| item.queue)));
+    }
+    if written & LIMITED != 0 {
+        params.push(column(staged().map(|item| item.ttl)));
+        params.push(column(staged().map(|item| item.unique.as_deref())));
+    }
+    if written & REPLACING != 0 {
+        params.push(column(staged().map(|item| rule(item.on_duplicate))));
+    }
+    params
+}
+
 /// The statement that writes some parts.
 pub(super) struct Writing<'p> {
     parts: &'p [&'p Part],
@@ -69,7 +109,8 @@ impl<'p> Writing<'p> {
         let bits = [
             (FINISH, ids.iter().any(|ids| !ids.is_empty())),
             (PUSH, staged().next().is_some()),
-            (DELAYED, staged().any(|item| item.due != Due::Now)),
+            (DELAYED, staged().any(Staged::may_be_delayed)),
+            (REPLACING, staged().any(Staged::replaces)),
             (SERIAL, parts.iter().any(|part| part.is_serial())),
             (LIMITED, staged().any(Staged::is_limited)),
         ];
@@ -80,24 +121,7 @@ impl<'p> Writing<'p> {
             params.extend([ids, leases].map(|column| Box::new(column.concat()) as _));
         }
         if written & PUSH != 0 {
-            params.extend([
-                column(staged().map(|item| item.queue)),
-                column(staged().map(|item| item.priority)),
-                column(staged().map(|item| item.key.as_deref())),
-                column(staged().map(|item| item.payload.columns().0)),
-                column(staged().map(|item| item.payload.columns().1)),
-                column(staged().map(|item| item.due.columns().0)),
-                column(staged().map(|item| item.due.columns().1)),
-                Box::new(process),
-            ]);
-            if written & SERIAL != 0 {
-                let serial = staged().filter(|item| item.serial);
-                params.push(column(serial.map(|item| item.queue)));
-            }
-            if written & LIMITED != 0 {
-                params.push(column(staged().map(|item| item.ttl)));
-                params.push(column(staged().map(|item| item.unique.as_deref())));
-            }
+            params.extend(pushed(staged, process, written));
         }
         Self {
             parts,

@@ -41,10 +41,10 @@ const EARLIER: [(i32, &str); 3] = [
     (1, "drop index @.leased_holder"),
 ];
 const NO_COLUMNS: &str = "alter table @.ready drop column expires, drop column ticket;
-    alter table @.delayed drop column expires;
+    alter table @.delayed drop column expires, drop column follows;
     alter table @.leased drop column expires, drop column ticket;
     alter table @.queues drop column dead_on_expiry, drop column timed_out;
-    drop table @.uniques; drop function @.require_unique";
+    drop table @.uniques; drop function @.require_unique; drop function @.lock_uniques";
 const SMALL_PRIORITIES: &str = "alter table @.ready alter priority type smallint;
     alter table @.delayed alter priority type smallint;
     alter table @.leased alter priority type smallint;
@@ -68,12 +68,12 @@ async fn tables_of_an_earlier_version_are_changed() {
         let (a, b) = tokio::join!(other.install(), db.install());
         a.and(b).unwrap();
         let indexes = "select count(*) from pg_indexes where schemaname = '@'
-            and indexname in ('leased_holder', 'leased_ticket', 'ready_expires', 'ready_ticket')";
-        assert_eq!(db.number(indexes).await, 4);
+            and indexname in ('leased_holder', 'leased_ticket', 'ready_expires', 'ready_ticket', 'delayed_follows')";
+        assert_eq!(db.number(indexes).await, 5);
         let columns = "select count(*) from information_schema.columns where table_schema = '@'
             and (table_name, column_name) in (('ready', 'expires'), ('delayed', 'expires'), ('leased', 'expires'),
-                ('ready', 'ticket'), ('leased', 'ticket'), ('queues', 'dead_on_expiry'))";
-        assert_eq!(db.number(columns).await, 6);
+                ('delayed', 'follows'), ('ready', 'ticket'), ('leased', 'ticket'), ('queues', 'dead_on_expiry'))";
+        assert_eq!(db.number(columns).await, 7);
         assert_eq!(queue.stats().await.unwrap().timed_out, 0);
         let unique: PgQueue<u32> = other.builder("unique").unique_by(u32::to_string).build();
         unique.push(1).await.unwrap();

@@ -1,6 +1,7 @@
 //! Tests against a real server, which they start: see `server`.
 
 mod commits;
+mod duplicates;
 mod expiry;
 mod failing;
 mod faults;

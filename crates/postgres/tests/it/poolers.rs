@@ -3,7 +3,7 @@
 use crate::server::{Pooler, SERVER};
 use crate::{until, Db, LONG};
 use requeue_postgres::deadpool_postgres::{Manager, Pool, Runtime};
-use requeue_postgres::{Error, Options, PgQueue, Postgres, ReturnTo};
+use requeue_postgres::{Error, OnDuplicate, Options, PgQueue, Postgres, ReturnTo};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -130,6 +130,20 @@ async fn each_verb_works() {
         queue.release_prefetched().await.unwrap();
         assert_eq!(queue.clear_all().await.unwrap(), 3, "{}", queue.name());
     }
+    let builder = process.builder("unique").unique_by(|_| "key".into());
+    let builder = builder.on_duplicate(OnDuplicate::Follow);
+    let unique: PgQueue<i64> = builder.unique_for(LONG).build();
+    unique.push(1).await.unwrap();
+    unique.push(2).await.unwrap();
+    for item in [2, 3] {
+        let mut tx = process.begin().await.unwrap();
+        assert_eq!(*tx.pop_wait(&unique, LONG).await.unwrap().unwrap(), item);
+        if item == 2 {
+            unique.push(3).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+    assert!(matches!(unique.push(4).await, Err(Error::Duplicate(_))));
     process.sweep_keys().await.unwrap();
     let rate = process.rate("rate", 1000, Duration::from_secs(1)).pace();
     let places = process.concurrency("places", 2).pace();

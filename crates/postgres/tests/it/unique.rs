@@ -1,21 +1,33 @@
 //! Items that are unique by key.
 
 use crate::{client, until, Db, LONG};
-use requeue_postgres::{Error, PgQueue, Postgres, ReturnTo};
+use requeue_postgres::{Builder, Error, PgQueue, Postgres, ReturnTo};
 use tokio::task::JoinSet;
 
 /// An item of a key: `a1` is of `a`.
 fn unique(db: &Postgres, leased: bool) -> PgQueue<String> {
+    builder(db, leased).build()
+}
+
+pub(crate) fn builder(db: &Postgres, leased: bool) -> Builder<String> {
     let builder = db.builder("q").max_attempts(9);
     let builder = builder.unique_by(|item: &String| item[..1].into());
     if leased {
-        builder.leased(60 * LONG).build()
+        builder.leased(60 * LONG)
     } else {
-        builder.build()
+        builder
     }
 }
 
-fn is_duplicate<T: std::fmt::Debug>(ended: Result<T, Error>, key: &str) -> bool {
+/// Waits for the next item, and commits.
+pub(crate) async fn done(db: &Db, queue: &PgQueue<String>) -> String {
+    let mut tx = db.begin().await.unwrap();
+    let item = tx.pop_wait(queue, LONG).await.unwrap().unwrap();
+    tx.commit().await.unwrap();
+    item.into_inner()
+}
+
+pub(crate) fn is_duplicate<T: std::fmt::Debug>(ended: Result<T, Error>, key: &str) -> bool {
     matches!(ended.unwrap_err(), Error::Duplicate(of) if &*of == key)
 }
 
@@ -71,14 +83,16 @@ async fn a_key_is_taken_while_its_item_is_in_the_queue_or_held() {
 async fn a_key_is_free_when_its_item_is_gone_for_good() {
     for leased in [false, true] {
         let db = Db::new().await;
-        let queue = unique(&db, leased);
-        for way in 0..4 {
+        let (now, later) = (unique(&db, leased), builder(&db, leased).unique_for(LONG));
+        let later = later.build();
+        let ways = [(&now, 0), (&now, 1), (&later, 1), (&later, 2), (&later, 3)];
+        for (queue, way) in ways {
             queue.expires_in(LONG).push("a1".into()).await.unwrap();
             let mut tx = db.begin().await.unwrap();
             match way {
-                0 => drop(tx.pop(&queue).await.unwrap().unwrap()),
+                0 => drop(tx.pop(queue).await.unwrap().unwrap()),
                 1 => {
-                    let item = tx.pop(&queue).await.unwrap().unwrap();
+                    let item = tx.pop(queue).await.unwrap().unwrap();
                     tx.fail(item, "no").unwrap();
                 }
                 2 => assert_eq!(queue.clear_all().await.unwrap(), 1),
@@ -88,8 +102,58 @@ async fn a_key_is_free_when_its_item_is_gone_for_good() {
                 }
             }
             tx.commit().await.unwrap();
-            assert!(!is_taken(&db, &queue).await, "{way}");
+            assert!(!is_taken(&db, queue).await, "{way}");
         }
+    }
+}
+
+/// Of all items of a commit; and only that of the last one of a key.
+#[tokio::test]
+async fn a_key_stays_taken_for_a_time_after_a_commit() {
+    for leased in [false, true] {
+        let db = Db::new().await;
+        let queue = builder(&db, leased).unique_for(LONG).build();
+        for used in [false, true] {
+            queue.push_batch(["b1".into(), "a1".into()]).await.unwrap();
+            let mut tx = db.begin().await.unwrap();
+            assert_eq!(tx.pop_batch(&queue, 9).await.unwrap().len(), 2);
+            tx.abort().await.unwrap();
+            let mut tx = db.begin().await.unwrap();
+            assert_eq!(tx.pop_batch(&queue, 9).await.unwrap().len(), 2, "{used}");
+            tx.push(&queue, "c1".into()).await.unwrap();
+            tx.commit().await.unwrap();
+            assert!(is_taken(&db, &queue).await);
+            assert!(is_duplicate(queue.push("b2".into()).await, "b"));
+            assert_eq!(done(&db, &queue).await, "c1");
+            db.execute("update @.uniques set until = now()").await;
+            assert!(!is_taken(&db, &queue).await);
+        }
+        // The letter of an earlier item, which is requeued.
+        queue.push("a1".into()).await.unwrap();
+        let mut tx = db.begin().await.unwrap();
+        let item = tx.pop(&queue).await.unwrap().unwrap();
+        tx.fail(item, "no").unwrap();
+        tx.commit().await.unwrap();
+        let ticket = queue.push("a2".into()).await.unwrap();
+        assert_eq!(queue.dead_letters().requeue_all().await.unwrap(), 1);
+        assert_eq!(done(&db, &queue).await, "a1");
+        assert!(queue.cancel(ticket).await.unwrap().is_some());
+        assert!(!is_taken(&db, &queue).await);
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_computed_again_is_free() {
+    let db = Db::new().await;
+    let key = |item: &u32| if *item == 0 { panic!("no") } else { "a".into() };
+    let strict: PgQueue<u32> = db.builder("q").unique_by(key).unique_for(LONG).build();
+    let queue: PgQueue<u32> = db.builder("q").unique_by(|_| "a".into()).build();
+    queue.push(0).await.unwrap();
+    for item in [0, 1] {
+        let mut tx = db.begin().await.unwrap();
+        assert_eq!(*tx.pop(&strict).await.unwrap().unwrap(), item);
+        tx.commit().await.unwrap();
+        assert_eq!(queue.push(1).await.is_ok(), item == 0);
     }
 }
 
@@ -210,17 +274,17 @@ async fn there_is_one_item_of_a_key_at_a_time() {
 async fn free_keys_are_forgotten() {
     let db = Db::new().await;
     let queue = unique(&db, false);
-    for item in ["a1", "b1", "c1"] {
+    for item in ["d1", "a1", "b1", "c1"] {
         queue.push(item.into()).await.unwrap();
     }
-    let mut tx = db.begin().await.unwrap();
-    tx.pop(&queue).await.unwrap().unwrap();
-    tx.commit().await.unwrap();
+    done(&db, &builder(&db, false).unique_for(LONG).build()).await;
+    done(&db, &queue).await;
     let other = db.other().await;
     let leased = unique(&other, true);
     let mut tx = other.begin().await.unwrap();
     tx.pop(&leased).await.unwrap().unwrap(); // starts the task in the background, which sweeps first
-    until(|| async { db.number("select count(*) from @.uniques").await == 2 }).await;
+    until(|| async { db.number("select count(*) from @.uniques").await == 3 }).await;
+    assert!(is_duplicate(queue.push("d2".into()).await, "d"));
     assert!(is_duplicate(queue.push("b2".into()).await, "b"));
     assert!(is_duplicate(queue.push("c2".into()).await, "c"));
     queue.push("a2".into()).await.unwrap();
