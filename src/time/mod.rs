@@ -163,10 +163,7 @@ pub(crate) fn later(now: u64, delay: Duration) -> u64 {
 
 /// A duration in nanoseconds, clamped to the last time before [`NEVER`].
 pub(crate) fn whole(duration: Duration) -> u64 {
-    let nanos = duration.as_secs().saturating_mul(1_000_000_000);
-    nanos
-        .saturating_add(u64::from(duration.subsec_nanos()))
-        .min(NEVER - 1)
+    u64::try_from(duration.as_nanos()).map_or(NEVER - 1, |nanos| nanos.min(NEVER - 1))
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -80,19 +80,16 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Makes due items ready, and those that are to be reclaimed by now.
     #[inline]
     pub(crate) fn release_due(&self) {
-        let next = self.due_timer.next();
-        if next == NEVER {
-            return;
-        }
-        let now = self.time.now();
-        if next <= now {
-            self.release_all(now);
+        if self.due_timer.next() != NEVER {
+            self.release_if_due();
         }
     }
 
     #[cold]
-    fn release_all(&self, now: u64) {
-        while self.release(now) {}
+    #[inline(never)]
+    fn release_if_due(&self) {
+        let now = self.time.now();
+        while self.due_timer.next() <= now && self.release(now) {}
     }
 
     /// Reclaims items that are due; returns whether there may have been any, so that there may be more room now.
@@ -111,9 +108,6 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Makes some items ready that are due at `now`; returns whether there may be more.
     #[cold]
     pub(super) fn release(&self, now: u64) -> bool {
-        if now < self.due_timer.next() {
-            return false;
-        }
         let mut released = 0;
         let is_mine = self.failures.delayed.release(
             now,
