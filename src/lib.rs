@@ -277,7 +277,7 @@ pub use queue::{Builder, DeadLetters, Queue};
 #[cfg(feature = "rate")]
 pub use rate::{Limiter, Pace, RateSlot, WeakPace};
 pub use select::*;
-pub use stats::{DeliveryId, Held, Imbalance, Queued, Stats};
+pub use stats::{DeliveryId, Discarded, Held, Imbalance, Queued, Stats};
 #[cfg(machine)]
 #[doc(hidden)]
 pub use sync::machine;

@@ -1,5 +1,6 @@
 //! Statistics of a queue: plain data.
 
+use crate::Ticket;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -169,6 +170,19 @@ pub struct Queued {
     /// When it becomes ready, if it is delayed by a retry or scheduled. `None` if it is ready, or the time is beyond the
     /// range of [`Instant`].
     pub due: Option<Instant>,
+    /// Its ticket, if the queue is [tracked](crate::Builder::tracked).
+    pub ticket: Option<Ticket>,
+}
+
+/// What a [`discard`](crate::Queue::discard) has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Discarded {
+    /// The item was not held, and is gone.
+    Removed,
+    /// It is held, or staged, or another call is examining it. It is dropped when it is given up.
+    Marked,
+    /// No item in the queue has this ticket, or the queue is not [tracked](crate::Builder::tracked). It may be a dead letter.
+    Unknown,
 }
 
 /// The id of a delivery: the number of its handle, and the number of deliveries of this handle that ended before it, or for a

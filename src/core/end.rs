@@ -41,14 +41,8 @@ impl<T, O: Order<T>> Local<T, O> {
             .aborting(&mut self.access.endpoint, unborrowed);
         // These leave the hold under rules of their own; `give_back` returns what is left, with its permits.
         let mut dead = 0;
-        if self.shared.failures.may_reroute(cause) {
+        if tracks || self.shared.failures.may_reroute(cause) {
             dead = self.reroute_failed(cause, unborrowed);
-        }
-        if tracks {
-            step!(
-                "unique.returns-unsaid",
-                self.with_held_keys(unborrowed, Shared::returning)
-            );
         }
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
@@ -61,7 +55,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.deliveries.end_tokens(&self.access.shared, false);
         step!("end.aborts-unsaid", self.notify_end(held));
         // The overflow function and the subscribers are user code: after all that others wait for.
-        if dead > 0 {
+        if dead > 0 || tracks {
             self.shared.drop_excess_letters();
         }
         if held_any {

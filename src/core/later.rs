@@ -135,11 +135,10 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
         weights: &Weights,
-        _: u64,
+        _: Terms,
         staging: Option<&Arc<Staging>>,
     ) -> Result<L::Metas, PushError<()>> {
-        let deadline = self.terms.deadline;
-        self.load.enter(shared, place, weights, deadline, staging)
+        self.load.enter(shared, place, weights, self.terms, staging)
     }
 
     #[inline(always)] // as that of the load

@@ -7,7 +7,7 @@ use super::local::{CellOf, Local};
 use super::shared::Shared;
 use super::wait::DONE;
 use super::weights::Weights;
-use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf};
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Terms};
 use crate::policy::unique::{OnDuplicate, Staging};
 use crate::raw::Stored;
 use crate::sync::defer_with;
@@ -393,11 +393,11 @@ impl<T, O: Order<T>> Load<T, O> for T {
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
         weights: &Weights,
-        deadline: u64,
+        terms: Terms,
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        let weight = weights.nth(0);
-        shared.enter(self, shared.stamp(), place, weight, deadline, staging)
+        let terms = (weights.nth(0), terms);
+        shared.enter(self, shared.stamp(), place, terms, staging)
     }
 
     #[inline(always)] // as above

@@ -2,9 +2,24 @@
 //!
 //! An item is found by the time stamp of its push, which no two items of such a queue have in common: shards, orders, holds and
 //! dead letters keep that anyway.
+//!
+//! In a [tracked](crate::Builder::tracked) queue it is found by its ticket, too. Who has it decides with whoever discards it, under
+//! the lock of a table:
+//!
+//! | who | does |
+//! |---|---|
+//! | a discard | marks the item as discarded, for good, and asks whether it is held |
+//! | a take, when it has claimed the item | marks it as held; if it is discarded it drops it instead |
+//! | a return, just before others can take the item | marks it as not held; if it is discarded it drops it instead |
+//! | a commit, a death, a removal | forgets it, with its marks |
+//!
+//! So a return sees the mark on a held item, and no delivery begins of another one. That one is looked for by the discard, as by a
+//! visit, and again if it is not found: a take may have claimed it, and a return may be about to show it. A visit by others,
+//! which shows items without marking them as held, drops those that it finds discarded afterwards.
 
 use super::dead::Overflow;
 use super::unique::{Key, KeyOf};
+use crate::order::Ticket;
 use crate::sync::{lock, Mutex, RandomState};
 use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Arc;
@@ -20,11 +35,15 @@ pub(crate) struct Record {
     pub(crate) weight: usize,
     /// Its key, if keys are unique.
     pub(crate) key: Option<Key>,
+    /// Its ticket, if the queue is tracked.
+    pub(crate) ticket: Option<Ticket>,
 }
 
 /// The records of all items of a queue.
 pub(crate) struct Records {
     tables: [Mutex<Table>; TABLES],
+    /// Whether items are found by their tickets.
+    pub(crate) tracks: bool,
 }
 
 #[derive(Default)]
@@ -32,12 +51,24 @@ struct Table {
     records: HashMap<u64, Record, RandomState>,
     /// The sum of all weights, which may wrap in between.
     weight: usize,
+    tracked: HashMap<Ticket, Tracked, RandomState>,
+}
+
+/// What is known of an item in a tracked queue.
+#[derive(Default)]
+pub(crate) struct Tracked {
+    /// Its time stamp.
+    pub(crate) since: u64,
+    pub(crate) is_held: bool,
+    pub(crate) is_discarded: bool,
+    /// The last error of a failed delivery.
+    pub(crate) error: Option<Arc<str>>,
 }
 
 impl Records {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(tracks: bool) -> Self {
         let tables = Default::default();
-        Self { tables }
+        Self { tables, tracks }
     }
 
     fn table(&self, since: u64) -> &Mutex<Table> {
@@ -48,21 +79,33 @@ impl Records {
     /// Keeps a record from now on. Returns the time stamp by which it is found: this one, or
     /// the last one before it that is free, so that nothing lives longer than it should.
     pub(crate) fn add(&self, stamp: u64, record: Record) -> u64 {
-        let mut since = stamp;
+        let (mut since, ticket) = (stamp, record.ticket);
         loop {
-            let Table { records, weight } = &mut *lock(self.table(since));
-            if let Entry::Vacant(place) = records.entry(since) {
-                *weight = weight.wrapping_add(record.weight);
+            let mut table = lock(self.table(since));
+            let weight = table.weight.wrapping_add(record.weight);
+            if let Entry::Vacant(place) = table.records.entry(since) {
                 place.insert(record);
-                return since;
+                table.weight = weight;
+                break;
             }
             since -= 1;
         }
+        if let Some(ticket) = ticket {
+            let tracked = &mut lock(self.table(ticket.number())).tracked;
+            tracked.entry(ticket).or_default().since = since;
+        }
+        since
     }
 
     /// Reads the record of an item that is known.
     pub(crate) fn get<R>(&self, since: u64, read: impl FnOnce(&Record) -> R) -> Option<R> {
         lock(self.table(since)).records.get(&since).map(read)
+    }
+
+    /// Calls `call`, under a lock, with what is known of the item with this ticket.
+    pub(crate) fn tracked<R>(&self, of: Ticket, call: impl FnOnce(&mut Tracked) -> R) -> Option<R> {
+        let tracked = &mut lock(self.table(of.number())).tracked;
+        tracked.get_mut(&of).map(call)
     }
 
     /// The key of an item, if keys are unique.
@@ -71,10 +114,19 @@ impl Records {
     }
 
     /// Removes the record of an item that is gone for good.
+    pub(crate) fn forget(&self, since: u64) -> Option<Record> {
+        let record = self.remove(since)?;
+        if let Some(ticket) = record.ticket {
+            lock(self.table(ticket.number())).tracked.remove(&ticket);
+        }
+        Some(record)
+    }
+
+    /// Removes the record with this time stamp.
     pub(crate) fn remove(&self, since: u64) -> Option<Record> {
-        let Table { records, weight } = &mut *lock(self.table(since));
-        let record = records.remove(&since)?;
-        *weight = weight.wrapping_sub(record.weight);
+        let mut table = lock(self.table(since));
+        let record = table.records.remove(&since)?;
+        table.weight = table.weight.wrapping_sub(record.weight);
         Some(record)
     }
 

@@ -25,6 +25,8 @@ mod restore;
 mod retain;
 pub(crate) mod schedule;
 #[cfg(feature = "broker")]
+mod tracked;
+#[cfg(feature = "broker")]
 mod unique;
 
 pub use builder::Builder;

@@ -76,6 +76,7 @@ impl<T, O: Order<T>> Queue<T, O> {
                 attempts: delivery.attempts,
                 waited: (pushed > 0).then(waited),
                 due: due.and_then(|due| shared.time.instant(due)),
+                ticket: shared.ticket(delivery.since),
             };
             keep(item, queued)
         })

@@ -22,6 +22,12 @@ pub trait Holds: Send {
     /// How often the item was delivered, including this time.
     fn attempts(item: &Self::Held<'_>) -> u32;
 
+    /// The last error with which a delivery of the item has failed before, if the queue keeps it.
+    fn last_error(&self, item: &Self::Held<'_>) -> Option<Arc<str>> {
+        let _ = item;
+        None
+    }
+
     /// The transaction as the functions of a worker pool get it.
     fn view(&self) -> &Self::View;
 
@@ -215,6 +221,11 @@ impl<X: Holds + 'static> KeptItem<X> {
     /// Returns how often the item was delivered, this delivery included: see [`Item::attempts`](crate::Item::attempts).
     pub fn attempts(&self) -> u32 {
         X::attempts(self.held())
+    }
+
+    /// See [`Holds::last_error`].
+    pub(crate) fn last_error(&self, user: &KeptTransaction<X>) -> Option<Arc<str>> {
+        user.tx().last_error(self.held())
     }
 
     /// Gives the item to `settle`, with the transaction, and keeps the value alive until that returns.
