@@ -82,7 +82,7 @@ impl<X: Tx + 'static> Delivery<X> {
     /// The last error with which a delivery of the item has failed before, where the queue keeps it: one in memory does if it is
     /// [tracked](crate::Builder::tracked).
     pub fn last_error(&self) -> Option<Arc<str>> {
-        self.item.last_error(&self.tx)
+        self.tx.tx().last_error(self.item.held())
     }
 
     /// The transaction of the delivery: what is pushed there becomes visible when the item is acknowledged.

@@ -111,16 +111,16 @@ impl<T, O: Order<T>> Local<T, O> {
         self.endpoint.counters().count_aborted(count);
     }
 
-    /// The time stamp of a held item.
+    /// The queue, and the time stamp by which a held item is known there.
     ///
     /// # Panics
     ///
-    /// If another transaction holds it.
+    /// If another transaction holds the item.
     #[cfg(feature = "broker")]
     #[track_caller]
-    pub(crate) fn since_of(&mut self, item: &ItemRef<'_, T>) -> u64 {
+    pub(crate) fn known(&mut self, item: &ItemRef<'_, T>) -> (&Policies<T, O>, u64) {
         let position = self.endpoint.position_of(item).expect(FOREIGN);
-        self.endpoint.delivery_before(position).since
+        (&self.shared, self.endpoint.delivery_before(position).since)
     }
 
     /// Moves a held item out of the transaction, if there is room for it. If it is ready at once, and there is an `at_head`,

@@ -305,7 +305,8 @@ impl<T, O: Order<T>> Access<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
     pub(crate) fn end_peek(&mut self) -> bool {
-        let peeked = self.endpoint.peeked().filter(|_| self.shared.tracks());
+        let tracks = self.shared.tracks();
+        let peeked = tracks.then(|| self.endpoint.peeked()).flatten();
         let discarded = peeked.filter(|peeked| {
             let (head, cause) = (Disposition::Head, Reason::Retried.into());
             self.shared.returning(head, peeked.since, &cause) != head

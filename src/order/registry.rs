@@ -84,10 +84,9 @@ impl StorePlace {
     /// As [`StorePlace::place`], with another time.
     #[inline]
     pub(crate) fn place_at<P: Place>(self, due: Option<u64>) -> (P, Terms) {
-        let ticket = Ticket::of_store(self.number);
         let terms = Terms {
             due: due.unwrap_or(0),
-            ticket: Some(ticket),
+            ticket: Some(Ticket::of_store(self.number)),
             deadline: 0,
         };
         (P::of_store(self, due), terms)

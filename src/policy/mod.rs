@@ -17,7 +17,6 @@ mod due_heap;
 pub(crate) mod failed;
 pub(crate) mod lease;
 pub(crate) mod limit;
-#[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
 pub(crate) mod records;
 pub(crate) mod retry;
 pub(crate) mod settings;

@@ -161,8 +161,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     pub fn ticket(&self, item: &Item<'_, T>) -> Option<Ticket> {
         let mut local = self.local();
-        let since = local.since_of(&item.reference);
-        local.shared().ticket(since)
+        let (shared, since) = local.known(&item.reference);
+        shared.ticket(since)
     }
 
     /// The last error with which a delivery of an item that it holds has failed before, as [`Delivery::last_error`].
@@ -187,7 +187,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     pub fn last_error(&self, item: &Item<'_, T>) -> Option<Arc<str>> {
         let mut local = self.local();
-        let since = local.since_of(&item.reference);
-        local.shared().tracked(since, |item| item.error.clone())?
+        let (shared, since) = local.known(&item.reference);
+        shared.tracked(since, |item| item.error.clone())?
     }
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 use crate::common::failing::{clocked, SECOND};
 use crate::common::rng::Rng;
 use crate::common::{assert_at_rest, panics, Ledger};
+use futures::executor::block_on;
+use requeue::backend;
 use requeue::Discarded::{Marked, Removed, Unknown};
 use requeue::{
     Backoff, Builder, Delivery, Expired, ManualClock, OnDuplicate, Order, PopError, PushError,
-    Queue, ReturnTo, Ticket, Workers,
+    Queue, ReturnTo, Ticket, Wait, Workers,
 };
 
 /// Pushes an item, and returns its ticket.
@@ -435,6 +437,15 @@ fn the_last_error_travels_with_the_item() {
     let job = queue.take().unwrap();
     assert_eq!(job.last_error().as_deref(), Some("second"));
     job.ack();
+
+    queue.push(3).unwrap();
+    let by_face = || backend::Delivery::take(&queue, Wait::Never);
+    let job = block_on(by_face()).unwrap().unwrap();
+    assert_eq!(job.last_error(), None);
+    block_on(job.fail("by any queue")).unwrap();
+    let job = block_on(by_face()).unwrap().unwrap();
+    assert_eq!(job.last_error().as_deref(), Some("by any queue"));
+    block_on(job.ack()).unwrap();
 
     // By the clock of the system, by which the pool tries again.
     let queue = Queue::builder().tracked().build();

@@ -68,9 +68,7 @@ impl<T, O: Order<T>> Shared<T, O> {
                 self.plan_end(FIRST);
             }
             Disposition::Delay(delay) => self.delay(envelope(), failed, now, delay),
-            Disposition::Death | Disposition::Discard => {
-                return self.end_failed(disposition, envelope(), failed)
-            }
+            end => return self.end_failed(end, envelope(), failed),
         }
         0
     }
@@ -197,11 +195,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         let (count, cause) = (entries.len(), Reason::Expired.into());
         let (mut alive, mut permits) = (Vec::new(), 0);
         for entry in entries {
-            let disposition = self.failures.disposition(entry.delivery, &cause);
-            let disposition = self.returning(disposition, entry.delivery.since, &cause);
-            if disposition.is_end() {
-                let failed = Failed::new(entry, &cause);
-                permits += self.end_failed(disposition, Vacant::new(), failed);
+            let to = self.failures.disposition(entry.delivery, &cause);
+            let to = self.returning(to, entry.delivery.since, &cause);
+            if to.is_end() {
+                permits += self.end_failed(to, Vacant::new(), Failed::new(entry, &cause));
             } else {
                 alive.push(entry);
             }
@@ -217,7 +214,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Makes an item a dead letter, whose place among them was reserved before, or discards it. Returns how many permits it had.
     fn end_failed(
         &self,
-        disposition: Disposition,
+        end: Disposition,
         envelope: Envelope<T, O>,
         mut failed: Failed<StoredOf<T, O>>,
     ) -> usize {
@@ -226,7 +223,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         delivery.since = self.pushed_at(since);
         // Before others can see the letter, and push it again.
         let permits = self.forget(since);
-        if disposition == Disposition::Death {
+        if end == Disposition::Death {
             self.policies.dead_letter(envelope, failed);
         } else {
             self.shards.count_popped(1);

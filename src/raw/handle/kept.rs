@@ -213,7 +213,7 @@ impl<X: Holds + 'static> KeptItem<X> {
         Self { held, keeper }
     }
 
-    fn held(&self) -> &X::Held<'static> {
+    pub(crate) fn held(&self) -> &X::Held<'static> {
         // SAFETY: initialized until the drop.
         unsafe { self.held.assume_init_ref() }
     }
@@ -221,11 +221,6 @@ impl<X: Holds + 'static> KeptItem<X> {
     /// Returns how often the item was delivered, this delivery included: see [`Item::attempts`](crate::Item::attempts).
     pub fn attempts(&self) -> u32 {
         X::attempts(self.held())
-    }
-
-    /// See [`Holds::last_error`].
-    pub(crate) fn last_error(&self, user: &KeptTransaction<X>) -> Option<Arc<str>> {
-        user.tx().last_error(self.held())
     }
 
     /// Gives the item to `settle`, with the transaction, and keeps the value alive until that returns.
