@@ -1,6 +1,5 @@
 //! Statistics of a queue: plain data.
 
-use crate::Ticket;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -141,37 +140,6 @@ pub struct Held {
     pub since: Option<Instant>,
     /// The thread that took its first item.
     pub thread: Option<ThreadId>,
-}
-
-/// What is known of an item in the queue that nobody holds; see [`Queue::retain`](crate::Queue::retain).
-///
-/// ```
-/// use std::time::Duration;
-///
-/// let clock = requeue::ManualClock::new();
-/// let queue = requeue::Queue::builder().clock(clock.clone()).timestamps().build();
-/// queue.after(Duration::from_secs(5)).push("later")?;
-/// clock.advance(Duration::from_secs(2));
-/// queue.retain(|_, queued| {
-///     assert_eq!(queued.attempts, 0);
-///     assert_eq!(queued.waited, Some(Duration::from_secs(2)));
-///     assert_eq!(queued.due, Some(queue.now() + Duration::from_secs(3)));
-///     true
-/// });
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Queued {
-    /// How often it was delivered before.
-    pub attempts: u32,
-    /// How long it had been in the queue when the call began, if the queue keeps [timestamps](crate::Builder::timestamps).
-    pub waited: Option<Duration>,
-    /// When it becomes ready, if it is delayed by a retry or scheduled. `None` if it is ready, or the time is beyond the
-    /// range of [`Instant`].
-    pub due: Option<Instant>,
-    /// Its ticket, if the queue is [tracked](crate::Builder::tracked).
-    pub ticket: Option<Ticket>,
 }
 
 /// What a [`discard`](crate::Queue::discard) has done.

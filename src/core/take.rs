@@ -5,7 +5,6 @@ use super::access::Access;
 use super::local::Local;
 use super::mode::{DRAINED, SLOW_POPS};
 use super::shared::Shared;
-use super::visit::remove_stamped;
 use crate::order::{Order, StoredOf};
 use crate::policy::limit::Token;
 use crate::policy::records::Tracked;
@@ -305,16 +304,14 @@ impl<T, O: Order<T>> Access<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
     pub(crate) fn end_peek(&mut self) -> bool {
-        let tracks = self.shared.tracks();
-        let peeked = tracks.then(|| self.endpoint.peeked()).flatten();
-        let discarded = peeked.filter(|peeked| {
-            let (head, cause) = (Disposition::Head, Reason::Retried.into());
-            self.shared.returning(head, peeked.since, &cause) != head
-        });
-        let is_back = self.endpoint.put_back();
-        if let Some(peeked) = discarded {
-            remove_stamped(&self.shared, peeked.since);
+        if self.shared.tracks() {
+            if let Some(peeked) = self.endpoint.peeked() {
+                // If it is discarded, the next take drops it.
+                let (head, cause) = (Disposition::Head, Reason::Retried.into());
+                self.shared.returning(head, peeked.since, &cause);
+            }
         }
+        let is_back = self.endpoint.put_back();
         if is_back {
             self.deliveries.put_back_peeked(&self.access.shared);
         }

@@ -45,11 +45,6 @@ pub(crate) fn remove_unless<T, O: Order<T>>(
     removed
 }
 
-/// Removes the item with this time stamp, unless it is held; returns whether it was found. It is known by no other item.
-pub(crate) fn remove_stamped<T, O: Order<T>>(shared: &Arc<Shared<T, O>>, since: u64) -> bool {
-    remove_unless(shared, true, |_, (delivery, _)| delivery.since != since) > 0
-}
-
 impl<T, O: Order<T>> CellOf<T, O> {
     /// Visits the ready items, or `all` that are not delayed, also those that wait for others of their key; and removes those
     /// that are not to be kept.

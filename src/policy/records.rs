@@ -39,11 +39,32 @@ pub(crate) struct Record {
     pub(crate) ticket: Option<Ticket>,
 }
 
+/// Calls a function, under a lock, with what is known of the item with a ticket. Made by [`tickets`] alone, so that nothing of it is
+/// in a program whose queues are not tracked.
+pub(crate) type Tickets = Box<dyn Fn(Ticket, &mut dyn FnMut(&mut Option<Tracked>)) + Send + Sync>;
+
+/// Makes them, if the queue is tracked.
+pub(crate) type MakeTickets = fn() -> Option<Tickets>;
+
+#[cfg(feature = "broker")]
+pub(crate) fn tickets() -> Option<Tickets> {
+    let tables: [Mutex<HashMap<Ticket, Tracked, RandomState>>; TABLES] = Default::default();
+    Some(Box::new(move |ticket, call| {
+        #[allow(clippy::cast_possible_truncation)] // the last bits
+        let mut table = lock(&tables[ticket.number() as usize % TABLES]);
+        let mut tracked = table.remove(&ticket);
+        call(&mut tracked);
+        if let Some(tracked) = tracked {
+            table.insert(ticket, tracked);
+        }
+    }))
+}
+
 /// The records of all items of a queue.
 pub(crate) struct Records {
     tables: [Mutex<Table>; TABLES],
-    /// Whether items are found by their tickets.
-    pub(crate) tracks: bool,
+    /// By which items are found, if the queue is tracked.
+    pub(crate) tickets: Option<Tickets>,
 }
 
 #[derive(Default)]
@@ -51,7 +72,6 @@ struct Table {
     records: HashMap<u64, Record, RandomState>,
     /// The sum of all weights, which may wrap in between.
     weight: usize,
-    tracked: HashMap<Ticket, Tracked, RandomState>,
 }
 
 /// What is known of an item in a tracked queue.
@@ -66,9 +86,9 @@ pub(crate) struct Tracked {
 }
 
 impl Records {
-    pub(crate) fn new(tracks: bool) -> Self {
+    pub(crate) fn new(tickets: Option<Tickets>) -> Self {
         let tables = Default::default();
-        Self { tables, tracks }
+        Self { tables, tickets }
     }
 
     fn table(&self, since: u64) -> &Mutex<Table> {
@@ -90,9 +110,10 @@ impl Records {
             }
             since -= 1;
         }
-        if let Some(ticket) = ticket {
-            let tracked = &mut lock(self.table(ticket.number())).tracked;
-            tracked.entry(ticket).or_default().since = since;
+        if let Some((tickets, ticket)) = self.tickets.as_ref().zip(ticket) {
+            tickets(ticket, &mut |item| {
+                item.get_or_insert_with(Tracked::default).since = since;
+            });
         }
         since
     }
@@ -103,9 +124,10 @@ impl Records {
     }
 
     /// Calls `call`, under a lock, with what is known of the item with this ticket.
-    pub(crate) fn tracked<R>(&self, of: Ticket, call: impl FnOnce(&mut Tracked) -> R) -> Option<R> {
-        let tracked = &mut lock(self.table(of.number())).tracked;
-        tracked.get_mut(&of).map(call)
+    pub(crate) fn tracked<R>(&self, of: Ticket, call: impl Fn(&mut Tracked) -> R) -> Option<R> {
+        let mut called = None;
+        self.tickets.as_ref()?(of, &mut |item| called = item.as_mut().map(&call));
+        called
     }
 
     /// The key of an item, if keys are unique.
@@ -116,8 +138,8 @@ impl Records {
     /// Removes the record of an item that is gone for good.
     pub(crate) fn forget(&self, since: u64) -> Option<Record> {
         let record = self.remove(since)?;
-        if let Some(ticket) = record.ticket {
-            lock(self.table(ticket.number())).tracked.remove(&ticket);
+        if let Some((tickets, ticket)) = self.tickets.as_ref().zip(record.ticket) {
+            tickets(ticket, &mut |item| *item = None);
         }
         Some(record)
     }

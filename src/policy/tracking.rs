@@ -1,6 +1,6 @@
 //! What is decided for each item by its time stamp: whether its time to live is over, and what is kept beside it.
 
-use super::records::{Record, Records, Tracked, Weigh};
+use super::records::{MakeTickets, Record, Records, Tracked, Weigh};
 use super::ttl::Ttl;
 use super::unique::Unique;
 use crate::bound::Room;
@@ -45,7 +45,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
     /// `None` if nothing is decided for each item.
     pub(super) fn new(
         ttl: Option<Ttl>,
-        records: Option<bool>,
+        records: Option<MakeTickets>,
         weigh: Option<Weigh<T>>,
         unique: Option<Unique<T, O::Meta>>,
         room: Option<&Arc<Room>>,
@@ -60,7 +60,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
         tracks.then(|| {
             Box::new(Self {
                 lives,
-                records: records.map(Records::new),
+                records: records.map(|tickets| Records::new(tickets())),
                 weigh,
                 unique,
                 room: room.filter(|room| room.is_shared).cloned(),
@@ -122,8 +122,8 @@ impl<T, O: Order<T>> super::Policies<T, O> {
 
     /// Calls `call`, under a lock, with what is known of an item, if the queue is tracked.
     #[inline]
-    pub(crate) fn tracked<R>(&self, since: u64, call: impl FnOnce(&mut Tracked) -> R) -> Option<R> {
-        let records = self.records().filter(|records| records.tracks)?;
+    pub(crate) fn tracked<R>(&self, since: u64, call: impl Fn(&mut Tracked) -> R) -> Option<R> {
+        let records = self.records().filter(|records| records.tickets.is_some())?;
         records.tracked(self.ticket(since)?, call)
     }
 

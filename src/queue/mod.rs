@@ -33,6 +33,7 @@ pub use builder::Builder;
 pub use dead_letters::DeadLetters;
 pub use iter::{Drain, Iter};
 pub use restore::Restore;
+pub use retain::Queued;
 
 use crate::core::pool::{CheckedOut, Pool};
 use crate::core::shared::Shared;

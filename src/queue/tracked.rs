@@ -1,9 +1,10 @@
 //! Queues that know their items one by one: by their tickets.
 
 use super::Queue;
-use crate::core::visit::remove_stamped;
+use crate::core::visit::remove_unless;
 use crate::order::Order;
-use crate::policy::records::Tracked;
+use crate::policy::records::{tickets, Tracked};
+use crate::raw::DeliveryMeta;
 use crate::sync::thread;
 use crate::{Builder, Delivery, Discarded, Item, Ticket, Transaction};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     ///
     /// Keeps [timestamps](Builder::timestamps).
     pub fn tracked(mut self) -> Self {
-        self.settings.records = Some(true);
+        self.settings.records = Some(tickets);
         self
     }
 }
@@ -75,8 +76,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// Takes a time in proportion to the number of items, as [`retain`](Queue::retain), if the item is ready or delayed by a retry;
     /// not if it is held or scheduled. If it is not where it seems to be, since another call is about to take it or to give it
-    /// back, it is looked for again, up to eight times. Then the call that has it drops it, at the latest the next one that
-    /// would deliver it.
+    /// back, it is looked for again, up to eight times. Then the call that has it drops it, or, if that was a peek, the next one
+    /// that would deliver it.
     ///
     /// # Panics
     ///
@@ -93,11 +94,14 @@ impl<T, O: Order<T>> Queue<T, O> {
             item.is_discarded = true;
             (item.since, item.is_held)
         };
+        let is_other = |since| move |_: &_, (it, _): (DeliveryMeta, _)| it.since != since;
         for look in 0..LOOKS {
             match shared.records().and_then(|it| it.tracked(ticket, mark)) {
                 None if look == 0 => return Discarded::Unknown,
                 Some((_, true)) => return Discarded::Marked,
-                Some((since, false)) if !remove_stamped(shared, since) => thread::yield_now(),
+                Some((since, false)) if remove_unless(shared, true, is_other(since)) == 0 => {
+                    thread::yield_now();
+                }
                 _ => return Discarded::Removed,
             }
         }

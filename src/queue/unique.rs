@@ -54,7 +54,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         K: Hash + Eq + Send + Sync + 'static,
     {
         self.callbacks_mut().key_of = Some(key_of(key));
-        self.settings.records.get_or_insert(false);
+        self.settings.records.get_or_insert(|| None);
         self
     }
 

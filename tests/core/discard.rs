@@ -321,7 +321,7 @@ fn a_visit_knows_the_tickets_and_drops_what_is_discarded_meanwhile() {
 }
 
 #[test]
-fn a_peeked_item_is_gone_when_the_peek_ends() {
+fn a_peeked_item_is_not_delivered() {
     let queue = Queue::builder().tracked().build();
     let ticket = push(&queue, 1);
     let mut handle = queue.handle();
@@ -329,6 +329,7 @@ fn a_peeked_item_is_gone_when_the_peek_ends() {
     let peek = tx.peek().unwrap();
     assert_eq!(queue.discard(ticket), Marked);
     drop(peek);
+    assert_eq!(queue.pop(), Err(PopError::Empty));
     assert_at_rest(&queue, 0, 0);
     let ticket = push(&queue, 2);
     let held = tx.peek().unwrap().take();

@@ -110,7 +110,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         };
         let key = self.unique().map(|unique| unique.key(item));
         let ticket = || terms.ticket.unwrap_or_else(|| Ticket::first_of(1));
-        let ticket = records.tracks.then(ticket);
+        let ticket = records.tickets.as_ref().map(|_| ticket());
         let deadline = terms.deadline;
         let lives = self.lives().filter(|_| deadline > 0);
         let stamp = lives.map_or(pushed, |lives| lives.ttl.begin(deadline).min(pushed));
