@@ -62,7 +62,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
         weights: &Weights,
-        terms: Terms,
+        terms: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>>;
 
@@ -92,7 +92,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.is_refusing(put) {
             return Some(Err(PushError::Closed(())));
         }
-        Some(load.enter(&self.shared, place, weights, Terms::default(), None))
+        Some(load.enter(&self.shared, place, weights, None, None))
     }
 
     /// As [`Local::admit`], where the queue may have no room, or a duplicate.
@@ -127,8 +127,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return None;
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        let (shared, terms) = (&local.shared, Terms::default());
-        match load.enter(shared, place, weights, terms, staging.as_ref()) {
+        match load.enter(&local.shared, place, weights, None, staging.as_ref()) {
             Ok(metas) => {
                 local.cancel();
                 Some(Ok(metas))

@@ -135,10 +135,11 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
         weights: &Weights,
-        _: Terms,
+        _: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<L::Metas, PushError<()>> {
-        self.load.enter(shared, place, weights, self.terms, staging)
+        let terms = Some(&self.terms);
+        self.load.enter(shared, place, weights, terms, staging)
     }
 
     #[inline(always)] // as that of the load

@@ -393,7 +393,7 @@ impl<T, O: Order<T>> Load<T, O> for T {
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
         weights: &Weights,
-        terms: Terms,
+        terms: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let terms = (weights.nth(0), terms);

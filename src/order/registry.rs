@@ -113,9 +113,9 @@ impl Terms {
     }
 
     /// Those of the nth item of a batch.
-    pub(crate) fn nth(self, nth: usize) -> Self {
+    pub(crate) fn nth(&self, nth: usize) -> Self {
         let ticket = self.ticket.map(|ticket| ticket.nth(nth));
-        Self { ticket, ..self }
+        Self { ticket, ..*self }
     }
 }
 

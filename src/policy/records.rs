@@ -101,11 +101,10 @@ impl Records {
     pub(crate) fn add(&self, stamp: u64, record: Record) -> u64 {
         let (mut since, ticket) = (stamp, record.ticket);
         loop {
-            let mut table = lock(self.table(since));
-            let weight = table.weight.wrapping_add(record.weight);
-            if let Entry::Vacant(place) = table.records.entry(since) {
+            let Table { records, weight } = &mut *lock(self.table(since));
+            if let Entry::Vacant(place) = records.entry(since) {
+                *weight = weight.wrapping_add(record.weight);
                 place.insert(record);
-                table.weight = weight;
                 break;
             }
             since -= 1;
@@ -124,6 +123,7 @@ impl Records {
     }
 
     /// Calls `call`, under a lock, with what is known of the item with this ticket.
+    #[inline(never)] // most queues are not tracked
     pub(crate) fn tracked<R>(&self, of: Ticket, call: impl Fn(&mut Tracked) -> R) -> Option<R> {
         let mut called = None;
         self.tickets.as_ref()?(of, &mut |item| called = item.as_mut().map(&call));
@@ -136,6 +136,7 @@ impl Records {
     }
 
     /// Removes the record of an item that is gone for good.
+    #[inline]
     pub(crate) fn forget(&self, since: u64) -> Option<Record> {
         let record = self.remove(since)?;
         if let Some((tickets, ticket)) = self.tickets.as_ref().zip(record.ticket) {
@@ -145,10 +146,11 @@ impl Records {
     }
 
     /// Removes the record with this time stamp.
+    #[inline]
     pub(crate) fn remove(&self, since: u64) -> Option<Record> {
-        let mut table = lock(self.table(since));
-        let record = table.records.remove(&since)?;
-        table.weight = table.weight.wrapping_sub(record.weight);
+        let Table { records, weight } = &mut *lock(self.table(since));
+        let record = records.remove(&since)?;
+        *weight = weight.wrapping_sub(record.weight);
         Some(record)
     }
 

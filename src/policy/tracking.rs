@@ -79,7 +79,7 @@ impl<T, O: Order<T>> super::Policies<T, O> {
     /// Whether each item is looked at when it is taken.
     #[inline]
     pub(crate) fn tracks(&self) -> bool {
-        self.tracking().is_some()
+        cfg!(feature = "broker") && self.tracking.is_some()
     }
 
     /// How long items live, if not for ever.

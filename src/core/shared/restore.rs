@@ -43,7 +43,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         const FULL: &str = "a queue has room for what is restored";
         let weight = self.weigh(slice::from_ref(&item)).nth(0);
         assert!(self.takes(weight), "{FULL}");
-        let entered = self.enter(&item, delivery.since, place, (weight, terms), None);
+        let entered = self.enter(&item, delivery.since, place, (weight, Some(&terms)), None);
         let PushMeta { since, meta } = entered.expect(FULL);
         let delivery = DeliveryMeta { since, ..delivery };
         let entry = Entry {

@@ -38,7 +38,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
-        terms: (usize, Terms),
+        terms: (usize, Option<&Terms>),
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         if stamp > 0 {
@@ -56,7 +56,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
-        terms: (usize, Terms),
+        terms: (usize, Option<&Terms>),
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let register = || self.registry().register(item, place);
@@ -78,7 +78,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         } else {
             delivery.since
         };
-        let terms = (self.weigh(slice::from_ref(item)).nth(0), Terms::default());
+        let terms = (self.weigh(slice::from_ref(item)).nth(0), None);
         let register = || self.registry().register_again(item, *meta);
         let known = self.record(item, stamp, terms, register)?;
         self.reserve(known, staging)?;
@@ -90,7 +90,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         &self,
         item: &T,
         stamp: u64,
-        terms: (usize, Terms),
+        terms: (usize, Option<&Terms>),
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let since = self.track(item, stamp, terms);
@@ -104,14 +104,15 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Makes the record of an item that was pushed then, if there are records. Returns its time stamp.
-    fn track(&self, item: &T, pushed: u64, (weight, terms): (usize, Terms)) -> u64 {
+    fn track(&self, item: &T, pushed: u64, (weight, terms): (usize, Option<&Terms>)) -> u64 {
         let Some(records) = self.records() else {
             return pushed;
         };
         let key = self.unique().map(|unique| unique.key(item));
-        let ticket = || terms.ticket.unwrap_or_else(|| Ticket::first_of(1));
+        let ticket = || terms.and_then(|terms| terms.ticket);
+        let ticket = || ticket().unwrap_or_else(|| Ticket::first_of(1));
         let ticket = records.tickets.as_ref().map(|_| ticket());
-        let deadline = terms.deadline;
+        let deadline = terms.map_or(0, |terms| terms.deadline);
         let lives = self.lives().filter(|_| deadline > 0);
         let stamp = lives.map_or(pushed, |lives| lives.ttl.begin(deadline).min(pushed));
         records.add(

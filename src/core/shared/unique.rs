@@ -2,7 +2,7 @@
 
 use super::ttl::FIRST;
 use super::Shared;
-use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Registry, Terms};
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Registry};
 use crate::policy::failed::Cause;
 use crate::policy::records::Tracked;
 use crate::policy::retry::Disposition;
@@ -15,13 +15,23 @@ use std::sync::Arc;
 
 impl<T, O: Order<T>> Shared<T, O> {
     /// Calls `call` with the key of an item, if keys are unique. Its `Eq` is user code, whose panics are caught.
-    #[inline(never)] // most queues have no such keys
+    #[inline]
     fn with_key<R>(
         &self,
         since: u64,
         call: impl FnOnce(&Unique<T, O::Meta>, &Key) -> R,
     ) -> Option<R> {
         let unique = self.unique()?;
+        self.with_key_of(unique, since, call)
+    }
+
+    #[inline(never)] // most queues have no such keys
+    fn with_key_of<R>(
+        &self,
+        unique: &Unique<T, O::Meta>,
+        since: u64,
+        call: impl FnOnce(&Unique<T, O::Meta>, &Key) -> R,
+    ) -> Option<R> {
         let key = self.records()?.key(since)?;
         let mut called = None;
         swallow_panic(|| called = Some(call(unique, &key)));
@@ -125,7 +135,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         place: PlaceOf<T, O>,
     ) -> Result<Result<(), PushError<T>>, T> {
         let register = || self.registry().register(&item, place);
-        let known = match self.record(&item, self.stamp(), (1, Terms::default()), register) {
+        let known = match self.record(&item, self.stamp(), (1, None), register) {
             Ok(recorded) => recorded,
             Err(refusal) => return Ok(Err(refusal.of(item))),
         };
