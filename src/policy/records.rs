@@ -47,9 +47,9 @@ pub(crate) type Tickets = Box<dyn Fn(Ticket, &mut dyn FnMut(&mut Option<Tracked>
 pub(crate) type MakeTickets = fn() -> Option<Tickets>;
 
 #[cfg(feature = "broker")]
-pub(crate) fn tickets() -> Option<Tickets> {
+pub(crate) fn tickets() -> Tickets {
     let tables: [Mutex<HashMap<Ticket, Tracked, RandomState>>; TABLES] = Default::default();
-    Some(Box::new(move |ticket, call| {
+    Box::new(move |ticket, call| {
         #[allow(clippy::cast_possible_truncation)] // the last bits
         let mut table = lock(&tables[ticket.number() as usize % TABLES]);
         let mut tracked = table.remove(&ticket);
@@ -57,7 +57,7 @@ pub(crate) fn tickets() -> Option<Tickets> {
         if let Some(tracked) = tracked {
             table.insert(ticket, tracked);
         }
-    }))
+    })
 }
 
 /// The records of all items of a queue.

@@ -38,7 +38,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     ///
     /// Keeps [timestamps](Builder::timestamps).
     pub fn tracked(mut self) -> Self {
-        self.settings.records = Some(tickets);
+        self.settings.records = Some(|| Some(tickets()));
         self
     }
 }
