@@ -216,7 +216,7 @@ fn only_the_marked_items_of_a_transaction_are_dropped() {
         }
         let queue = builder
             .tracked()
-            .weigh(|item| *item as usize)
+            .weigh(|item: &usize| *item)
             .capacity(55)
             .build();
         let tickets: Vec<_> = (1..=10).map(|item| push(&queue, item)).collect();
@@ -456,7 +456,10 @@ fn the_last_error_travels_with_the_item() {
         .threads(1)
         .run(|job, tx| match tx.last_error(&job) {
             None => Err("run"),
-            Some(error) => Ok(assert_eq!(&*error, "\"run\"")),
+            Some(error) => {
+                assert_eq!(&*error, "\"run\"");
+                Ok(())
+            }
         });
     assert_eq!(pool.join().done, 1);
 }
