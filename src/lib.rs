@@ -276,11 +276,11 @@ pub use policy::unique::OnDuplicate;
 pub use policy::unique::{key_of as unique_key_of, Key as UniqueKey, KeyOf as UniqueKeyOf};
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;
-pub use queue::{Builder, DeadLetters, Queue};
+pub use queue::{Builder, DeadLetters, Queue, Queued};
 #[cfg(feature = "rate")]
 pub use rate::{Limiter, Pace, RateSlot, WeakPace};
 pub use select::*;
-pub use stats::{DeliveryId, Held, Imbalance, Queued, Stats};
+pub use stats::{DeliveryId, Discarded, Held, Imbalance, Stats};
 #[cfg(machine)]
 #[doc(hidden)]
 pub use sync::machine;

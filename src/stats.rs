@@ -142,33 +142,15 @@ pub struct Held {
     pub thread: Option<ThreadId>,
 }
 
-/// What is known of an item in the queue that nobody holds; see [`Queue::retain`](crate::Queue::retain).
-///
-/// ```
-/// use std::time::Duration;
-///
-/// let clock = requeue::ManualClock::new();
-/// let queue = requeue::Queue::builder().clock(clock.clone()).timestamps().build();
-/// queue.after(Duration::from_secs(5)).push("later")?;
-/// clock.advance(Duration::from_secs(2));
-/// queue.retain(|_, queued| {
-///     assert_eq!(queued.attempts, 0);
-///     assert_eq!(queued.waited, Some(Duration::from_secs(2)));
-///     assert_eq!(queued.due, Some(queue.now() + Duration::from_secs(3)));
-///     true
-/// });
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Queued {
-    /// How often it was delivered before.
-    pub attempts: u32,
-    /// How long it had been in the queue when the call began, if the queue keeps [timestamps](crate::Builder::timestamps).
-    pub waited: Option<Duration>,
-    /// When it becomes ready, if it is delayed by a retry or scheduled. `None` if it is ready, or the time is beyond the
-    /// range of [`Instant`].
-    pub due: Option<Instant>,
+/// What a [`discard`](crate::Queue::discard) has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Discarded {
+    /// The item was not held, and is gone.
+    Removed,
+    /// It is held, or staged, or another call is examining it. It is dropped when it is given up.
+    Marked,
+    /// No item in the queue has this ticket, or the queue is not [tracked](crate::Builder::tracked). It may be a dead letter.
+    Unknown,
 }
 
 /// The id of a delivery: the number of its handle, and the number of deliveries of this handle that ended before it, or for a

@@ -5,6 +5,7 @@ use crate::raw::{Finding, Keeper, KeptItem, KeptTransaction};
 use crate::Wait;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An item of any [`Backend`] that was taken, until it is acknowledged or given back: a transaction that holds one item, and
@@ -76,6 +77,12 @@ impl<X: Tx + 'static> Delivery<X> {
     /// The number of deliveries of the item, this one included.
     pub fn attempts(&self) -> u32 {
         self.item.attempts()
+    }
+
+    /// The last error with which a delivery of the item has failed before, where the queue keeps it: one in memory does if it is
+    /// [tracked](crate::Builder::tracked).
+    pub fn last_error(&self) -> Option<Arc<str>> {
+        self.tx.tx().last_error(self.item.held())
     }
 
     /// The transaction of the delivery: what is pushed there becomes visible when the item is acknowledged.

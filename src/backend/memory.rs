@@ -58,6 +58,11 @@ impl<T: Send, O: Order<T>> Holds for OwnedTransaction<T, O> {
         item.attempts()
     }
 
+    #[cfg(feature = "broker")]
+    fn last_error(&self, item: &Item<'_, T>) -> Option<Arc<str>> {
+        Transaction::last_error(self, item)
+    }
+
     #[inline]
     fn view(&self) -> &Self::View {
         self

@@ -5,7 +5,7 @@ use super::local::Local;
 use super::shared::Shared;
 use super::weights::Weights;
 use crate::bound::Room;
-use crate::order::{Order, PlaceOf};
+use crate::order::{Order, PlaceOf, Terms};
 use crate::policy::unique::Staging;
 use crate::sync::defer_with;
 use crate::{DuplicateOf, PushError};
@@ -56,13 +56,13 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     /// Returns the permits of items that are not pushed after all.
     fn return_permits(local: &mut Local<T, O>, put: Put);
 
-    /// Registers the items, the first of them for this place, and with this deadline, if that is not 0: all of them, or none.
+    /// Registers the items, the first of them for this place and with these terms: all of them, or none.
     fn enter(
         &self,
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
         weights: &Weights,
-        deadline: u64,
+        terms: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>>;
 
@@ -91,7 +91,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.is_refusing(put) {
             return Some(Err(PushError::Closed(())));
         }
-        Some(load.enter(&self.shared, place, weights, 0, None))
+        Some(load.enter(&self.shared, place, weights, None, None))
     }
 
     /// As [`Local::admit`], where the queue may have no room, or a duplicate.
@@ -126,7 +126,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return None;
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        match load.enter(&local.shared, place, weights, 0, staging.as_ref()) {
+        match load.enter(&local.shared, place, weights, None, staging.as_ref()) {
             Ok(metas) => {
                 local.cancel();
                 Some(Ok(metas))

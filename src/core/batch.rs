@@ -5,7 +5,7 @@ use super::admit::Load;
 use super::local::Local;
 use super::shared::Shared;
 use super::weights::Weights;
-use crate::order::{Order, Place, PlaceOf, PushMetaOf};
+use crate::order::{Order, Place, PlaceOf, PushMetaOf, Terms};
 use crate::policy::unique::{Stage, Staging};
 use crate::sync::defer_with;
 use crate::time::Wait;
@@ -37,7 +37,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
         weights: &Weights,
-        deadline: u64,
+        terms: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>> {
         if !shared.registers() {
@@ -51,8 +51,9 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         // Also if the registration of a further item panics.
         let mut metas = defer_with(metas, |metas| withdraw(shared, mem::take(metas)));
         for (nth, item) in self.iter().enumerate() {
-            let (place, weight) = (place.nth(nth), weights.nth(nth));
-            metas.push_back(shared.enter(item, since, place, weight, deadline, staging)?);
+            let (place, terms) = (place.nth(nth), terms.map(|terms| terms.nth(nth)));
+            let terms = (weights.nth(nth), terms.as_ref());
+            metas.push_back(shared.enter(item, since, place, terms, staging)?);
         }
         if let Some(own) = own {
             own.wake(Some(Stage::Committed));
@@ -117,7 +118,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let since = self.shared.stamp();
         let register = |shared: &Shared<T, O>, item: &T| {
             // Without limits the registration always succeeds.
-            let entered = shared.enter(item, since, Default::default(), 1, 0, None);
+            let entered = shared.enter(item, since, Default::default(), (1, None), None);
             entered.unwrap_or_default()
         };
         self.store_all(items.into_iter(), put, register)

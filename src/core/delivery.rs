@@ -98,6 +98,13 @@ impl<T, O: Order<T>> Delivered<T, O> {
         DeliveryId::new(open.origin.outstanding.number(), open.number)
     }
 
+    /// Its queue, and the time stamp by which the item is known there.
+    #[cfg(feature = "broker")]
+    pub(crate) fn known(&self) -> (&Shared<T, O>, u64) {
+        let open = self.open();
+        (&open.origin.shared, open.away.delivery().since)
+    }
+
     pub(crate) fn waited(&self) -> Option<Duration> {
         self.open().notes.as_ref()?.waited
     }
@@ -299,11 +306,11 @@ impl<T, O: Order<T>> Open<T, O> {
             notes,
             ..
         } = self;
-        let (shared, is_dead) = (&origin.shared, disposition == Disposition::Death);
+        let shared = &origin.shared;
+        let disposition = shared.returning(disposition, away.delivery().since, &cause);
         let mut permits = 0;
         let published = match disposition {
             Disposition::Head => {
-                shared.returning(away.delivery().since);
                 if let End::Released = end {
                     away.uncount();
                 }
@@ -317,13 +324,13 @@ impl<T, O: Order<T>> Open<T, O> {
             }
         };
         origin.outstanding.count_ended(Ending::Aborted);
-        if is_dead {
+        if disposition.is_end() {
             shared.give_back(permits);
         }
         // Before waiters are woken, who may need it.
         end_token(shared, notes, false);
         shared.notify_end(published);
-        if is_dead {
+        if disposition.is_end() {
             shared.drop_excess_letters(); // user code
         }
     }

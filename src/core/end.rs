@@ -1,7 +1,6 @@
 //! The end of a transaction: staged and held items, permits and what the options keep are settled; then waiters are notified.
 
 use super::local::{CellOf, Local};
-use super::shared::Shared;
 use crate::order::Order;
 use crate::policy::failed::Cause;
 use crate::policy::unique::Stage;
@@ -41,15 +40,9 @@ impl<T, O: Order<T>> Local<T, O> {
             .aborting(&mut self.access.endpoint, unborrowed);
         // These leave the hold under rules of their own; `give_back` returns what is left, with its permits.
         let mut freed = 0;
-        let reroutes = self.shared.failures.may_reroute(cause);
+        let reroutes = tracks || self.shared.failures.may_reroute(cause);
         if reroutes {
             freed = self.reroute_failed(cause, unborrowed);
-        }
-        if tracks {
-            step!(
-                "unique.returns-unsaid",
-                self.with_held_keys(unborrowed, Shared::returning)
-            );
         }
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
@@ -76,11 +69,11 @@ impl<T, O: Order<T>> Local<T, O> {
 
 /// The keys of a transaction, if they are unique.
 impl<T, O: Order<T>> Local<T, O> {
-    fn with_held_keys(&self, unborrowed: &Unborrowed<'_>, call: impl Fn(&Shared<T, O>, u64)) {
+    fn commit_keys(&self, unborrowed: &Unborrowed<'_>) {
         if self.is_unique() {
             let mut position = HeldPosition::default();
             while let Some((_, delivery)) = self.endpoint.next_held(&mut position, unborrowed) {
-                call(&self.shared, delivery.since);
+                self.shared.committing(delivery.since);
             }
         }
     }
@@ -111,10 +104,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     pub(super) fn prepare(&mut self) -> usize {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
-        step!(
-            "unique.commits-late",
-            local.with_held_keys(&unborrowed, Shared::committing)
-        );
+        step!("unique.commits-late", local.commit_keys(&unborrowed));
         local.end_staged_keys(Stage::Committed);
         local.take_later()
     }

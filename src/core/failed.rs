@@ -51,7 +51,7 @@ pub(super) type AtHead<T, O> = Vec<EntryOf<T, O>>;
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Delays or dead-letters the held items that do not return to the head of their shard, by the rules of the queue, and returns
-    /// how many permits that frees.
+    /// how many permits that frees. All others are ready to go back there.
     #[inline(never)]
     pub(super) fn reroute_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
         let Policies { failures, time, .. } = &**self.shared;
@@ -62,9 +62,12 @@ impl<T, O: Order<T>> Local<T, O> {
         }
         let (mut position, mut dead) = (HeldPosition::default(), 0);
         while let Some((_, delivery)) = self.endpoint.next_held(&mut position, unborrowed) {
-            let disposition = self.shared.failures.disposition(delivery, cause);
-            let is_delayed = matches!(disposition, Disposition::Delay(_));
-            if disposition == Disposition::Head || is_delayed && now.is_none() {
+            let mut disposition = self.shared.failures.disposition(delivery, cause);
+            if matches!(disposition, Disposition::Delay(_)) && now.is_none() {
+                disposition = Disposition::Head;
+            }
+            disposition = self.shared.returning(disposition, delivery.since, cause);
+            if disposition == Disposition::Head {
                 continue;
             }
             let entry = self.endpoint.remove_before(position, unborrowed);
@@ -76,7 +79,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Moves a failed item to where `disposition` says, but if that is the head to `at_head`, if there is one: the caller then
-    /// [puts](Local::put_at_head) it there. Returns how many permits the item had, if it is a dead letter now.
+    /// [puts](Local::put_at_head) it there. Returns how many permits the item had, if it is gone now.
     fn route(
         &mut self,
         disposition: Disposition,
@@ -85,7 +88,6 @@ impl<T, O: Order<T>> Local<T, O> {
         at_head: Option<&mut AtHead<T, O>>,
     ) -> usize {
         if disposition == Disposition::Head {
-            self.shared.returning(failed.entry.delivery.since);
             match at_head {
                 Some(at_head) => at_head.push(failed.entry),
                 None => self.put_at_head([failed.entry]),
@@ -109,6 +111,18 @@ impl<T, O: Order<T>> Local<T, O> {
         self.endpoint.counters().count_aborted(count);
     }
 
+    /// The queue, and the time stamp by which a held item is known there.
+    ///
+    /// # Panics
+    ///
+    /// If another transaction holds the item.
+    #[cfg(feature = "broker")]
+    #[track_caller]
+    pub(crate) fn known(&mut self, item: &ItemRef<'_, T>) -> (&Policies<T, O>, u64) {
+        let position = self.endpoint.position_of(item).expect(FOREIGN);
+        (&self.shared, self.endpoint.delivery_before(position).since)
+    }
+
     /// Moves a held item out of the transaction, if there is room for it. If it is ready at once, and there is an `at_head`,
     /// the caller [puts](Local::put_at_head) it there, together with others.
     ///
@@ -127,10 +141,9 @@ impl<T, O: Order<T>> Local<T, O> {
         let now = self.shared.time.now();
         let delivery = self.endpoint.delivery_before(position);
         let disposition = self.disposition(settlement, delivery, &cause)?;
-        let is_dead = disposition == Disposition::Death;
         let Ok(copy) = self.deliveries.leaving(position) else {
             // It was reclaimed, and its delivery is counted; it is removed when its transaction ends.
-            if is_dead {
+            if disposition == Disposition::Death {
                 self.shared.failures.letters.release();
             }
             return Ok(None);
@@ -140,8 +153,10 @@ impl<T, O: Order<T>> Local<T, O> {
         if let Settlement::PutBack = settlement {
             entry.delivery = entry.delivery.before();
         }
+        let since = entry.delivery.since;
+        let disposition = self.shared.returning(disposition, since, &cause);
         let permits = self.route(disposition, now, Failed::new(entry, &cause), at_head);
-        if is_dead {
+        if disposition.is_end() {
             let (staged, held) = self.loads();
             self.permits.release_gone(permits, staged, held);
             self.shared.drop_excess_letters();

@@ -135,11 +135,11 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
         weights: &Weights,
-        _: u64,
+        _: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<L::Metas, PushError<()>> {
-        let deadline = self.terms.deadline;
-        self.load.enter(shared, place, weights, deadline, staging)
+        let terms = Some(&self.terms);
+        self.load.enter(shared, place, weights, terms, staging)
     }
 
     #[inline(always)] // as that of the load

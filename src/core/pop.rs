@@ -148,14 +148,17 @@ impl<T, O: Order<T>> Local<T, O> {
         self.poll_item_slowly(wake_target, Self::pop_unless_empty)
     }
 
-    /// Pops an item if one is visible; otherwise another handle waits.
-    pub(crate) fn pop_visible(&mut self) -> Option<Result<T, PopError>> {
+    /// Attempts to take an item if one is visible; otherwise another handle waits.
+    pub(crate) fn take_visible<R>(
+        &mut self,
+        attempt: impl FnOnce(&mut Self) -> Option<R>,
+    ) -> Option<R> {
         let seems_empty = self.looks_empty(self.word());
-        let popped = (!seems_empty).then(|| self.pop_unless_empty()).flatten();
-        if popped.is_none() {
+        let taken = (!seems_empty).then(|| attempt(self)).flatten();
+        if taken.is_none() {
             self.endpoint.rest();
         }
-        popped
+        taken
     }
 }
 

@@ -7,7 +7,7 @@ use super::local::{CellOf, Local};
 use super::shared::Shared;
 use super::wait::DONE;
 use super::weights::Weights;
-use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf};
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Terms};
 use crate::policy::unique::{OnDuplicate, Staging};
 use crate::raw::Stored;
 use crate::sync::defer_with;
@@ -73,7 +73,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.is_refusing(put) {
             return Err(PushError::Closed(load));
         }
-        match load.enter(&self.shared, place, &Weights::default(), 0, None) {
+        match load.enter(&self.shared, place, &Weights::default(), None, None) {
             Ok(metas) => load.store(self, metas, put),
             Err(refusal) => Err(refusal.of(load)),
         }
@@ -387,11 +387,11 @@ impl<T, O: Order<T>> Load<T, O> for T {
         shared: &Shared<T, O>,
         place: PlaceOf<T, O>,
         weights: &Weights,
-        deadline: u64,
+        terms: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        let weight = weights.nth(0);
-        shared.enter(self, shared.stamp(), place, weight, deadline, staging)
+        let terms = (weights.nth(0), terms);
+        shared.enter(self, shared.stamp(), place, terms, staging)
     }
 
     #[inline(always)] // as above

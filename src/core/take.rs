@@ -7,8 +7,11 @@ use super::mode::{DRAINED, SLOW_POPS};
 use super::shared::Shared;
 use crate::order::{Order, StoredOf};
 use crate::policy::limit::Token;
+use crate::policy::records::Tracked;
+use crate::policy::retry::Disposition;
 use crate::raw::{Away, Counters, Ending, Entry, Fresh, Purpose, Stored};
 use crate::sync::{defer_with, planted, step};
+use crate::Reason;
 use std::mem;
 
 /// The destination of dequeued items.
@@ -150,7 +153,7 @@ impl<T, O: Order<T>> Access<T, O> {
         next_of_order(&self.shared, counters)
     }
 
-    /// Takes the next item whose time to live is not over.
+    /// Takes the next item whose time to live is not over, and that is not discarded.
     #[cold]
     #[inline(never)]
     fn take_alive(&mut self, counters: &Counters) -> Option<Away<StoredOf<T, O>>> {
@@ -163,19 +166,28 @@ impl<T, O: Order<T>> Access<T, O> {
                 counters.count_taken(1);
                 self.endpoint.search_away(counters)?
             };
-            if Shared::<T, O>::is_alive(next.delivery(), over) || planted!("ttl.takes-all") {
-                let since = next.delivery().since;
-                self.shared.taken(since, &mut next.item.item);
-                return Some(next);
+            let (delivery, mut ending) = (next.delivery(), Ending::TimedOut);
+            if Shared::<T, O>::is_alive(delivery, over) || planted!("ttl.takes-all") {
+                let hold = |item: &mut Tracked| {
+                    item.is_held = !item.is_discarded;
+                    item.is_discarded
+                };
+                if self.shared.tracked(delivery.since, hold) != Some(true) {
+                    self.shared.taken(delivery.since, &mut next.item.item);
+                    return Some(next);
+                }
+                ending = Ending::Committed;
             }
             let meta = next.item.meta;
-            let gone = self.shared.time_out([next.into_entry()], counters);
+            let gone = self
+                .shared
+                .drop_instead([next.into_entry()], counters, ending);
             self.shared.retire(meta);
             drop(gone);
         }
     }
 
-    /// Takes the next item whose time to live is not over, for good.
+    /// As [`take_alive`](Self::take_alive), for good.
     #[cold]
     #[inline(never)]
     fn pop_alive(&mut self) -> Option<T> {
@@ -292,9 +304,11 @@ impl<T, O: Order<T>> Access<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
     pub(crate) fn end_peek(&mut self) -> bool {
-        if self.is_unique() {
+        if self.shared.tracks() {
             if let Some(peeked) = self.endpoint.peeked() {
-                self.shared.returning(peeked.since);
+                // If it is discarded, the next take drops it.
+                let (head, cause) = (Disposition::Head, Reason::Retried.into());
+                self.shared.returning(head, peeked.since, &cause);
             }
         }
         let is_back = self.endpoint.put_back();

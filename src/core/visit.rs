@@ -12,14 +12,16 @@ use std::sync::Arc;
 /// What is known of an item that is examined: its deliveries so far, and when it is due, unless it is ready.
 pub(crate) type Examined = (DeliveryMeta, Option<u64>);
 
-/// Calls `keep` with each of some items, and returns those that are not to be kept. If it panics, all are kept.
-pub(super) fn examine<'i, T: 'i>(
+/// Calls `keep` with each of some items, and returns those that are not to be kept, or are discarded. If it panics, all are kept.
+pub(super) fn examine<'i, T: 'i, O: Order<T>>(
+    shared: &Shared<T, O>,
     items: impl Iterator<Item = (&'i T, Examined)>,
     mut keep: impl FnMut(&T, Examined) -> bool,
 ) -> Choice {
     let mut gone = Choice::default();
     for (index, (item, examined)) in items.enumerate() {
-        gone.add(index, !keep(item, examined));
+        let is_discarded = || shared.tracked(examined.0.since, |item| item.is_discarded);
+        gone.add(index, !keep(item, examined) || is_discarded() == Some(true));
     }
     gone
 }
@@ -74,7 +76,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
                 }
                 let items = shard_visit.items();
                 let items = items.map(|(stored, delivery)| (&stored.item, (delivery, None)));
-                let gone = examine(items, &mut keep);
+                let gone = examine(shared, items, &mut keep);
                 if !gone.is_empty() {
                     shared.drop_removed(shard_visit.remove(gone));
                 }
@@ -120,7 +122,7 @@ impl<T, O: Order<T>> Local<T, O> {
                 let delivery = shown.entry.delivery.before();
                 (&shown.entry.item.item, (delivery, None))
             });
-            *gone = examine(items, &mut keep);
+            *gone = examine(shared, items, &mut keep);
         }
     }
 }

@@ -155,7 +155,7 @@ pub(crate) trait Popped<T, O: Order<T>>: Sized {
 
 impl<T, O: Order<T>> Popped<T, O> for T {
     fn visible(local: &mut Local<T, O>) -> Option<Result<T, PopError>> {
-        local.pop_visible()
+        local.take_visible(Local::pop_unless_empty)
     }
 
     fn unless_empty(local: &mut Local<T, O>) -> Option<Result<T, PopError>> {
@@ -165,7 +165,8 @@ impl<T, O: Order<T>> Popped<T, O> for T {
 
 impl<T, O: Order<T>> Popped<T, O> for Delivery<T, O> {
     fn visible(local: &mut Local<T, O>) -> Option<Result<Self, PopError>> {
-        Some(local.take_visible()?.map(Delivery))
+        let taken = local.take_visible(Local::take_unless_empty);
+        Some(taken?.map(Delivery))
     }
 
     fn unless_empty(local: &mut Local<T, O>) -> Option<Result<Self, PopError>> {

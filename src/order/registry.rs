@@ -84,22 +84,21 @@ impl StorePlace {
     /// As [`StorePlace::place`], with another time.
     #[inline]
     pub(crate) fn place_at<P: Place>(self, due: Option<u64>) -> (P, Terms) {
-        let ticket = Ticket::of_store(self.number);
         let terms = Terms {
             due: due.unwrap_or(0),
-            ticket: due.map(|_| ticket),
+            ticket: Some(Ticket::of_store(self.number)),
             deadline: 0,
         };
         (P::of_store(self, due), terms)
     }
 }
 
-/// The times of a push.
+/// The ticket of a push, and its times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Terms {
-    /// When it is due, and its ticket, if that is later.
+    /// When it is due, if that is later; otherwise 0.
     due: u64,
-    ticket: Option<Ticket>,
+    pub(crate) ticket: Option<Ticket>,
     /// When its time to live is over, if it has one of its own: the first time at which it is not delivered any more.
     /// Otherwise 0.
     pub(crate) deadline: u64,
@@ -109,7 +108,14 @@ impl Terms {
     #[inline]
     pub(crate) fn when(self) -> Option<When> {
         let due = self.due;
-        self.ticket.map(|ticket| When { due, ticket })
+        let ticket = self.ticket.filter(|_| due > 0);
+        ticket.map(|ticket| When { due, ticket })
+    }
+
+    /// Those of the nth item of a batch.
+    pub(crate) fn nth(&self, nth: usize) -> Self {
+        let ticket = self.ticket.map(|ticket| ticket.nth(nth));
+        Self { ticket, ..*self }
     }
 }
 

@@ -23,6 +23,15 @@ pub(crate) enum Disposition {
     Delay(Duration),
     /// To the dead letters, where a place is reserved for it.
     Death,
+    /// It is discarded.
+    Discard,
+}
+
+impl Disposition {
+    /// Whether the item is not in the queue any more.
+    pub(crate) fn is_end(self) -> bool {
+        matches!(self, Self::Death | Self::Discard)
+    }
 }
 
 /// Where the item of a failed delivery goes back to: see [`Builder::on_failure`](crate::Builder::on_failure).

@@ -1,7 +1,7 @@
 //! The settings of a queue.
 
 use super::dead::Letters;
-use super::records::Callbacks;
+use super::records::{Callbacks, MakeTickets};
 use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
 use super::tracking::Tracking;
@@ -39,8 +39,8 @@ pub(crate) struct Settings {
     /// Whether an item may live for a shorter time.
     pub(crate) own_ttls: bool,
     pub(crate) after_ttl: AfterTtl,
-    /// Whether something is kept beside each item.
-    pub(crate) records: bool,
+    /// Makes the tickets of a tracked queue, if something is kept beside each item.
+    pub(crate) records: Option<MakeTickets>,
     /// For how long a key stays taken after a commit.
     pub(crate) unique_for: Duration,
     pub(crate) on_duplicate: OnDuplicate,
@@ -67,7 +67,7 @@ impl Settings {
             ttl: None,
             own_ttls: false,
             after_ttl: AfterTtl::Drop,
-            records: false,
+            records: None,
             unique_for: Duration::ZERO,
             on_duplicate: OnDuplicate::Refuse,
             lease: None,
@@ -94,7 +94,7 @@ impl Settings {
 
     /// Whether something is decided for each item.
     pub(crate) fn tracks(&self) -> bool {
-        self.ttl().is_some() || self.records
+        self.ttl().is_some() || self.records.is_some()
     }
 
     /// Whether pops check more than the source of items.

@@ -1,10 +1,10 @@
 //! What is decided for each item by its time stamp: whether its time to live is over, and what is kept beside it.
 
-use super::records::{Records, Weigh};
+use super::records::{MakeTickets, Record, Records, Tracked, Weigh};
 use super::ttl::Ttl;
 use super::unique::Unique;
 use crate::bound::Room;
-use crate::order::{Order, ShardsOf, StoredOf};
+use crate::order::{Order, ShardsOf, StoredOf, Ticket};
 use crate::raw::Outstanding;
 use crate::sync::Mutex;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
     /// `None` if nothing is decided for each item.
     pub(super) fn new(
         ttl: Option<Ttl>,
-        has_records: bool,
+        records: Option<MakeTickets>,
         weigh: Option<Weigh<T>>,
         unique: Option<Unique<T, O::Meta>>,
         room: Option<&Arc<Room>>,
@@ -56,11 +56,11 @@ impl<T, O: Order<T>> Tracking<T, O> {
             sweeping: Mutex::new(()),
             swept: Outstanding::new(shards),
         });
-        let tracks = lives.is_some() || has_records;
+        let tracks = lives.is_some() || records.is_some();
         tracks.then(|| {
             Box::new(Self {
                 lives,
-                records: has_records.then(Records::new),
+                records: records.map(|tickets| Records::new(tickets())),
                 weigh,
                 unique,
                 room: room.filter(|room| room.is_shared).cloned(),
@@ -70,6 +70,12 @@ impl<T, O: Order<T>> Tracking<T, O> {
 }
 
 impl<T, O: Order<T>> super::Policies<T, O> {
+    #[inline]
+    fn tracking(&self) -> Option<&Tracking<T, O>> {
+        let tracking = self.tracking.as_deref();
+        tracking.filter(|_| cfg!(feature = "broker"))
+    }
+
     /// Whether each item is looked at when it is taken.
     #[inline]
     pub(crate) fn tracks(&self) -> bool {
@@ -79,8 +85,7 @@ impl<T, O: Order<T>> super::Policies<T, O> {
     /// How long items live, if not for ever.
     #[inline]
     pub(crate) fn lives(&self) -> Option<&Lives<T, O>> {
-        let tracking = self.tracking.as_deref();
-        tracking.filter(|_| self.tracks())?.lives.as_ref()
+        self.tracking()?.lives.as_ref()
     }
 
     #[inline]
@@ -94,23 +99,36 @@ impl<T, O: Order<T>> super::Policies<T, O> {
         self.lives().is_some_and(|lives| lives.ttl.is_max)
     }
 
+    /// Reads the record of an item, if there is one.
+    #[inline]
+    fn record<R>(&self, since: u64, read: impl FnOnce(&Record) -> R) -> Option<R> {
+        self.records()?.get(since, read)
+    }
+
     /// The time stamp of the push of an item with this time stamp.
     pub(crate) fn pushed_at(&self, since: u64) -> u64 {
-        let records = self.records();
-        let pushed = records.and_then(|records| records.get(since, |record| record.pushed));
-        pushed.unwrap_or(since)
+        self.record(since, |record| record.pushed).unwrap_or(since)
     }
 
     /// The weight of an item that is known: how many permits it has.
     pub(crate) fn weight_of(&self, since: u64) -> usize {
-        let records = self.records();
-        let weight = records.and_then(|records| records.get(since, |record| record.weight));
-        weight.unwrap_or(1)
+        self.record(since, |record| record.weight).unwrap_or(1)
+    }
+
+    /// The ticket of an item, if the queue is tracked.
+    pub(crate) fn ticket(&self, since: u64) -> Option<Ticket> {
+        self.record(since, |record| record.ticket)?
+    }
+
+    /// Calls `call`, under a lock, with what is known of an item, if the queue is tracked.
+    #[inline]
+    pub(crate) fn tracked<R>(&self, since: u64, call: impl Fn(&mut Tracked) -> R) -> Option<R> {
+        let records = self.records().filter(|records| records.tickets.is_some())?;
+        records.tracked(self.ticket(since)?, call)
     }
 
     pub(crate) fn weigher(&self) -> Option<&Weigh<T>> {
-        let tracking = self.tracking.as_deref();
-        tracking.filter(|_| self.tracks())?.weigh.as_ref()
+        self.tracking()?.weigh.as_ref()
     }
 
     /// Whether items have weights.
@@ -121,8 +139,7 @@ impl<T, O: Order<T>> super::Policies<T, O> {
     /// The keys that are taken, if keys are unique.
     #[inline]
     pub(crate) fn unique(&self) -> Option<&Unique<T, O::Meta>> {
-        let tracking = self.tracking.as_deref();
-        tracking.filter(|_| self.tracks())?.unique.as_ref()
+        self.tracking()?.unique.as_ref()
     }
 
     /// Whether an open queue may refuse an item for what it is: it is too heavy, or a duplicate.
@@ -133,7 +150,6 @@ impl<T, O: Order<T>> super::Policies<T, O> {
     /// What is kept beside each item, if anything.
     #[inline]
     pub(crate) fn records(&self) -> Option<&Records> {
-        let tracking = self.tracking.as_deref();
-        tracking.filter(|_| self.tracks())?.records.as_ref()
+        self.tracking()?.records.as_ref()
     }
 }

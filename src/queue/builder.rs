@@ -82,7 +82,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     pub fn budget(mut self, budget: &crate::Budget) -> Self {
         self.settings.budget = Some(budget.clone());
         self.settings.capacity = None;
-        self.settings.records = true;
+        self.settings.records.get_or_insert(|| None);
         self
     }
 
@@ -124,7 +124,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     #[cfg(feature = "broker")]
     pub fn weigh(mut self, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Self {
         self.callbacks_mut().weigh = Some(Arc::new(weigh));
-        self.settings.records = true;
+        self.settings.records.get_or_insert(|| None);
         self
     }
 
@@ -382,7 +382,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     #[cfg(feature = "broker")]
     pub fn max_ttl(mut self, ttl: Duration) -> Self {
         self.settings.own_ttls = true;
-        self.settings.records = true;
+        self.settings.records.get_or_insert(|| None);
         self.ttl(ttl)
     }
 

@@ -25,12 +25,15 @@ mod restore;
 mod retain;
 pub(crate) mod schedule;
 #[cfg(feature = "broker")]
+mod tracked;
+#[cfg(feature = "broker")]
 mod unique;
 
 pub use builder::Builder;
 pub use dead_letters::DeadLetters;
 pub use iter::{Drain, Iter};
 pub use restore::Restore;
+pub use retain::Queued;
 
 use crate::core::pool::{CheckedOut, Pool};
 use crate::core::shared::Shared;

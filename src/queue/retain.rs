@@ -3,8 +3,39 @@
 use super::Queue;
 use crate::core::visit::remove_unless;
 use crate::order::Order;
-use crate::Queued;
-use std::time::Duration;
+use crate::Ticket;
+use std::time::{Duration, Instant};
+
+/// What is known of an item in the queue that nobody holds; see [`Queue::retain`](crate::Queue::retain).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let clock = requeue::ManualClock::new();
+/// let queue = requeue::Queue::builder().clock(clock.clone()).timestamps().build();
+/// queue.after(Duration::from_secs(5)).push("later")?;
+/// clock.advance(Duration::from_secs(2));
+/// queue.retain(|_, queued| {
+///     assert_eq!(queued.attempts, 0);
+///     assert_eq!(queued.waited, Some(Duration::from_secs(2)));
+///     assert_eq!(queued.due, Some(queue.now() + Duration::from_secs(3)));
+///     true
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Queued {
+    /// How often it was delivered before.
+    pub attempts: u32,
+    /// How long it had been in the queue when the call began, if the queue keeps [timestamps](crate::Builder::timestamps).
+    pub waited: Option<Duration>,
+    /// When it becomes ready, if it is delayed by a retry or scheduled. `None` if it is ready, or the time is beyond the
+    /// range of [`Instant`].
+    pub due: Option<Instant>,
+    /// Its ticket, if the queue is [tracked](crate::Builder::tracked).
+    pub ticket: Option<Ticket>,
+}
 
 impl<T, O: Order<T>> Queue<T, O> {
     /// Removes the items for which `keep` returns `false`, whether ready, delayed by a retry, or scheduled, and returns
@@ -76,6 +107,7 @@ impl<T, O: Order<T>> Queue<T, O> {
                 attempts: delivery.attempts,
                 waited: (pushed > 0).then(waited),
                 due: due.and_then(|due| shared.time.instant(due)),
+                ticket: shared.ticket(delivery.since),
             };
             keep(item, queued)
         })

@@ -60,7 +60,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     #[doc(hidden)]
     pub fn unique_by_key_of(mut self, key_of: KeyOf<T>) -> Self {
         self.callbacks_mut().key_of = Some(key_of);
-        self.settings.records = true;
+        self.settings.records.get_or_insert(|| None);
         self
     }
 

@@ -11,6 +11,7 @@ mod borrows;
 mod channel;
 mod commit_all;
 mod deliveries;
+mod discard;
 mod drops;
 mod foundationdb;
 mod handles;

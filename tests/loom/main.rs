@@ -5,6 +5,7 @@
 #![cfg(loom)]
 
 mod closing;
+mod discard;
 mod drained;
 mod due;
 mod failing;

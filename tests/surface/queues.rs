@@ -25,6 +25,7 @@ fn every_setting<T: Clone + 'static, O: Order<T>>(builder: Builder<T, O>) -> Bui
         .name("all settings")
         .clock(ManualClock::new())
         .timestamps()
+        .tracked()
 }
 
 #[test]
@@ -72,6 +73,7 @@ fn every_question<T: std::fmt::Debug, O: Order<T>>(queue: &Queue<T, O>) {
     assert_eq!(queue.peek_each(|_| seen += 1), seen);
     let kept = queue.retain(|_, queued| {
         let _ = (queued.attempts, queued.waited, queued.due);
+        assert_eq!(queued.ticket, None);
         true
     });
     assert_eq!((kept, queue.clear_all()), (0, seen));

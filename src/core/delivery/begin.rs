@@ -112,16 +112,6 @@ impl<T, O: Order<T>> Local<T, O> {
         )?;
         Some(taken.and(delivered.ok_or(PopError::Closed)))
     }
-
-    /// Takes an item out for delivery if one is visible; otherwise another handle waits.
-    pub(crate) fn take_visible(&mut self) -> Option<Result<Delivered<T, O>, PopError>> {
-        let seems_empty = self.looks_empty(self.word());
-        let taken = (!seems_empty).then(|| self.take_unless_empty()).flatten();
-        if taken.is_none() {
-            self.endpoint.rest();
-        }
-        taken
-    }
 }
 
 impl<T, O: Order<T>> CellOf<T, O> {

@@ -52,7 +52,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Puts a failed item where it belongs, which is not the head. Its holder counts it as aborted afterwards. Returns how many
-    /// permits it had, if it is a dead letter now.
+    /// permits it had, if it is gone now.
     pub(crate) fn put_elsewhere(
         &self,
         disposition: Disposition,
@@ -62,17 +62,13 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) -> usize {
         match disposition {
             Disposition::Head | Disposition::Tail => {
-                self.returning(failed.entry.delivery.since);
                 let meta = failed.entry.item.meta;
                 self.shards.put_at_tail(failed.entry);
                 self.ready.notify(1 + self.source.leave(meta, false));
                 self.plan_end(FIRST);
             }
-            Disposition::Delay(delay) => {
-                self.returning(failed.entry.delivery.since);
-                self.delay(envelope(), failed, now, delay);
-            }
-            Disposition::Death => return self.dead_letter(envelope(), failed),
+            Disposition::Delay(delay) => self.delay(envelope(), failed, now, delay),
+            end => return self.end_failed(end, envelope(), failed),
         }
         0
     }
@@ -196,16 +192,15 @@ impl<T, O: Order<T>> Shared<T, O> {
     fn take_away(&self, watch: &WatchOf<T, O>, now: u64, taken: u64) -> usize {
         let entries = self.policies.take_away(watch, now, taken);
         let (count, cause) = (entries.len(), Reason::Expired.into());
-        let is_dead = |entry: &EntryOf<T, O>| {
-            self.failures.disposition(entry.delivery, &cause) == Disposition::Death
-        };
-        let (dead, alive): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_dead);
-        let mut permits = 0;
-        for entry in dead {
-            permits += self.dead_letter(Vacant::new(), Failed::new(entry, &cause));
-        }
-        for entry in &alive {
-            self.returning(entry.delivery.since);
+        let (mut alive, mut permits) = (Vec::new(), 0);
+        for entry in entries {
+            let to = self.failures.disposition(entry.delivery, &cause);
+            let to = self.returning(to, entry.delivery.since, &cause);
+            if to.is_end() {
+                permits += self.end_failed(to, Vacant::new(), Failed::new(entry, &cause));
+            } else {
+                alive.push(entry);
+            }
         }
         let ready = self.shards.put_at_head(alive);
         self.give_back(permits);
@@ -215,9 +210,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         ready
     }
 
-    /// Makes an item a dead letter; its place among them was reserved before. Returns how many permits it had.
-    pub(crate) fn dead_letter(
+    /// Makes an item a dead letter, whose place among them was reserved before, or discards it. Returns how many permits it had.
+    fn end_failed(
         &self,
+        end: Disposition,
         envelope: Envelope<T, O>,
         mut failed: Failed<StoredOf<T, O>>,
     ) -> usize {
@@ -226,7 +222,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         delivery.since = self.pushed_at(since);
         // Before others can see the letter, and push it again.
         let permits = self.forget(since);
-        self.policies.dead_letter(envelope, failed);
+        if end == Disposition::Death {
+            self.policies.dead_letter(envelope, failed);
+        } else {
+            self.shards.count_popped(1);
+            self.failures.letters.discarded.put(envelope, failed);
+        }
         self.retire(meta);
         permits
     }

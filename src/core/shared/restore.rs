@@ -48,7 +48,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if let Some(unique) = self.unique() {
             drop(unique.evict(&unique.key(&item)));
         }
-        let entered = self.enter(&item, delivery.since, place, weight, 0, None);
+        let entered = self.enter(&item, delivery.since, place, (weight, Some(&terms)), None);
         let PushMeta { since, meta } = entered.expect("a queue has room for what is restored");
         let delivery = DeliveryMeta { since, ..delivery };
         let entry = Entry {

@@ -2,7 +2,7 @@
 
 use super::Shared;
 use crate::core::weights::Weights;
-use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry};
+use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry, Terms, Ticket};
 use crate::policy::records::Record;
 use crate::policy::unique::Staging;
 use crate::raw::{Entry, Stored};
@@ -28,8 +28,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Registers an item of this weight that is about to be pushed to this place, at this time, or to be staged; one with a
-    /// `deadline`, which is not 0, is stamped as if it had been pushed so much earlier. May run user code.
+    /// Registers an item with this weight and these terms that is about to be pushed to this place, at this time, or to be staged;
+    /// one with a deadline is stamped as if it had been pushed so much earlier. May run user code.
     ///
     /// A caller that does not push it afterwards [withdraws](Shared::withdraw) it.
     #[inline(always)] // the push of an order
@@ -38,12 +38,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
-        weight: usize,
-        deadline: u64,
+        terms: (usize, Option<&Terms>),
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         if stamp > 0 {
-            return self.enter_timed(item, stamp, place, (weight, deadline), staging);
+            return self.enter_timed(item, stamp, place, terms, staging);
         }
         // Without times nothing is kept.
         let meta = self.registry().register(item, place);
@@ -57,7 +56,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
-        terms: (usize, u64),
+        terms: (usize, Option<&Terms>),
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let register = || self.registry().register(item, place);
@@ -79,22 +78,22 @@ impl<T, O: Order<T>> Shared<T, O> {
         } else {
             delivery.since
         };
-        let weight = self.weigh(slice::from_ref(item)).nth(0);
+        let terms = (self.weigh(slice::from_ref(item)).nth(0), None);
         let register = || self.registry().register_again(item, *meta);
-        let known = self.record(item, stamp, (weight, 0), register)?;
+        let known = self.record(item, stamp, terms, register)?;
         self.reserve(known, staging)?;
         Ok(known)
     }
 
-    /// As [`enter`](Shared::enter), for an item with this weight and deadline whose key is not taken.
+    /// As [`enter`](Shared::enter), for an item whose key is not taken.
     pub(super) fn record(
         &self,
         item: &T,
         stamp: u64,
-        (weight, deadline): (usize, u64),
+        terms: (usize, Option<&Terms>),
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        let since = self.track(item, stamp, weight, deadline);
+        let since = self.track(item, stamp, terms);
         // Also if the registration panics.
         let tracked = defer(|| {
             self.forget(since);
@@ -105,11 +104,15 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Makes the record of an item that was pushed then, if there are records. Returns its time stamp.
-    fn track(&self, item: &T, pushed: u64, weight: usize, deadline: u64) -> u64 {
+    fn track(&self, item: &T, pushed: u64, (weight, terms): (usize, Option<&Terms>)) -> u64 {
         let Some(records) = self.records() else {
             return pushed;
         };
         let key = self.unique().map(|unique| unique.key(item));
+        let ticket = || terms.and_then(|terms| terms.ticket);
+        let ticket = || ticket().unwrap_or_else(|| Ticket::first_of(1));
+        let ticket = records.tickets.as_ref().map(|_| ticket());
+        let deadline = terms.map_or(0, |terms| terms.deadline);
         let lives = self.lives().filter(|_| deadline > 0);
         let stamp = lives.map_or(pushed, |lives| lives.ttl.begin(deadline).min(pushed));
         records.add(
@@ -118,6 +121,7 @@ impl<T, O: Order<T>> Shared<T, O> {
                 pushed,
                 weight,
                 key,
+                ticket,
             },
         )
     }
@@ -149,27 +153,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         let Some(records) = self.records() else {
             return 1;
         };
-        let Some(Record { weight, key, .. }) = records.remove(since) else {
+        let Some(Record { weight, key, .. }) = records.forget(since) else {
             return 1;
         };
         if let Some(key) = key {
             self.forget_key(key, since);
         }
         weight
-    }
-
-    /// Forgets items that are gone for good. Returns how many permits they had.
-    pub(super) fn forget_all<'e>(
-        &self,
-        entries: impl ExactSizeIterator<Item = &'e EntryOf<T, O>>,
-    ) -> usize
-    where
-        T: 'e,
-        O: 'e,
-    {
-        if self.records().is_none() {
-            return entries.len();
-        }
-        entries.map(|entry| self.forget(entry.delivery.since)).sum()
     }
 }

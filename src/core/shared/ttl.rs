@@ -53,17 +53,19 @@ impl<T, O: Order<T>> Shared<T, O> {
             .map_or(0, |lives| lives.ttl.over(self.time.now()))
     }
 
-    /// Ends the delivery of items whose time to live is over, and that these counters have counted as taken. The caller then
-    /// [notifies](Shared::notify_end) an end.
+    /// Ends the delivery of items that these counters have counted as taken, since their time to live is over, or they are
+    /// discarded: then it ends as if they were committed. The caller then [notifies](Shared::notify_end) an end.
     #[inline(never)]
-    pub(crate) fn time_out(
+    pub(crate) fn drop_instead(
         &self,
         entries: impl IntoIterator<Item = EntryOf<T, O>>,
         counters: &Counters,
+        ending: Ending,
     ) -> Gone<T> {
         let cause = Reason::TimedOut.into();
+        let is_over = ending == Ending::TimedOut;
         let to_letters = |lives: &Lives<T, O>| lives.ttl.after == AfterTtl::DeadLetter;
-        let to_letters = self.lives().is_some_and(to_letters);
+        let to_letters = is_over && self.lives().is_some_and(to_letters);
         let (mut gone, mut dead, mut permits) = (Vec::new(), 0, 0);
         for mut entry in entries {
             entry.delivery = entry.delivery.before();
@@ -82,8 +84,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         let items = gone.len() + dead;
         step!("ttl.keeps-permits", self.give_back(permits));
         counters.count_elsewhere(Ending::Moved, dead);
-        counters.count_elsewhere(Ending::TimedOut, gone.len());
-        self.emit(|| Event::TimedOut { items });
+        counters.count_elsewhere(ending, gone.len());
+        if is_over {
+            self.emit(|| Event::TimedOut { items });
+        }
         self.drop_excess_letters();
         Gone(gone)
     }
@@ -114,7 +118,10 @@ impl<T, O: Order<T>> Shared<T, O> {
             }
             entry
         });
-        (Some(self.time_out(entries, counters)), more)
+        (
+            Some(self.drop_instead(entries, counters, Ending::TimedOut)),
+            more,
+        )
     }
 
     /// Takes items out that were pushed at `until` or before, as far as nothing younger comes before them. Returns the

@@ -3,9 +3,12 @@
 use super::ttl::FIRST;
 use super::Shared;
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Registry};
+use crate::policy::failed::Cause;
+use crate::policy::records::Tracked;
+use crate::policy::retry::Disposition;
 use crate::policy::unique::{Key, Next, Staging, Unique};
 use crate::raw::{DeliveryMeta, Entry, Stored};
-use crate::sync::{defer, swallow_panic};
+use crate::sync::{defer, step, swallow_panic};
 use crate::PushError;
 use std::mem;
 use std::sync::Arc;
@@ -70,12 +73,23 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// A held item is about to be put back.
-    #[inline]
-    pub(crate) fn returning(&self, since: u64) {
-        self.with_key(since, |unique, key| {
-            unique.set_held(key, since, false);
-        });
+    /// The holder of an item gives it up for this cause, so that others may take it in a moment. Returns where it goes: there, unless
+    /// it is discarded.
+    pub(crate) fn returning(&self, to: Disposition, since: u64, cause: &Cause) -> Disposition {
+        let release = |item: &mut Tracked| {
+            item.is_held = false;
+            item.error = cause.error.clone().or_else(|| item.error.take());
+            item.is_discarded
+        };
+        if to == Disposition::Death {
+            return to;
+        }
+        if self.tracked(since, release) == Some(true) {
+            return Disposition::Discard;
+        }
+        let unhold = |unique: &Unique<_, _>, key: &_| drop(unique.set_held(key, since, false));
+        step!("unique.returns-unsaid", self.with_key(since, unhold));
+        to
     }
 
     /// A held item is about to be committed.
@@ -123,7 +137,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         place: PlaceOf<T, O>,
     ) -> Result<Result<(), PushError<T>>, T> {
         let register = || self.registry().register(&item, place);
-        let known = match self.record(&item, self.stamp(), (1, 0), register) {
+        let known = match self.record(&item, self.stamp(), (1, None), register) {
             Ok(recorded) => recorded,
             Err(refusal) => return Ok(Err(refusal.of(item))),
         };

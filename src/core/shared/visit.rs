@@ -12,7 +12,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Those that wait for the queue to be idle or drained are told by the caller.
     pub(crate) fn drop_removed(&self, removed: Vec<EntryOf<T, O>>) {
         if !removed.is_empty() {
-            self.give_back(self.forget_all(removed.iter()));
+            let permits = removed
+                .iter()
+                .map(|entry| self.forget(entry.delivery.since));
+            self.give_back(permits.sum());
         }
         drop(removed); // user code
     }
@@ -33,6 +36,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             let (shown, gone) = &mut *part;
             more = delayed.show(&mut visit, shown);
             *gone = examine(
+                self,
                 shown.iter().map(|shown| {
                     let Entry { item, delivery } = shown.entry();
                     let so_far = if shown.is_failed {

@@ -22,6 +22,12 @@ pub trait Holds: Send {
     /// How often the item was delivered, including this time.
     fn attempts(item: &Self::Held<'_>) -> u32;
 
+    /// The last error with which a delivery of the item has failed before, if the queue keeps it.
+    fn last_error(&self, item: &Self::Held<'_>) -> Option<Arc<str>> {
+        let _ = item;
+        None
+    }
+
     /// The transaction as the functions of a worker pool get it.
     fn view(&self) -> &Self::View;
 
@@ -207,7 +213,7 @@ impl<X: Holds + 'static> KeptItem<X> {
         Self { held, keeper }
     }
 
-    fn held(&self) -> &X::Held<'static> {
+    pub(crate) fn held(&self) -> &X::Held<'static> {
         // SAFETY: initialized until the drop.
         unsafe { self.held.assume_init_ref() }
     }
