@@ -77,14 +77,12 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn release_due(&self) {
         if self.due_timer.next() != NEVER {
-            self.release_if_due();
+            self.release_if_due(self.time.now());
         }
     }
 
     #[cold]
-    #[inline(never)]
-    fn release_if_due(&self) {
-        let now = self.time.now();
+    fn release_if_due(&self, now: u64) {
         while self.due_timer.next() <= now && self.release(now) {}
     }
 
