@@ -108,8 +108,13 @@ impl<T, O: Order<T>> Policies<T, O> {
         failed.error.clone().filter(|_| self.is_observed())
     }
 
-    /// Hands the dead letters beyond the limit over to the overflow function.
+    /// Drops what is discarded, and hands the dead letters beyond the limit over to the overflow function.
     pub(crate) fn drop_excess_letters(&self) {
+        if let Some(discarded) = self.discarded() {
+            for item in discarded.take_all() {
+                swallow_panic(|| drop(item));
+            }
+        }
         self.failures.letters.drop_excess(&self.time);
     }
 

@@ -1,11 +1,12 @@
 //! What is decided for each item by its time stamp: whether its time to live is over, and what is kept beside it.
 
+use super::failed::Failed;
 use super::records::{MakeTickets, Record, Records, Tracked, Weigh};
 use super::ttl::Ttl;
 use super::unique::Unique;
 use crate::bound::Room;
 use crate::order::{Order, ShardsOf, StoredOf, Ticket};
-use crate::raw::Outstanding;
+use crate::raw::{Inbox, Outstanding};
 use crate::sync::Mutex;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub(crate) struct Tracking<T, O: Order<T>> {
     unique: Option<Unique<T, O::Meta>>,
     /// The room of the queue, if it outlives it.
     room: Option<Arc<Room>>,
+    /// Discarded items, which are dropped after what others wait for.
+    discarded: Inbox<Failed<StoredOf<T, O>>>,
 }
 
 /// What is left in a queue gives its permits back, if others use them too.
@@ -64,6 +67,7 @@ impl<T, O: Order<T>> Tracking<T, O> {
                 weigh,
                 unique,
                 room: room.filter(|room| room.is_shared).cloned(),
+                discarded: Inbox::new(),
             })
         })
     }
@@ -80,6 +84,11 @@ impl<T, O: Order<T>> super::Policies<T, O> {
     #[inline]
     pub(crate) fn tracks(&self) -> bool {
         cfg!(feature = "broker") && self.tracking.is_some()
+    }
+
+    /// Items that were discarded while they were held.
+    pub(crate) fn discarded(&self) -> Option<&Inbox<Failed<StoredOf<T, O>>>> {
+        Some(&self.tracking()?.discarded)
     }
 
     /// How long items live, if not for ever.

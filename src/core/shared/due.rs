@@ -222,9 +222,9 @@ impl<T, O: Order<T>> Shared<T, O> {
         let permits = self.forget(since);
         if end == Disposition::Death {
             self.policies.dead_letter(envelope, failed);
-        } else {
+        } else if let Some(discarded) = self.discarded() {
             self.shards.count_popped(1);
-            self.failures.letters.discarded.put(envelope, failed);
+            discarded.put(envelope, failed);
         }
         self.retire(meta);
         permits

@@ -18,8 +18,6 @@ pub(crate) type Overflow<T> = Arc<dyn Fn(DeadLetter<T>) + Send + Sync>;
 /// The dead letters of one queue.
 pub(crate) struct Letters<T, M> {
     inbox: Inbox<Failed<Stored<T, M>>>,
-    /// Items that are no letters, but only to be dropped, after what others wait for.
-    pub(crate) discarded: Inbox<Failed<Stored<T, M>>>,
     list: Mutex<LetterList<T, M>>,
     /// The number of letters in the inbox and in the list, of reserved places, and of letters that are visited.
     count: AtomicUsize,
@@ -51,7 +49,6 @@ impl<T, M> Letters<T, M> {
     pub(crate) fn new(most: usize, overflow: Option<Overflow<T>>) -> Self {
         Self {
             inbox: Inbox::new(),
-            discarded: Inbox::new(),
             list: Mutex::new(LetterList {
                 letters: BTreeMap::new(),
                 visited: 0,
@@ -174,12 +171,9 @@ impl<T, M> Letters<T, M> {
         self.died.load(Ordering::Relaxed)
     }
 
-    /// Drops what is discarded, and hands the letters beyond the limit over to `overflow`, unless some are being visited: then
-    /// the end of the visit does. Destructors and `overflow` are user code; its panics are caught.
+    /// Hands the letters beyond the limit over to `overflow`, unless some are being visited: then the end of the visit
+    /// does. `overflow` is user code; its panics are caught.
     pub(crate) fn drop_excess(&self, time: &Time) {
-        for item in self.discarded.take_all() {
-            swallow_panic(|| drop(item));
-        }
         let Some(overflow) = &self.overflow else {
             return;
         };
