@@ -31,7 +31,7 @@ use self::failed::Failed;
 use self::lease::LeaseTable;
 use self::retry::Failures;
 use self::telemetry::{Event, Telemetry};
-use self::tracking::Tracking;
+use self::tracking::Decided;
 use self::watch::WatchTable;
 use crate::order::{Order, Registry, Source, StoredOf};
 use crate::rate::Gate;
@@ -56,7 +56,7 @@ pub(crate) struct Policies<T, O: Order<T>> {
     pub(crate) lease: u64,
     /// Whether the time of each push is kept.
     pub(crate) timed: bool,
-    tracking: Option<Box<Tracking<T, O>>>,
+    tracking: Decided<T, O>,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) telemetry: Option<Telemetry>,
 }

@@ -26,6 +26,15 @@ pub(crate) struct Tracking<T, O: Order<T>> {
     discarded: Inbox<Failed<StoredOf<T, O>>>,
 }
 
+/// What is decided, if anything. Without the feature nothing is, and no program has code to drop it.
+#[cfg(feature = "broker")]
+pub(super) type Decided<T, O> = Option<Box<Tracking<T, O>>>;
+#[cfg(not(feature = "broker"))]
+pub(super) type Decided<T, O> = Option<(
+    std::convert::Infallible,
+    std::marker::PhantomData<Tracking<T, O>>,
+)>;
+
 /// What is left in a queue gives its permits back, if others use them too.
 impl<T, O: Order<T>> Drop for Tracking<T, O> {
     fn drop(&mut self) {
@@ -53,14 +62,14 @@ impl<T, O: Order<T>> Tracking<T, O> {
         unique: Option<Unique<T, O::Meta>>,
         room: Option<&Arc<Room>>,
         shards: &Arc<ShardsOf<T, O>>,
-    ) -> Option<Box<Self>> {
+    ) -> Decided<T, O> {
         let lives = ttl.map(|ttl| Lives {
             ttl,
             sweeping: Mutex::new(()),
             swept: Outstanding::new(shards),
         });
-        let tracks = lives.is_some() || records.is_some();
-        tracks.then(|| {
+        let tracks = cfg!(feature = "broker") && (lives.is_some() || records.is_some());
+        let tracking = tracks.then(|| {
             Box::new(Self {
                 lives,
                 records: records.map(|tickets| Records::new(tickets())),
@@ -69,15 +78,20 @@ impl<T, O: Order<T>> Tracking<T, O> {
                 room: room.filter(|room| room.is_shared).cloned(),
                 discarded: Inbox::new(),
             })
-        })
+        });
+        #[cfg(not(feature = "broker"))]
+        let tracking = tracking.and(None);
+        tracking
     }
 }
 
 impl<T, O: Order<T>> super::Policies<T, O> {
     #[inline]
     fn tracking(&self) -> Option<&Tracking<T, O>> {
-        let tracking = self.tracking.as_deref();
-        tracking.filter(|_| cfg!(feature = "broker"))
+        #[cfg(feature = "broker")]
+        return self.tracking.as_deref();
+        #[cfg(not(feature = "broker"))]
+        self.tracking.as_ref().and(None)
     }
 
     /// Whether each item is looked at when it is taken.
