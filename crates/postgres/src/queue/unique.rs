@@ -15,12 +15,14 @@ impl<T, E> Builder<T, E> {
     /// [`Error::Duplicate`](crate::Error::Duplicate), or [replaces it](Self::on_duplicate).
     ///
     /// The key is computed once, at the push, and has 1 to 1,000 bytes. It is free again when its item is gone for good: committed
-    /// ([at once](Self::unique_for), unless you say otherwise), removed, also since its time to live is over, or a dead letter. A dead letter that is [requeued](crate::DeadLetters::requeue) is not checked. A batch is refused
-    /// as a whole. All processes must use the queue in the same way.
+    /// ([at once](Self::unique_for), unless you say otherwise), removed, also since its time to live is over, or a dead letter. A
+    /// dead letter that is [requeued](crate::DeadLetters::requeue) is not checked. A batch is refused as a whole. All processes
+    /// must use the queue in the same way.
     ///
-    /// Unless you [say otherwise](Self::on_duplicate), a transaction checks at the push, which is refused, and again with its commit,
-    /// which fails if an item with the key was pushed meanwhile. Then the transaction was aborted. A commit waits for those that run at the same time and push the same key. A pushed
-    /// item costs one more row, in a table of keys; the keys that are free are forgotten within ten minutes.
+    /// Unless you [say otherwise](Self::on_duplicate), a transaction checks at the push, which is refused, and again with its
+    /// commit, which fails if an item with the key was pushed meanwhile. Then the transaction was aborted. A commit waits for those
+    /// that run at the same time and push the same key. A pushed item costs one more row, in a table of keys; the keys that are
+    /// free are forgotten within ten minutes.
     ///
     /// ```no_run
     /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {

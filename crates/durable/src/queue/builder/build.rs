@@ -21,8 +21,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     ///
     /// [`StoreError::InUse`] if the queue is open, [`OtherOrder`](StoreError::OtherOrder) if it was made with another order,
     /// [`Damaged`](StoreError::Damaged), [`Codec`](StoreError::Codec) if an item cannot be decoded and
-    /// [`on_undecodable`](Self::on_undecodable) says so, [`NoRoom`](StoreError::NoRoom) if its [budget](Self::budget) has not enough for them, or
-    /// [`Poisoned`](StoreError::Poisoned).
+    /// [`on_undecodable`](Self::on_undecodable) says so, [`NoRoom`](StoreError::NoRoom) if its [budget](Self::budget) has not
+    /// enough for them, or [`Poisoned`](StoreError::Poisoned).
     pub fn build(self) -> Result<DurableQueue<T, O>, StoreError>
     where
         C: Codec<T>,

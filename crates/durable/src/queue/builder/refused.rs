@@ -14,8 +14,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// It means the same as in memory, see [`requeue::Builder::unique_by`]: staging takes the key, so that a commit never fails
     /// because of it. A crash never brings back a committed item whose key another one has got since. `key` is called once by a
     /// push, and when the queue is opened for each item on the disk: these have their keys again. Keys are not stored, so each
-    /// opening may choose others. A [dead letter](crate::DurableQueue::dead_letters) has no key; [requeued](crate::DeadLetters::requeue) it may be
-    /// refused, and stays a letter then.
+    /// opening may choose others. A [dead letter](crate::DurableQueue::dead_letters) has no key;
+    /// [requeued](crate::DeadLetters::requeue) it may be refused, and stays a letter then.
     ///
     /// A queue that has several items with a key on the disk keeps them, since they were pushed without such keys or a crash
     /// undid the end of one: the last one has the key.
