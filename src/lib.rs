@@ -273,7 +273,9 @@ pub use policy::ttl::AfterTtl;
 pub use policy::unique::OnDuplicate;
 #[cfg(feature = "broker")]
 #[doc(hidden)]
-pub use policy::unique::{key_of as unique_key_of, Key as UniqueKey, KeyOf as UniqueKeyOf};
+pub use policy::unique::{
+    key_of as unique_key_of, Key as UniqueKey, KeyOf as UniqueKeyOf, OnSupersede,
+};
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;
 pub use queue::{Builder, DeadLetters, Queue, Queued};

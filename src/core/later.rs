@@ -104,6 +104,11 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
     }
 
     fn is_single(&self, put: Put) -> bool {
+        let put = if self.terms.supersedes {
+            Put::Publish
+        } else {
+            put
+        };
         self.terms.when().is_none() && self.load.is_single(put)
     }
 

@@ -349,7 +349,7 @@ impl<T, O: Order<T>> Load<T, O> for T {
         }
         // Also if user code panics.
         let permit = defer_with(local, |local| local.permits.give_back(1));
-        let followed = permit.shared.follow(item, place);
+        let followed = permit.shared.follow(item, permit.shared.stamp(), place);
         if let Ok(Ok(())) = followed {
             permit.cancel();
         }

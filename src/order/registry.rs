@@ -72,6 +72,8 @@ pub struct StorePlace {
     pub priority: u16,
     /// The time before which it is not delivered.
     pub due: Option<Instant>,
+    /// Whether the item, though it is staged, may replace another one with its key, or follow it. Then nothing is staged.
+    pub supersedes: bool,
 }
 
 impl StorePlace {
@@ -88,6 +90,7 @@ impl StorePlace {
             due: due.unwrap_or(0),
             ticket: Some(Ticket::of_store(self.number)),
             deadline: 0,
+            supersedes: self.supersedes,
         };
         (P::of_store(self, due), terms)
     }
@@ -102,6 +105,7 @@ pub(crate) struct Terms {
     /// When its time to live is over, if it has one of its own: the first time at which it is not delivered any more.
     /// Otherwise 0.
     pub(crate) deadline: u64,
+    pub(crate) supersedes: bool,
 }
 
 impl Terms {

@@ -18,7 +18,7 @@
 //! which shows items without marking them as held, drops those that it finds discarded afterwards.
 
 use super::dead::Overflow;
-use super::unique::{Key, KeyOf};
+use super::unique::{Key, KeyOf, OnSupersede};
 use crate::order::Ticket;
 use crate::sync::{lock, Mutex};
 use hashbrown::hash_table::{Entry, HashTable};
@@ -187,6 +187,7 @@ pub(crate) struct Callbacks<T> {
     pub(crate) weigh: Option<Weigh<T>>,
     /// Says the key of an item, if keys are unique.
     pub(crate) key_of: Option<KeyOf<T>>,
+    pub(crate) on_supersede: Option<OnSupersede<T>>,
 }
 
 impl<T> Clone for Callbacks<T> {
@@ -195,6 +196,7 @@ impl<T> Clone for Callbacks<T> {
             overflow: self.overflow.clone(),
             weigh: self.weigh.clone(),
             key_of: self.key_of.clone(),
+            on_supersede: self.on_supersede.clone(),
         }
     }
 }
@@ -205,6 +207,7 @@ impl<T> Default for Callbacks<T> {
             overflow: None,
             weigh: None,
             key_of: None,
+            on_supersede: None,
         }
     }
 }

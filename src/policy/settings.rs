@@ -117,7 +117,8 @@ impl Settings {
         shards: &Arc<ShardsOf<T, O>>,
     ) -> Policies<T, O> {
         let callbacks = callbacks.map_or_else(Callbacks::default, |callbacks| *callbacks);
-        let unique = |key_of| Unique::new(key_of, whole(self.unique_for), self.on_duplicate);
+        let (window, rule) = (whole(self.unique_for), self.on_duplicate);
+        let unique = |key_of| Unique::new(key_of, window, rule, callbacks.on_supersede);
         let unique = callbacks.key_of.map(unique);
         let tracking = Tracking::new(
             self.ttl(),

@@ -57,6 +57,8 @@ const ENDED: usize = 2;
 #[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
 pub struct Key {
     hash: u64,
+    /// That of the item, for crates that keep queues elsewhere too: by which it is replaced there.
+    pub number: u64,
     value: Arc<dyn AnyKey>,
 }
 
@@ -87,6 +89,11 @@ impl PartialEq for Key {
 #[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
 pub type KeyOf<T> = Arc<dyn Fn(&T) -> Key + Send + Sync>;
 
+/// For crates that keep queues elsewhere too: called with an item that replaces the one with this number, or follows another one,
+/// before others can take it. Under a lock.
+#[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
+pub type OnSupersede<T> = Arc<dyn Fn(Option<u64>, &mut T) + Send + Sync>;
+
 /// Makes one of a function of the user.
 #[cfg_attr(not(feature = "broker"), allow(dead_code, unreachable_pub))]
 pub fn key_of<T, K>(key: impl Fn(&T) -> K + Send + Sync + 'static) -> KeyOf<T>
@@ -98,6 +105,7 @@ where
         let key = key(item);
         Key {
             hash: hashes.hash_one(&key),
+            number: 0,
             value: Arc::new(key),
         }
     })
@@ -157,6 +165,7 @@ enum State {
 
 /// An item that is pushed when a held one with its key is gone for good. It was registered, and has a permit.
 pub(crate) struct Next<T, M> {
+    pub(crate) key: Key,
     pub(crate) since: u64,
     pub(crate) meta: M,
     pub(crate) item: T,
@@ -250,15 +259,22 @@ pub(crate) struct Unique<T, M> {
     /// For how long a key stays taken after a commit; 0 if not at all.
     window: u64,
     pub(crate) rule: OnDuplicate,
+    on_supersede: Option<OnSupersede<T>>,
     tables: [Mutex<Table<T, M>>; TABLES],
 }
 
 impl<T, M> Unique<T, M> {
-    pub(crate) fn new(key_of: KeyOf<T>, window: u64, rule: OnDuplicate) -> Self {
+    pub(crate) fn new(
+        key_of: KeyOf<T>,
+        window: u64,
+        rule: OnDuplicate,
+        on_supersede: Option<OnSupersede<T>>,
+    ) -> Self {
         Self {
             key_of,
             window,
             rule,
+            on_supersede,
             tables: Default::default(),
         }
     }
@@ -266,6 +282,12 @@ impl<T, M> Unique<T, M> {
     /// The key of an item. Runs user code.
     pub(crate) fn key(&self, item: &T) -> Key {
         (self.key_of)(item)
+    }
+
+    fn superseding(&self, number: Option<u64>, item: &mut T) {
+        if let Some(call) = &self.on_supersede {
+            call(number, item);
+        }
     }
 
     fn table(&self, key: &Key) -> &Mutex<Table<T, M>> {
@@ -324,11 +346,13 @@ impl<T, M> Unique<T, M> {
         Ok(())
     }
 
-    /// Frees a key, whoever has it, if nothing follows that one.
-    pub(crate) fn evict(&self, key: &Key) -> Left<T, M> {
+    /// Frees a key, whoever has it; returns what follows that one, too.
+    pub(crate) fn evict(&self, key: &Key) -> (Left<T, M>, Option<Next<T, M>>) {
         let mut table = lock(self.table(key));
         let place = table.taken.find_entry(key.hash, |taken| taken.key == *key);
-        Left(place.map_or_else(|_| Vec::new(), |place| vec![place.remove().0]))
+        let mut left = place.map_or_else(|_| Vec::new(), |place| vec![place.remove().0]);
+        let next = left.first_mut().and_then(|taken| taken.next.take());
+        (Left(left), next.map(|next| *next))
     }
 
     /// What the other item is that has the key of one of these, if any. A held one that a push could follow counts only if nothing
@@ -390,15 +414,19 @@ impl<T, M> Unique<T, M> {
 
     /// Replaces the last one of the items that have the key of this one, unless it is held. An error with what has the key. Runs user
     /// code.
-    pub(crate) fn replace(&self, item: T, now: u64) -> Result<(), (T, Option<DuplicateOf>)> {
+    pub(crate) fn replace(&self, mut item: T, now: u64) -> Result<(), (T, Option<DuplicateOf>)> {
         let key = self.key(&item);
         let mut table = lock(self.table(&key));
         let Some(taken) = table.find(&key) else {
             return Err((item, None));
         };
         let old = match (taken.is(None, now), &mut taken.next) {
-            (Some(_), Some(next)) => Some(mem::replace(&mut next.item, item)),
+            (Some(_), Some(next)) => {
+                self.superseding(Some(next.key.number), &mut item);
+                Some(mem::replace(&mut next.item, item))
+            }
             (Some(DuplicateOf::Queued), None) => {
+                self.superseding(Some(taken.key.number), &mut item);
                 let old = taken.value.replace(Box::new(item));
                 old.map(|old| *old)
             }
@@ -409,12 +437,13 @@ impl<T, M> Unique<T, M> {
         Ok(())
     }
 
-    /// Adds the next item to a held one; returns it if there is no such one.
-    pub(crate) fn follow(&self, key: &Key, next: Next<T, M>) -> Option<Next<T, M>> {
-        let mut table = lock(self.table(key));
-        let held = |taken: &&mut Taken<T, M>| matches!(taken.state, State::Held);
-        match table.find(key).filter(held) {
+    /// Adds the next item to a held one, or to one that was held in an earlier process; returns it if there is no such one.
+    pub(crate) fn follow(&self, mut next: Next<T, M>) -> Option<Next<T, M>> {
+        let mut table = lock(self.table(&next.key));
+        let held = |taken: &&mut Taken<T, M>| matches!(taken.state, State::Held | State::Queued);
+        match table.find(&next.key).filter(held) {
             Some(taken) if taken.next.is_none() => {
+                self.superseding(None, &mut next.item);
                 taken.next = Some(Box::new(next));
                 None
             }
@@ -441,6 +470,7 @@ impl<T, M> Unique<T, M> {
             next = taken.next.take().map(|next| *next);
             if let Some(next) = &next {
                 (taken.since, taken.state) = (next.since, State::Queued);
+                taken.key = next.key.clone(); // the caller has the other one
             } else if let Some(until) = until {
                 taken.state = State::Recent(until);
                 windows.push_back((until, key.hash));

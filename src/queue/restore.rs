@@ -134,6 +134,7 @@ mod tests {
             number,
             priority,
             due,
+            ..StorePlace::default()
         };
         // No ticket of this process, which has one below, has this number.
         let first = 1 << 40;

@@ -1,7 +1,7 @@
 //! Builders of queues with unique keys.
 
 use crate::order::Order;
-use crate::policy::unique::{key_of, KeyOf};
+use crate::policy::unique::{key_of, KeyOf, OnSupersede};
 use crate::{Builder, OnDuplicate};
 use std::hash::Hash;
 use std::time::Duration;
@@ -61,6 +61,12 @@ impl<T, O: Order<T>> Builder<T, O> {
     pub fn unique_by_key_of(mut self, key_of: KeyOf<T>) -> Self {
         self.callbacks_mut().key_of = Some(key_of);
         self.settings.records.get_or_insert(|| None);
+        self
+    }
+
+    #[doc(hidden)]
+    pub fn on_supersede(mut self, call: OnSupersede<T>) -> Self {
+        self.callbacks_mut().on_supersede = Some(call);
         self
     }
 

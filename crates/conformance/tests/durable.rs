@@ -3,14 +3,14 @@
 use requeue::backend::Settlement;
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
 use requeue_conformance::{
-    bounded_suite, closed_now_suite, closing_suite, leased_suite, removed_suite,
+    bounded_suite, closed_now_suite, closing_suite, duplicates_suite, leased_suite, removed_suite,
     settled_at_once_suite, suite, tail_suite, threads_suite, ttl_suite, unique_at_once_suite,
     unique_suite, weighed_suite,
 };
 use requeue_conformance::{
-    HeldOf, Letter, Removal, Removing, Settings, Subject, Threaded, ViewOf, LONG,
+    HeldOf, Letter, Removal, Removing, Settings, Subject, Superseding, Threaded, ViewOf, LONG,
 };
-use requeue_durable::{Builder, Cause, DurableQueue, Order, Store, StoreOptions};
+use requeue_durable::{Builder, Cause, DurableQueue, Order, PushError, Store, StoreOptions};
 use std::future::{ready, Future};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -72,7 +72,10 @@ impl<O: Order<u32> + 'static> Subject for Durable<O> {
             builder = builder.ttl(ttl).on_expired(settings.after_ttl);
         }
         if let Some(key) = settings.unique_by {
-            builder = builder.unique_by(move |item| key(*item));
+            builder = builder
+                .unique_by(move |item| key(*item))
+                .on_duplicate(settings.on_duplicate)
+                .unique_for(settings.unique_for);
         }
         if let Some(weigh) = settings.weigh {
             builder = builder.weigh(move |item| weigh(*item));
@@ -118,6 +121,15 @@ impl<O: Order<u32> + 'static> Removing for Durable<O> {
     }
 }
 
+impl<O: Order<u32> + 'static> Superseding for Durable<O> {
+    async fn push(queue: &DurableQueue<u32, O>, item: u32) -> bool {
+        match queue.push(item) {
+            Err(PushError::Duplicate(..)) => false,
+            pushed => pushed.is_ok(),
+        }
+    }
+}
+
 impl<O: Order<u32> + 'static> Threaded for Durable<O> {
     fn settle_in<'t>(
         view: &'t ViewOf<Self>,
@@ -156,6 +168,7 @@ macro_rules! orders {
             closed_now_suite!(closes_now, super::$order());
             unique_suite!(has_keys, super::$order());
             unique_at_once_suite!(has_keys_at_once, super::$order());
+            duplicates_suite!(has_duplicates, super::$order());
             weighed_suite!(weighs, super::$order());
         }
     )*};

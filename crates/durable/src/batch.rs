@@ -15,8 +15,8 @@ pub(crate) struct Batch {
     pub(crate) pushes: Vec<Run>,
     pub(crate) removes: Vec<Run>,
     pub(crate) others: Vec<Change>,
-    /// How many bytes its dead letters have.
-    letters: usize,
+    /// How many bytes its dead letters have, and the values that replace others.
+    more: usize,
 }
 
 /// Items of a queue with consecutive numbers.
@@ -101,6 +101,8 @@ pub(crate) enum Change {
     /// The number of deliveries of an item, and the time before which it is not delivered again.
     Delayed(Key, u32, u64),
     Rescheduled(Key, Schedule),
+    /// The value that an item has from now on. What is in front of it stays.
+    Replaced(Key, Vec<u8>),
     /// A dead letter, whose item is removed.
     Bury(Key, LetterRow),
     /// What is known of deliveries of the item is forgotten.
@@ -133,7 +135,7 @@ impl Batch {
     /// About how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
         let runs = 16 * (self.pushes.len() + self.removes.len());
-        let others = 256 * self.others.len() + self.letters;
+        let others = 256 * self.others.len() + self.more;
         self.values.len() + 4 * self.lengths.len() + runs + others
     }
 
@@ -152,13 +154,34 @@ impl Batch {
         }
         self.removes.extend_from_slice(&other.removes);
         self.others.append(&mut other.others);
-        self.letters += other.letters;
+        self.more += other.more;
         other.clear();
     }
 
     pub(crate) fn bury(&mut self, key: Key, letter: LetterRow) {
-        self.letters += letter.item_bytes.len();
+        self.more += letter.item_bytes.len();
         self.others.push(Change::Bury(key, letter));
+    }
+
+    /// A pushed item, by its value.
+    pub(crate) fn of_push(key: Key, values: Vec<u8>) -> Self {
+        let (mut pushes, length) = (Vec::new(), u32::try_from(values.len()));
+        Run::add(&mut pushes, key, 1);
+        Self {
+            lengths: vec![length.expect("a value that was pushed has a length")],
+            values,
+            pushes,
+            ..Self::default()
+        }
+    }
+
+    /// An item that gets this value.
+    pub(crate) fn of_replacement(key: Key, value: Vec<u8>) -> Self {
+        let more = value.len();
+        Self {
+            more,
+            ..Self::of([Change::Replaced(key, value)])
+        }
     }
 
     /// Adds items with consecutive numbers. After an error, or a panic of `encode`, the caller [takes back](Self::rewind) what
@@ -197,6 +220,11 @@ impl Batch {
         }
     }
 
+    /// The values of the items that were added since then.
+    pub(crate) fn values_since(&self, before: Extent) -> &[u8] {
+        &self.values[before.values..]
+    }
+
     /// Takes back the items that were added since then.
     pub(crate) fn rewind(&mut self, before: Extent) {
         self.values.truncate(before.values);
@@ -231,7 +259,7 @@ impl Batch {
         self.pushes.clear();
         self.removes.clear();
         self.others.clear();
-        self.letters = 0;
+        self.more = 0;
     }
 }
 

@@ -35,10 +35,12 @@ impl<T, K> Entry<T, K> {
         }
     }
 
-    /// Its key, in a queue where keys are unique.
+    /// Its key, in a queue where keys are unique, with the number of the item.
     pub(crate) fn unique_key(&self) -> UniqueKey {
         let unique = self.beside.as_ref().and_then(|it| it.unique.clone());
-        unique.expect("an item has its key from its push on")
+        let mut unique = unique.expect("an item has its key from its push on");
+        unique.number = self.id;
+        unique
     }
 
     /// Its weight; 1 where items have none.

@@ -281,6 +281,12 @@ pub(crate) fn item_bytes(value: &[u8]) -> Option<&[u8]> {
     split_value(value.get(CHECKSUM..)?).map(|(_, bytes)| bytes)
 }
 
+/// A value that is not sealed yet, with the item of another one.
+pub(crate) fn with_item(value: &[u8], other: &[u8]) -> Option<Vec<u8>> {
+    let front = value.len() - item_bytes(value)?.len();
+    Some([&value[..front], item_bytes(other)?].concat())
+}
+
 /// Writes the checksum of a value, which depends on its key too, to its front.
 pub(crate) fn seal(key: &[u8], value: &mut [u8]) {
     let (front, content) = value.split_at_mut(CHECKSUM);

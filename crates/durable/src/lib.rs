@@ -81,7 +81,6 @@
 //!
 //! | `requeue` | why not, and what instead |
 //! |---|---|
-//! | `Builder::on_duplicate` | the value of an item that waits is on the disk: a duplicate is refused, and comes back to the caller |
 //! | closures as items: `Job`, `Queue::submit`, `Queue::wrap` | a closure cannot be written: [items are data, and the function belongs to the pool](Jobs::run) |
 //! | `Extend`, `FromIterator` | they cannot return an error: [`DurableQueue::push_batch`] |
 //! | `Queue::unbounded`, `bounded`, `Default` | a queue belongs to a store: [`Store::queue`], [`Store::builder`] |
@@ -177,8 +176,8 @@ pub use requeue::workers::{Others, WorkerState};
 
 pub use requeue::{
     AfterTtl, Backoff, Budget, ByKey, ByPriority, Clock, DeliveryId, DuplicateOf, Failure, Fifo,
-    Held, Imbalance, JobError, Leased, Limiter, ManualClock, Outcome, Pace, Queued, RateSlot,
-    Reason, Report, ReturnTo, Stats, SystemClock, Wait, WeakPace, WorkerStatus, Workers,
+    Held, Imbalance, JobError, Leased, Limiter, ManualClock, OnDuplicate, Outcome, Pace, Queued,
+    RateSlot, Reason, Report, ReturnTo, Stats, SystemClock, Wait, WeakPace, WorkerStatus, Workers,
 };
 
 #[cfg(doctest)]

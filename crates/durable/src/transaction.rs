@@ -57,6 +57,8 @@ pub(crate) struct Local<T: Send + 'static, O: Order<T>> {
     pub(crate) noted: AtomicBool,
     /// Whether a thread drives its futures, which may block it.
     pub(crate) blocks: bool,
+    /// Whether it is that of one push at once, whose item may replace another one, or follow it.
+    pub(crate) at_once: bool,
     /// Whether its commit has failed, for the error of its dead letters.
     pub(crate) failed: bool,
     /// Called when the transaction has ended, with whether it was committed.
@@ -116,18 +118,20 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
             batch: Mutex::default(),
             noted: AtomicBool::new(false),
             blocks: false,
+            at_once: false,
             failed: false,
             at_end: Mutex::default(),
         })
     }
 
     /// The transaction gives an item back or up, which is written.
-    fn set_noted(&self) {
+    pub(crate) fn set_noted(&self) {
         // Relaxed: the transaction has one user at a time.
         self.noted.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn end(&mut self, is_committed: bool) {
+        self.at_once = false;
         if let Some(at_end) = self.at_end.get_mut().take() {
             swallow_panic(|| at_end(is_committed));
         }
@@ -148,6 +152,17 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     pub(crate) fn of(core: Core<T, O>, home: Option<&'h mut HandleState<T, O>>) -> Self {
         let core = Some(core);
         Self { core, home }
+    }
+
+    /// The transaction of one push at once.
+    pub(crate) fn at_once(mut self) -> Result<Self, StoreError> {
+        let local = &mut self.core_mut().local;
+        local.at_once = local.shared.supersedes;
+        // What is not committed by a transaction is checked before.
+        if local.at_once && local.shared.log().disk().is_full(0) {
+            return Err(StoreError::DiskFull);
+        }
+        Ok(self)
     }
 
     #[inline]
@@ -420,6 +435,7 @@ impl<T: Send + 'static, O: Order<T>> Drop for Transaction<'_, T, O> {
             core.rollback(None);
         }
         *core.local.noted.get_mut() = false;
+        core.local.at_once = false;
         if let Some(home) = self.home.take() {
             *home = HandleState::Rests(core);
         }

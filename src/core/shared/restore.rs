@@ -4,6 +4,7 @@ use super::Shared;
 use crate::order::{EntryOf, Order, PlaceOf, PushMeta, Source, Terms, When};
 use crate::policy::delay::Scheduled;
 use crate::policy::failed::Failed;
+use crate::policy::unique::OnDuplicate;
 use crate::raw::{DeliveryMeta, Entry, Stored, Vacant};
 use crate::Reason;
 use std::slice;
@@ -27,8 +28,9 @@ impl<T, O: Order<T>> Restored<T, O> {
 }
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones. If its key is taken, which
-    /// the last one of several has then, it is so from now on by this one. Returns whether there was room for it.
+    /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones. If its key is taken, it
+    /// follows the other item, if that is the rule and it was not delivered; or else it has the key from now on. Returns whether
+    /// there was room for it.
     ///
     /// # Panics
     ///
@@ -36,7 +38,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn add_restored(
         &self,
         restored: &mut Restored<T, O>,
-        item: T,
+        mut item: T,
         delivery: DeliveryMeta,
         delay: Duration,
         (place, terms): (PlaceOf<T, O>, Terms),
@@ -46,7 +48,17 @@ impl<T, O: Order<T>> Shared<T, O> {
             return false;
         }
         if let Some(unique) = self.unique() {
-            drop(unique.evict(&unique.key(&item)));
+            let is_new = delivery.attempts == 0 && delay.is_zero() && terms.when().is_none();
+            if unique.rule == OnDuplicate::Follow && is_new {
+                match self.follow(item, delivery.since, place) {
+                    Ok(followed) => return followed.is_ok(),
+                    Err(other) => item = other,
+                }
+            }
+            let (_left, next) = unique.evict(&unique.key(&item));
+            if let Some(next) = next {
+                self.put_next(next);
+            }
         }
         let entered = self.enter(&item, delivery.since, place, (weight, Some(&terms)), None);
         let PushMeta { since, meta } = entered.expect("a queue has room for what is restored");

@@ -117,14 +117,22 @@ impl<T, O: Order<T>> Shared<T, O> {
     fn free(&self, unique: &Unique<T, O::Meta>, key: &Key, since: u64, committed: bool) {
         let until = committed.then(|| unique.until(&self.time)).flatten();
         let (left, next) = unique.free(key, since, until);
-        if let Some(Next { since, meta, item }) = next {
-            let (item, delivery) = (Stored { item, meta }, DeliveryMeta::after(0, since));
-            self.shards.put_at_tail(Entry { item, delivery });
-            self.failures.delayed.count_released(1);
-            self.ready.notify(1);
-            self.plan_end(FIRST);
+        if let Some(next) = next {
+            self.put_next(next);
         }
         drop(left); // user code
+    }
+
+    /// Pushes an item that has followed another one.
+    pub(super) fn put_next(&self, next: Next<T, O::Meta>) {
+        let Next {
+            since, meta, item, ..
+        } = next;
+        let (item, delivery) = (Stored { item, meta }, DeliveryMeta::after(0, since));
+        self.shards.put_at_tail(Entry { item, delivery });
+        self.failures.delayed.count_released(1);
+        self.ready.notify(1);
+        self.plan_end(FIRST);
     }
 
     /// Keeps an item, which has a permit, to be pushed when the held one with its key is gone for good. Until then it counts as
@@ -134,10 +142,11 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn follow(
         &self,
         item: T,
+        stamp: u64,
         place: PlaceOf<T, O>,
     ) -> Result<Result<(), PushError<T>>, T> {
         let register = || self.registry().register(&item, place);
-        let known = match self.record(&item, self.stamp(), (1, None), register) {
+        let known = match self.record(&item, stamp, (1, None), register) {
             Ok(recorded) => recorded,
             Err(refusal) => return Ok(Err(refusal.of(item))),
         };
@@ -153,7 +162,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         let Some((unique, key)) = self.unique().zip(key) else {
             return Err(item);
         };
-        if let Some(next) = unique.follow(&key, Next { since, meta, item }) {
+        let next = Next {
+            key,
+            since,
+            meta,
+            item,
+        };
+        if let Some(next) = unique.follow(next) {
             return Err(next.item);
         }
         coming.cancel();

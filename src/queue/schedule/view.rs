@@ -178,7 +178,7 @@ impl<P: PushTo> PushWith<P> {
         let place = StorePlace {
             number: first.number(),
             priority: self.priority,
-            due: None,
+            ..StorePlace::default()
         };
         let (place, mut terms) = place.place_at(due);
         if self.life > 0 {

@@ -7,11 +7,12 @@ use super::tables::visit;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
-    encode_row, queue_digest, row_digest, seal, Counts, Key, LetterRow, Mark, ITEMS, LETTERS,
-    MARKS, QUEUES, STORE, STORE_ROW,
+    encode_row, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow, Mark, ITEMS,
+    LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::collections::{HashMap, HashSet};
+use std::mem;
 use std::sync::atomic::Ordering;
 
 /// Writes a group as one batch of the storage engine.
@@ -30,7 +31,7 @@ pub(super) fn write(
         removed: HashSet::new(),
         changed: Vec::new(),
     };
-    group.items(batch);
+    group.items(batch)?;
     group.rest(batch)?;
     group.counts(number);
     Ok(group.rows.commit()?)
@@ -57,7 +58,7 @@ struct QueueChange {
 impl GroupWriter<'_> {
     /// Pushes and removals. An item that the group pushes and removes is not written: the storage engine keeps no order
     /// within a batch.
-    fn items(&mut self, batch: &mut Batch) {
+    fn items(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
         let depends = !batch.others.is_empty();
         // By runs: a quarter of the instructions of batches that are pushed and popped.
         for run in &batch.removes {
@@ -65,10 +66,13 @@ impl GroupWriter<'_> {
                 run.keys().for_each(|key| self.remove(key, depends));
             }
         }
-        for change in &batch.others {
+        let mut replaced = HashMap::new();
+        for change in &mut batch.others {
             if let Change::Bury(key, letter) = change {
                 let id = letter.item;
                 self.remove(Key { id, ..*key }, depends);
+            } else if let Change::Replaced(key, value) = change {
+                replaced.insert(*key, mem::take(value));
             }
         }
         let (mut values, mut lengths) = (&mut batch.values[..], &batch.lengths[..]);
@@ -77,23 +81,49 @@ impl GroupWriter<'_> {
             let bytes = of_run.iter().map(|length| *length as usize).sum::<usize>();
             let of_run = (of_run, values.split_off_mut(..bytes).unwrap_or_default());
             if !self.pushed.is_cancelled(*run) {
-                self.insert_run(*run, of_run);
+                self.insert_run(*run, of_run, &mut replaced);
             }
         }
+        self.replace(replaced)
     }
 
-    /// Items of a run, unless they are cancelled, with the lengths of their values and these.
-    fn insert_run(&mut self, run: Run, (lengths, mut values): (&[u32], &mut [u8])) {
+    /// Items of a run, unless they are cancelled, with the lengths of their values and these; and what replaces some.
+    fn insert_run(
+        &mut self,
+        run: Run,
+        (lengths, mut values): (&[u32], &mut [u8]),
+        replaced: &mut HashMap<Key, Vec<u8>>,
+    ) {
         for (key, length) in run.keys().zip(lengths) {
             let (value, rest) = values.split_at_mut(*length as usize);
             values = rest;
             if self.pushed.get(key.id) == PushState::Pushed {
-                let bytes = key.to_bytes();
-                seal(&bytes, value);
-                self.rows.insert(&self.disk.tables[ITEMS], bytes, &*value);
+                let other = replaced.remove(&key);
+                match other.and_then(|other| with_item(value, &other)) {
+                    Some(mut other) => self.insert(key, &mut other),
+                    None => self.insert(key, value),
+                }
                 self.change_of(key.queue).counts.items.add(key.digest());
             }
         }
+    }
+
+    fn insert(&mut self, key: Key, value: &mut [u8]) {
+        let bytes = key.to_bytes();
+        seal(&bytes, value);
+        self.rows.insert(&self.disk.tables[ITEMS], bytes, &*value);
+    }
+
+    /// Items of earlier groups get other values, unless they are gone.
+    fn replace(&mut self, replaced: HashMap<Key, Vec<u8>>) -> Result<(), StoreError> {
+        for (key, other) in replaced {
+            let row = self.disk.tables[ITEMS].get(key.to_bytes())?;
+            let row = row.filter(|_| !self.is_gone(key.id));
+            if let Some(mut value) = row.and_then(|row| with_item(&row, &other)) {
+                self.insert(key, &mut value);
+            }
+        }
+        Ok(())
     }
 
     fn remove(&mut self, key: Key, depends: bool) {
@@ -147,6 +177,7 @@ impl GroupWriter<'_> {
                         self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
                     }
                 }
+                Change::Replaced(..) => {} // with the items
                 Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
                 Change::Unmark(key) => {
                     marks.remove(&key);

@@ -55,6 +55,7 @@ impl Place {
             number,
             priority,
             due,
+            ..StorePlace::default()
         }
     }
 }

@@ -10,7 +10,9 @@ use crate::log::{guarded, Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
 use crate::store::{millis, OpenName, StoreInner};
 use fjall::UserValue;
+use parking_lot::Mutex;
 use requeue::{AfterTtl, Backoff, Clock};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +34,10 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     /// How many such items were dropped.
     pub(super) timed_out: AtomicU64,
     pub(crate) letters: Letters<T>,
+    /// Whether a push may replace another item, or follow it.
+    pub(crate) supersedes: bool,
+    /// The values of such pushes, by number, until that is decided.
+    pub(crate) pushing: Mutex<HashMap<u64, Vec<u8>>>,
 }
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
@@ -79,6 +85,23 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         Ok(())
     }
 
+    /// An item of such a push replaces the one with this number, or follows another one. That is in the log before others can
+    /// take it, and so before its removal.
+    pub(crate) fn superseding(&self, replaced: Option<u64>, entry: &mut EntryOf<T, O>) {
+        let pushing = self.pushing.lock().remove(&entry.id);
+        let Some(value) = pushing else {
+            return; // it is restored
+        };
+        let batch = match replaced {
+            None => Batch::of_push(self.key(entry.id), value),
+            Some(id) => {
+                entry.id = id;
+                Batch::of_replacement(self.key(id), value)
+            }
+        };
+        self.log().note(batch);
+    }
+
     /// Reads an item from the disk.
     #[cold]
     pub(crate) fn read(&self, id: u64) -> Result<T, StoreError> {
@@ -105,6 +128,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let key = self.key(id).to_bytes();
         let items = &self.log().disk().tables[ITEMS];
         let get = || guarded(|| Ok(items.get(key)?));
+        if self.supersedes {
+            self.log().settle()?; // it may have another value since
+        }
         match get()? {
             // It is shown already, and not written yet.
             None => self.log().settle().and_then(|()| get()),

@@ -17,6 +17,7 @@ pub(super) async fn push<T: Send + 'static, O: Order<T>, L: Load>(
     place: Option<Place>,
     caller: Caller,
 ) -> Result<Tickets, PushError<L::Of<T>>> {
+    let tx = tx.at_once()?;
     let staging = tx.stage::<L>(load, place, caller);
     let tickets = staging.await?;
     tx.commit_by(caller).await?;
@@ -54,6 +55,7 @@ macro_rules! verbs {
             requeue::verb! {
                 push($($by)+ self, item: T) -> Result<(), PushError<T>>,
                     |wait| self.with_tx(|tx| {
+                        let tx = tx.at_once()?;
                         tx.stage_now(item, None, wait)?;
                         Ok(drop(tx.commit()?))
                     });

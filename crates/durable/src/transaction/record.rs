@@ -20,6 +20,8 @@ pub(super) struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     ids: Range<u64>,
     /// What the batch had before.
     before: Extent,
+    /// Whether it is one item that may replace another one, or follow it.
+    supersedes: bool,
 }
 
 impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
@@ -40,11 +42,16 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             local,
             ids: first..first + items.len() as u64,
             before: batch.extent(),
+            supersedes: local.at_once && items.len() == 1,
         };
         let first = shared.key(first);
         let encode = |item: &T, bytes: &mut Vec<u8>| shared.codec.encode(item, bytes);
         let pushed = batch.push_all(first, front, items, encode);
         pushed.map_err(|error| error.at(&shared.name, None))?;
+        if recorded.supersedes {
+            let value = batch.values_since(recorded.before).to_vec();
+            shared.pushing.lock().insert(first.id, value);
+        }
         drop(batch);
         Ok(recorded)
     }
@@ -52,7 +59,10 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     /// Where they go in memory.
     #[inline]
     pub(super) fn place(&self, place: Option<Place>) -> StorePlace {
-        place.unwrap_or_default().numbered(self.ids.start)
+        StorePlace {
+            supersedes: self.supersedes,
+            ..place.unwrap_or_default().numbered(self.ids.start)
+        }
     }
 
     /// The entries in memory of the items.
@@ -79,13 +89,24 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         self,
         staged: Result<(), Refused<L, T, O>>,
     ) -> Result<Tickets, PushError<L::Of<T>>> {
+        let waits = self.supersedes && self.take_pushing().is_none();
         match staged {
+            // It is in the log, and not in the batch.
+            Ok(()) if waits => {
+                self.local.set_noted();
+                Ok(Tickets(self.ids.clone()))
+            }
             Ok(()) => Ok(Tickets(mem::ManuallyDrop::new(self).ids.clone())),
             Err(error) => {
                 let items = |entries| L::map(entries, |entry| self.item_of(entry));
                 Err(PushError::from(error).map(items))
             }
         }
+    }
+
+    /// The value that another item would get; `None` if one has it.
+    fn take_pushing(&self) -> Option<Vec<u8>> {
+        self.local.shared.pushing.lock().remove(&self.ids.start)
     }
 
     /// The item of an entry that was not staged.
@@ -103,6 +124,9 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
 
 impl<T: Send + 'static, O: Order<T>> Drop for Recorded<'_, T, O> {
     fn drop(&mut self) {
+        if self.supersedes {
+            self.take_pushing();
+        }
         self.local.batch.lock().rewind(self.before);
     }
 }

@@ -6,10 +6,11 @@
 //! | `jobs` | a job whose worker pushes two follow-ups, three times over | a job is there, or both its follow-ups were |
 //! | `left`, `right` | tokens that are moved from one to the other | each token in one of them |
 //! | `even`, `odd` | numbers, pushed in turn and buffered | a prefix of the numbers |
+//! | `replaced` | growing numbers of one key, which replace each other or follow the one that is held | the last number, or it was taken; none that was taken |
 //! | `removed` | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
 
 use crate::{child, count, open};
-use requeue_durable::{commit_all, Durability, DurableQueue, Store};
+use requeue_durable::{commit_all, Durability, DurableQueue, OnDuplicate, Store};
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::fs::File;
@@ -41,6 +42,7 @@ struct Queues {
     right: DurableQueue<u64>,
     even: DurableQueue<Buffered>,
     odd: DurableQueue<Buffered>,
+    replaced: DurableQueue<u64>,
     removed: DurableQueue<u64>,
 }
 
@@ -48,6 +50,7 @@ impl Queues {
     fn open(path: &Path) -> Self {
         let store = open(path).expect("the store opens");
         let expect = "the queue opens";
+        let replaced = store.builder("replaced").unique_by(|_| ());
         Self {
             plain: store.queue("plain").expect(expect),
             jobs: store.queue("jobs").expect(expect),
@@ -55,6 +58,10 @@ impl Queues {
             right: store.queue("right").expect(expect),
             even: store.queue("even").expect(expect),
             odd: store.queue("odd").expect(expect),
+            replaced: replaced
+                .on_duplicate(OnDuplicate::Follow)
+                .build()
+                .expect(expect),
             removed: store.queue("removed").expect(expect),
             store,
         }
@@ -90,6 +97,8 @@ pub(crate) fn run(path: &Path) {
         scope.spawn(|| carry(&queues.right, &queues.left));
         scope.spawn(|| push_buffered(queues, round));
         scope.spawn(|| remove(&queues.removed));
+        scope.spawn(|| replace(&queues.replaced));
+        scope.spawn(|| take(&queues.replaced));
     });
 }
 
@@ -176,6 +185,32 @@ fn push_buffered(queues: &Queues, round: u64) {
     }
 }
 
+fn replace(numbers: &DurableQueue<u64>) {
+    for number in 1.. {
+        if numbers.push(number).is_err() {
+            return acknowledge("failed");
+        }
+        acknowledge(&format!("replaced {number}"));
+    }
+}
+
+fn take(numbers: &DurableQueue<u64>) {
+    for round in 0.. {
+        let tx = numbers.begin_owned();
+        let Ok(number) = tx.pop_blocking().map(|item| *item) else {
+            return acknowledge("failed");
+        };
+        if round % 3 == 0 {
+            tx.abort();
+            continue;
+        }
+        if tx.commit().is_err() {
+            return acknowledge("failed");
+        }
+        acknowledge(&format!("taken {number}"));
+    }
+}
+
 fn remove(numbers: &DurableQueue<u64>) {
     for step in 0.. {
         let first = step / 3 * 10;
@@ -201,6 +236,9 @@ pub(crate) struct Acknowledged {
     roots: HashSet<(u64, u64)>,
     done: HashSet<(u64, u64, u32)>,
     buffered: u64,
+    /// The last numbers that were pushed and taken.
+    replaced: u64,
+    taken: u64,
     /// How many steps of pushes and removals.
     steps: u64,
     pub(crate) count: u64,
@@ -227,6 +265,8 @@ impl Acknowledged {
                 assert!(is_new, "the job {worker} {root} {way} was done twice");
             }
             ("buffered", [number]) => self.buffered = number + 1,
+            ("replaced", [number]) => self.replaced = *number,
+            ("taken", [number]) => self.taken = *number,
             ("step", [step]) => self.steps = step + 1,
             _ => panic!("an unknown line: {line:?}"),
         }
@@ -298,6 +338,9 @@ pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
         round,
         acknowledged,
     );
+    let mut numbers = drain(&queues.replaced);
+    numbers.extend(drain(&queues.replaced)); // what followed
+    check_replaced(&numbers, acknowledged);
     check_removed(&drain(&queues.removed), acknowledged);
     check_tokens(&queues, round, acknowledged);
 }
@@ -391,6 +434,22 @@ fn check_buffered(even: &[Buffered], odd: &[Buffered], round: u64, acknowledged:
     assert_eq!(even, expected(0), "a prefix");
     assert_eq!(odd, expected(1), "a prefix");
     assert!(total >= acknowledged.buffered, "{total} are there");
+}
+
+fn check_replaced(numbers: &[u64], acknowledged: &Acknowledged) {
+    let Acknowledged {
+        replaced, taken, ..
+    } = *acknowledged;
+    assert!(
+        numbers.len() <= 2 && numbers.is_sorted(),
+        "{numbers:?} have one key"
+    );
+    let [is_back, is_lost] = [
+        numbers.first().is_some_and(|first| *first <= taken),
+        numbers.last().is_some_and(|last| *last < replaced),
+    ];
+    assert!(!is_back, "{numbers:?} are there, {taken} was taken");
+    assert!(!is_lost, "{numbers:?} are there, {replaced} was pushed");
 }
 
 fn check_removed(items: &[u64], acknowledged: &Acknowledged) {

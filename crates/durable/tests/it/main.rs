@@ -14,6 +14,7 @@ mod removal;
 mod reopened;
 #[cfg(feature = "stream")]
 mod stream;
+mod superseded;
 mod surface;
 mod threads;
 mod ttl;

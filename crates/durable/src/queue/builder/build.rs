@@ -10,7 +10,8 @@ use crate::queue::letters::Letters;
 use crate::queue::recover::Found;
 use crate::queue::shared::Shared;
 use crate::queue::DurableQueue;
-use requeue::AfterTtl;
+use parking_lot::Mutex;
+use requeue::{AfterTtl, OnDuplicate};
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
@@ -57,15 +58,20 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             after_ttl,
             timed_out: AtomicU64::new(0),
             letters: Letters::new(found.letters.clone(), self.settings.letters),
+            supersedes: self.settings.on_duplicate != OnDuplicate::Refuse,
+            pushing: Mutex::default(),
         });
         if self.settings.reopened && shared.is_closed_on_disk() {
             shared.write(Change::Close(id, false))?;
         }
-        let dead = Arc::clone(&shared);
+        let [dead, superseding] = [Arc::clone(&shared), Arc::clone(&shared)];
         let ram = shared.besides.set(self.ram).name(name);
         let ram = ram.max_dead_letters(0);
         let ram = ram.on_expired(AfterTtl::DeadLetter);
         let ram = ram.on_dead_overflow(move |letter| dead.bury(letter));
+        let ram = ram.on_supersede(Arc::new(move |replaced, entry| {
+            superseding.superseding(replaced, entry);
+        }));
         let ram = shared.recover(&found, self.settings.on_undecodable, ram)?;
         Ok(DurableQueue::new(shared, ram))
     }

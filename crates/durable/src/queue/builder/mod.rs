@@ -9,7 +9,7 @@ use crate::codec::{Codec, OnUndecodable, Postcard};
 use crate::entry::Weigh;
 use crate::order::{KeyOf, Order, RamBuilder};
 use crate::store::Store;
-use requeue::{AfterTtl, Backoff, Clock, Fifo, Pace, ReturnTo, UniqueKeyOf};
+use requeue::{AfterTtl, Backoff, Clock, Fifo, OnDuplicate, Pace, ReturnTo, UniqueKeyOf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +32,7 @@ struct Settings<T> {
     letters: Option<Limit<T>>,
     memory: Option<usize>,
     unique: Option<UniqueKeyOf<T>>,
+    on_duplicate: OnDuplicate,
     weigh: Option<Weigh<T>>,
     reopened: bool,
     has_ttl: bool,
@@ -65,6 +66,7 @@ impl<T: Send + 'static> Builder<T> {
                 letters: None,
                 memory: None,
                 unique: None,
+                on_duplicate: OnDuplicate::Refuse,
                 weigh: None,
                 reopened: false,
                 has_ttl: false,

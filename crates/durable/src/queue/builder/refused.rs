@@ -2,14 +2,15 @@
 
 use super::{set, Builder};
 use crate::order::Order;
-use requeue::Budget;
+use requeue::{Budget, OnDuplicate};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// Keeps the items unique by `key`: while an item is in the queue or held, a push of another one with an equal key is
-    /// refused, with [`PushError::Duplicate`](crate::PushError::Duplicate). By default any number of items may be equal.
+    /// refused, with [`PushError::Duplicate`](crate::PushError::Duplicate), or [replaces](Self::on_duplicate) it. By default any
+    /// number of items may be equal.
     ///
     /// It means the same as in memory, see [`requeue::Builder::unique_by`]: staging takes the key, so that a commit never fails
     /// because of it. A crash never brings back a committed item whose key another one has got since. `key` is called once by a
@@ -17,8 +18,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// opening may choose others. A [dead letter](crate::DurableQueue::dead_letters) has no key;
     /// [requeued](crate::DeadLetters::requeue) it may be refused, and stays a letter then.
     ///
-    /// A queue that has several items with a key on the disk keeps them, since they were pushed without such keys or a crash
-    /// undid the end of one: the last one has the key.
+    /// A queue that has several items with a key on the disk keeps them, since they were pushed without such keys, or one
+    /// [follows](Self::on_duplicate) another one, or a crash undid the end of one: the last one has the key.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -40,6 +41,45 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         K: Hash + Eq + Send + Sync + 'static,
     {
         self.settings.unique = Some(requeue::unique_key_of(key));
+        self
+    }
+
+    /// Sets what becomes of a push whose item has the [unique key](Self::unique_by) of another one. The default is to refuse it.
+    ///
+    /// It means the same as in memory, see [`requeue::Builder::on_duplicate`]. The row of an item that is replaced gets the new value
+    /// in one write, and keeps its place, its deliveries and its times: a crash leaves one of the two. An item that follows another
+    /// one has a row of its own, and follows it in the next process too. Both are in the log before anybody can take the new value;
+    /// so it may be delivered before the push returns, but what that delivery commits is later in the log.
+    ///
+    /// If the queue is opened with another rule, an item that followed another one is one like the others.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::OnDuplicate;
+    ///
+    /// let pages = || store.builder("pages").unique_by(|&(page, _): &(u32, u32)| page);
+    /// let pages = || pages().on_duplicate(OnDuplicate::Follow);
+    /// let queue = pages().build()?;
+    /// queue.push((7, 1))?;
+    /// queue.push((7, 2))?; // replaces it
+    /// let tx = queue.begin_owned();
+    /// assert_eq!(*tx.pop()?, (7, 2));
+    /// queue.push((7, 3))?; // follows it
+    /// drop((tx, queue)); // the process ends
+    /// let queue = pages().build()?;
+    /// assert_eq!(queue.pop_batch(9)?, [(7, 2)]);
+    /// assert_eq!(queue.pop()?, (7, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// [`build`](Self::build) does, if duplicates do not have to be refused, and items have [weights](Self::weigh).
+    #[doc(alias("replace", "debounce", "conflict", "upsert"))]
+    pub fn on_duplicate(mut self, rule: OnDuplicate) -> Self {
+        self.ram = self.ram.on_duplicate(rule);
+        self.settings.on_duplicate = rule;
         self
     }
 

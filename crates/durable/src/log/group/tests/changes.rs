@@ -3,7 +3,7 @@
 use super::random::Random;
 use super::{Case, Item, Rows};
 use crate::batch::{Batch, Change, Run};
-use crate::format::{Front, Key, LetterRow, Schedule};
+use crate::format::{begin_value, Front, Key, LetterRow, Schedule};
 use std::slice;
 
 fn push(batch: &mut Batch, key: Key, (front, bytes): &Item) {
@@ -53,6 +53,26 @@ impl Case {
             let (key, item) = (Key { queue, id }, self.item());
             push(batch, key, &item);
             self.model.items.insert(key, item);
+        }
+    }
+
+    /// Another value, of an item that is there or one that is gone.
+    pub(super) fn replace(&mut self, batch: &mut Batch, queue: u32) {
+        let (_, bytes) = self.item();
+        let mut value = Vec::new();
+        begin_value(&mut value, Front::default());
+        value.extend_from_slice(&bytes);
+        if self.random.percent(20) {
+            let mut gone = self.model.gone.iter().filter(|key| key.queue == queue);
+            if let Some(key) = gone.next_back() {
+                batch.append(&mut Batch::of_replacement(*key, value));
+            }
+        } else if let Some(key) = Self::key(&mut self.random, &self.model.items, queue) {
+            batch.append(&mut Batch::of_replacement(key, value));
+            self.model
+                .items
+                .entry(key)
+                .and_modify(|item| item.1 = bytes);
         }
     }
 

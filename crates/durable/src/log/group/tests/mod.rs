@@ -130,7 +130,7 @@ impl Case {
         self.enter(queue);
         let mut batch = Batch::default();
         for _ in 0..=self.random.below(4) {
-            match self.random.below(16) {
+            match self.random.below(18) {
                 0..=4 => self.push(&mut batch, queue),
                 5..=7 => self.remove(&mut batch, queue),
                 8..=10 => self.mark(&mut batch, queue),
@@ -138,6 +138,7 @@ impl Case {
                 12 => self.unmark(&mut batch, queue),
                 13 => self.bury(&mut batch, queue),
                 14 => self.unbury(&mut batch, queue),
+                15..=16 => self.replace(&mut batch, queue),
                 _ => {
                     let closed = self.random.percent(50);
                     change(&mut batch, Change::Close(queue, closed));
