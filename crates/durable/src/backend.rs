@@ -72,6 +72,10 @@ impl<T: Send + 'static, O: Order<T>> Holds for OwnedTransaction<T, O> {
         item.attempts()
     }
 
+    fn last_error(&self, item: &Item<'_, T, O>) -> Option<Arc<str>> {
+        item.ram.error()
+    }
+
     fn view(&self) -> &Self {
         self
     }

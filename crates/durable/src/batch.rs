@@ -100,6 +100,8 @@ pub(crate) enum Change {
     Undelivered(Key, u32),
     /// The number of deliveries of an item, and the time before which it is not delivered again.
     Delayed(Key, u32, u64),
+    /// The number of deliveries of an item, and the error with which the last one failed.
+    Failed(Key, u32, String),
     Rescheduled(Key, Schedule),
     /// The value that an item has from now on. What is in front of it stays.
     Replaced(Key, Vec<u8>),

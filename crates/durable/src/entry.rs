@@ -15,14 +15,16 @@ pub struct Entry<T, K> {
     pub(crate) beside: Option<Box<Beside>>,
 }
 
-/// What is kept beside an item, in queues that need any of it.
-#[derive(Clone)]
+/// What is kept beside an item, in queues that need any of it, or whose deliveries have failed.
+#[derive(Clone, Default)]
 pub(crate) struct Beside {
     /// For the room that it takes of a budget, unless there is none for it.
     _charge: Option<Charge>,
     /// Its key, if keys are unique.
     unique: Option<UniqueKey>,
     weight: usize,
+    /// The last error with which a delivery of it has failed.
+    error: Option<Arc<str>>,
 }
 
 impl<T, K> Entry<T, K> {
@@ -41,6 +43,15 @@ impl<T, K> Entry<T, K> {
         let mut unique = unique.expect("an item has its key from its push on");
         unique.number = self.id;
         unique
+    }
+
+    pub(crate) fn error(&self) -> Option<Arc<str>> {
+        self.beside.as_ref()?.error.clone()
+    }
+
+    /// A delivery of it has failed with this error.
+    pub(crate) fn set_error(&mut self, error: Arc<str>) {
+        self.beside.get_or_insert_with(Box::default).error = Some(error);
     }
 
     /// Its weight; 1 where items have none.
@@ -80,6 +91,7 @@ impl<T> Besides<T> {
             _charge: charge,
             unique: unique.as_ref().map(|key_of| key_of(item)),
             weight: weigh.as_ref().map_or(1, |weigh| weigh(item)),
+            error: None,
         };
         (Some(Box::new(beside)), has_room)
     }

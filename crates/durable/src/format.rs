@@ -74,7 +74,7 @@ pub(crate) struct Front {
 }
 
 /// What has happened to an item since it was pushed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     /// How often it was delivered.
     pub(crate) attempts: u32,
@@ -82,6 +82,15 @@ pub(crate) struct Mark {
     pub(crate) delayed: Option<u64>,
     /// Its new schedule.
     pub(crate) schedule: Option<Schedule>,
+    #[serde(skip)]
+    pub(crate) more: More,
+}
+
+/// The end of a mark, which few have. Versions of this crate that do not know it read the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct More {
+    /// The last error with which a delivery of the item has failed.
+    pub(crate) error: Option<String>,
 }
 
 /// A queue of a store.
@@ -218,7 +227,7 @@ impl Row {
     pub(crate) fn read(table: usize, key: &[u8], value: &[u8]) -> Result<(Key, Self), StoreError> {
         let row = match table {
             LETTERS => Self::Letter(decode_row(key, value)?),
-            MARKS => decode_row::<Mark>(key, value).map(|_| Self::Mark)?,
+            MARKS => decode_mark(key, value).map(|_| Self::Mark)?,
             _ => {
                 let content = open(key, value).and_then(split_value);
                 Self::Item(content.ok_or_else(|| unreadable(key))?.0)
@@ -323,6 +332,28 @@ pub(crate) fn decode_row<R: DeserializeOwned>(key: &[u8], value: &[u8]) -> Resul
     row.ok_or_else(|| unreadable(key))
 }
 
+pub(crate) fn encode_mark(key: &[u8], mark: &Mark) -> Vec<u8> {
+    if mark.more == More::default() {
+        encode_row(key, mark)
+    } else {
+        encode_row(key, &(mark, &mark.more))
+    }
+}
+
+/// What [`encode_mark`] has encoded.
+pub(crate) fn decode_mark(key: &[u8], value: &[u8]) -> Result<Mark, StoreError> {
+    let mark = open(key, value).and_then(|content| {
+        let (mark, rest) = postcard::take_from_bytes::<Mark>(content).ok()?;
+        let more = if rest.is_empty() {
+            More::default()
+        } else {
+            postcard::from_bytes(rest).ok()?
+        };
+        Some(Mark { more, ..mark })
+    });
+    mark.ok_or_else(|| unreadable(key))
+}
+
 fn unreadable(key: &[u8]) -> StoreError {
     StoreError::damaged(format!("the row {key:02x?} cannot be read"))
 }
@@ -385,5 +416,28 @@ mod tests {
         assert!([3, 7, 8]
             .iter()
             .all(|kind| split_value(&[*kind; 30]).is_none()));
+    }
+
+    #[test]
+    fn a_mark_without_more_is_that_of_the_first_version() {
+        let mut mark = Mark {
+            attempts: 3,
+            delayed: Some(1),
+            ..Mark::default()
+        };
+        let key = [7; 12];
+        let value = encode_mark(&key, &mark);
+        assert_eq!(value[CHECKSUM..], [3, 1, 1, 0]);
+        assert_eq!(decode_mark(&key, &value).unwrap(), mark);
+        mark.more.error = Some("no".into());
+        let value = encode_mark(&key, &mark);
+        assert_eq!(decode_mark(&key, &value).unwrap(), mark);
+        // As earlier versions of this crate read it.
+        let more = More::default();
+        let without = Mark { more, ..mark };
+        assert_eq!(decode_row::<Mark>(&key, &value).unwrap(), without);
+        let mut cut = value[..value.len() - 1].to_vec();
+        seal(&key, &mut cut);
+        assert!(decode_mark(&key, &cut).is_err());
     }
 }

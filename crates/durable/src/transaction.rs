@@ -31,7 +31,8 @@ use std::time::Duration;
 /// [handle](crate::Handle::begin), or owns what it needs ([`DurableQueue::begin_owned`]).
 ///
 /// Dropping it aborts: held items go back to the head of the queue in their order, staged ones are dropped. An abort
-/// writes nothing, except delays if the queue has a [backoff](crate::Builder::backoff). A crash is an abort. Each of them
+/// writes nothing, except delays if the queue has a [backoff](crate::Builder::backoff), and the [errors](Self::last_error) of
+/// failed runs. A crash is an abort. Each of them
 /// counts as a delivery of the held items, as in memory.
 #[must_use = "a transaction that is dropped aborts"]
 pub struct Transaction<'h, T: Send + 'static, O: Order<T> = Fifo> {
@@ -86,6 +87,12 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         let Local { shared, batch, .. } = &mut *self.local;
         batch.get_mut().clear();
         let worker = cause.as_ref().map(|cause| cause.backoff);
+        if let Some(cause) = &cause {
+            for mut item in self.ram.items() {
+                let attempts = item.attempts();
+                shared.note_error(&mut item, attempts, &cause.error);
+            }
+        }
         let held = self.ram.items().map(|item| (item.id, item.attempts()));
         shared.note_backoff(held, worker);
         match cause {
@@ -397,6 +404,29 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let Core { ram, local } = self.core_mut();
         local.set_noted();
         Ok(ram.fail_all(error)?)
+    }
+
+    /// The last error with which a run of a pool of [`Workers`](crate::Workers) has failed that had this item, also in an earlier
+    /// process: the first 1,000 bytes of it, with the number of its [deliveries](Item::attempts). It is written without a wait. A
+    /// dead letter has the [error](crate::DeadLetter::error) of its last delivery.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::Workers;
+    ///
+    /// let jobs = store.queue("jobs")?;
+    /// jobs.push(7)?;
+    /// jobs.close()?;
+    /// let workers = Workers::builder(&jobs).run(|job, tx| match tx.last_error(&job).as_deref() {
+    ///     None => Err("no connection"),
+    ///     Some(error) => Ok(assert_eq!((error, job.attempts()), ("\"no connection\"", 2))),
+    /// });
+    /// assert_eq!(workers.join().done, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn last_error(&self, item: &Item<'_, T, O>) -> Option<Arc<str>> {
+        item.ram.error()
     }
 
     forward! {

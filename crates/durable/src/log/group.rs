@@ -7,8 +7,8 @@ use super::tables::visit;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
-    encode_row, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow, Mark, ITEMS,
-    LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    encode_mark, encode_row, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow,
+    Mark, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::collections::{HashMap, HashSet};
@@ -170,6 +170,9 @@ impl GroupWriter<'_> {
                 Change::Delayed(key, attempts, due) => self.mark(&mut marks, key, |mark| {
                     (mark.attempts, mark.delayed) = (attempts, Some(due));
                 }),
+                Change::Failed(key, attempts, error) => self.mark(&mut marks, key, |mark| {
+                    (mark.attempts, mark.more.error) = (attempts, Some(error));
+                }),
                 Change::Rescheduled(key, schedule) => {
                     // The item may have been popped since its schedule was changed in memory.
                     let pushed = self.pushed.get(key.id) == PushState::Pushed;
@@ -240,14 +243,14 @@ impl GroupWriter<'_> {
             self.catalog
                 .marks
                 .get(&key)
-                .map_or_else(Mark::default, |known| known.0)
+                .map_or_else(Mark::default, |known| known.0.clone())
         };
         change(marks.entry(key).or_insert_with(known));
     }
 
     fn write_mark(&mut self, key: Key, mark: Mark) {
         let bytes = key.to_bytes();
-        let value = encode_row(&bytes, &mark);
+        let value = encode_mark(&bytes, &mark);
         let digest = row_digest(key, &value);
         let before = self.catalog.marks.insert(key, (mark, digest));
         let marks = &mut self.change_of(key.queue).counts.marks;

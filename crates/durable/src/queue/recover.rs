@@ -5,8 +5,8 @@ use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag, Schedule, ITEMS,
-    LETTERS, MARKS,
+    decode_mark, decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag,
+    Schedule, ITEMS, LETTERS, MARKS,
 };
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
@@ -49,9 +49,9 @@ impl Found {
             Ok(())
         })?;
         visit(&disk.tables[MARKS], queue, |at, key, value| {
-            let (mark, digest) = (decode_row(&key, &value)?, row_digest(at, &value));
+            let (mark, digest) = (decode_mark(&key, &value)?, row_digest(at, &value));
             found.counts.marks.add(digest);
-            found.marks.insert(at.id, mark);
+            found.marks.insert(at.id, Mark::clone(&mark));
             marks.push((at, (mark, digest)));
             Ok(())
         })?;
@@ -126,8 +126,11 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                     }
                     decoded => decoded?,
                 };
-                let entry = self.entry(at.id, item, value.len());
-                let mark = found.marks.get(&at.id).copied().unwrap_or_default();
+                let mut entry = self.entry(at.id, item, value.len());
+                let mark = found.marks.get(&at.id).cloned().unwrap_or_default();
+                if let Some(error) = &mark.more.error {
+                    entry.set_error(error.as_str().into());
+                }
                 front.schedule = mark.schedule.or(front.schedule);
                 items.push(Recovered { entry, front, mark });
                 Ok(())

@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How many bytes of the error of a failed delivery are kept.
+const MOST_OF_ERROR: usize = 1_000;
+
 /// What the handles of a queue share, apart from the queue in memory, which owns a reference to it.
 pub(crate) struct Shared<T, O: Engine<T>> {
     pub(super) _open: OpenName,
@@ -200,6 +203,19 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             let is_last = |attempts| self.max_attempts.is_some_and(|most| attempts >= most);
             let delayed = items.filter(|(_, attempts)| !is_last(*attempts));
             self.note_delays(delayed, |attempts| backoff.delay(attempts));
+        }
+    }
+
+    /// Writes down, without a wait, that a delivery of an item failed with this error; of a long one, the beginning.
+    pub(crate) fn note_error(&self, entry: &mut EntryOf<T, O>, attempts: u32, error: &str) {
+        let mut end = error.len().min(MOST_OF_ERROR);
+        while !error.is_char_boundary(end) {
+            end -= 1;
+        }
+        entry.set_error(error[..end].into());
+        if self.max_attempts.is_none_or(|most| attempts < most) {
+            let failed = Change::Failed(self.key(entry.id), attempts, error[..end].to_owned());
+            self.note([failed].into_iter());
         }
     }
 

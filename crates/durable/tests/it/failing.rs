@@ -1,8 +1,10 @@
 //! Jobs that fail, and what the next process knows of it.
 
-use crate::{directory, options};
-use requeue::{Backoff, ManualClock};
-use requeue_durable::{Codec, CodecError, DurableQueue, Workers};
+use crate::{copy_of, directory, open, options};
+use futures::executor::block_on;
+use requeue::backend::{AbortCause, Backend, Delivery, Tx};
+use requeue::{Backoff, ManualClock, Reason};
+use requeue_durable::{Codec, CodecError, DurableQueue, Wait, Workers};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -165,4 +167,91 @@ fn a_codec_that_panics_leaves_nothing_of_its_batch() {
     tx.commit().unwrap();
     drop(jobs);
     assert_eq!(open().pop_batch(10).unwrap(), [1, 4, 5]);
+}
+
+/// Takes the next items, whose deliveries fail with this error.
+fn fail_with(jobs: &DurableQueue<u32>, error: &str) {
+    let mut tx = jobs.begin(None);
+    let _ = tx.pop_batch(9).unwrap();
+    let backoff = Backoff::fixed(Duration::ZERO);
+    let cause = AbortCause::new(Reason::Failed, error, backoff);
+    block_on(Tx::abort(&mut tx, cause)).unwrap();
+}
+
+/// What is known of the next item, and of its last delivery.
+fn next(jobs: &DurableQueue<u32>) -> (u32, u32, Option<String>) {
+    let job = block_on(Delivery::take(jobs, Wait::Never))
+        .unwrap()
+        .unwrap();
+    let error = job.last_error().as_deref().map(str::to_owned);
+    (*job, job.attempts(), error)
+}
+
+#[test]
+fn the_last_error_is_known_in_the_next_process() {
+    for memory in [0, usize::MAX] {
+        let directory = directory();
+        let build = |directory: &TempDir| {
+            let jobs = open(directory).builder::<u32>("jobs");
+            jobs.memory(memory).build().unwrap()
+        };
+        let jobs = build(&directory);
+        jobs.push(7).unwrap();
+        assert_eq!(next(&jobs), (7, 1, None));
+        fail_with(&jobs, "first");
+        assert_eq!(next(&jobs), (7, 3, Some("first".into())));
+        fail_with(&jobs, "second");
+        jobs.push(8).unwrap();
+        let after = copy_of(&directory);
+        assert_eq!(next(&jobs), (7, 5, Some("second".into())));
+        // The deliveries that did not fail with an error do not count in the next process.
+        let jobs = build(&after);
+        assert_eq!(next(&jobs), (7, 5, Some("second".into())));
+        let tx = jobs.begin_owned();
+        let item = tx.pop().unwrap();
+        assert_eq!(tx.last_error(&item).as_deref(), Some("second"));
+        tx.retry_after(item, Duration::ZERO).unwrap();
+        tx.commit().unwrap();
+        drop(jobs);
+        let jobs = build(&after);
+        assert_eq!(next(&jobs), (7, 7, Some("second".into())));
+        assert_eq!(jobs.pop_batch(9).unwrap(), [7, 8]);
+        drop(jobs);
+        assert!(build(&after).is_empty());
+    }
+}
+
+#[test]
+fn a_long_error_is_cut() {
+    let directory = directory();
+    let jobs = open(&directory).queue::<u32>("jobs").unwrap();
+    jobs.push(7).unwrap();
+    fail_with(&jobs, &format!("{}€€", "x".repeat(998)));
+    let cut = Some("x".repeat(998));
+    assert_eq!(next(&jobs).2, cut);
+    drop(jobs);
+    let jobs = open(&directory).queue::<u32>("jobs").unwrap();
+    assert_eq!(next(&jobs).2, cut);
+}
+
+#[test]
+fn a_letter_has_the_error_of_its_last_delivery() {
+    let directory = directory();
+    let build = || {
+        let jobs = open(&directory).builder::<u32>("jobs").max_attempts(2);
+        jobs.build().unwrap()
+    };
+    let jobs = build();
+    jobs.push(7).unwrap();
+    fail_with(&jobs, "first");
+    drop(jobs);
+    let jobs = build();
+    fail_with(&jobs, "second");
+    let letter = jobs.dead_letters().oldest().unwrap().unwrap();
+    assert_eq!(
+        (letter.attempts, letter.error.as_deref()),
+        (2, Some("second"))
+    );
+    jobs.dead_letters().requeue_all().unwrap();
+    assert_eq!(next(&jobs), (7, 1, None));
 }

@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
-use crate::format::{self, OrderTag, Schedule};
+use crate::format::{self, Mark, OrderTag, Schedule};
 use crate::log::Durability;
 use crate::order::{Engine, EntryOf, Order, DEFAULT_PRIORITY};
 use crate::queue::shared::Shared;
@@ -97,8 +97,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         }
         let value = self.stored(id)?;
         let key = self.key(id);
-        let mark = self.log().disk().catalog().marks.get(&key).copied();
-        if let Some(schedule) = mark.and_then(|(mark, _)| mark.schedule) {
+        let known = |(mark, _): &(Mark, u64)| mark.schedule;
+        let marked = self.log().disk().catalog().marks.get(&key).and_then(known);
+        if let Some(schedule) = marked {
             return Ok(Some(schedule));
         }
         let normal = Schedule {

@@ -91,7 +91,7 @@ impl Case {
         };
         let mark = self.model.marks.entry(key).or_default();
         let attempts = mark.attempts + 1;
-        match self.random.below(4) {
+        match self.random.below(5) {
             0 => {
                 // The last delivery, or one that another has followed.
                 let undone = mark.attempts.saturating_sub(self.random.below(2));
@@ -101,6 +101,11 @@ impl Case {
             1 => {
                 change(batch, Change::Delivered(key, attempts));
                 (mark.attempts, mark.delayed) = (attempts, None);
+            }
+            3 => {
+                let error = "no".repeat(self.random.below(500));
+                change(batch, Change::Failed(key, attempts, error.clone()));
+                (mark.attempts, mark.more.error) = (attempts, Some(error));
             }
             2 => {
                 change(batch, Change::Delayed(key, attempts, 7));
