@@ -107,6 +107,8 @@ pub(crate) enum Change {
     Replaced(Key, Vec<u8>),
     /// A dead letter, whose item is removed.
     Bury(Key, LetterRow),
+    /// Until when the key of an item is taken that was committed, and the hash of that, under a number of their own.
+    Recent(Key, u64, u128),
     /// What is known of deliveries of the item is forgotten.
     Unmark(Key),
     /// A dead letter is removed.

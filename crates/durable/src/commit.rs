@@ -158,6 +158,9 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         }
         let ids = ram.items().map(|item| item.id);
         Run::add_each(&mut batch.removes, shared.id, ids);
+        if shared.windows.exist() {
+            shared.begin_windows(batch, ram.items().map(|item| item.hash()));
+        }
         Ok(())
     }
 }

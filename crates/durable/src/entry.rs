@@ -1,5 +1,6 @@
 //! An item in memory.
 
+use crate::queue::windows::HashOf;
 use requeue::{UniqueKey, UniqueKeyOf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub(crate) struct Beside {
     /// Its key, if keys are unique.
     unique: Option<UniqueKey>,
     weight: usize,
+    /// The hash of its key, if that stays taken for a time.
+    hash: u128,
     /// The last error with which a delivery of it has failed.
     error: Option<Arc<str>>,
 }
@@ -43,6 +46,11 @@ impl<T, K> Entry<T, K> {
         let mut unique = unique.expect("an item has its key from its push on");
         unique.number = self.id;
         unique
+    }
+
+    /// The hash of its key, in a queue where keys stay taken.
+    pub(crate) fn hash(&self) -> u128 {
+        self.beside.as_ref().map_or(0, |it| it.hash)
     }
 
     pub(crate) fn error(&self) -> Option<Arc<str>> {
@@ -71,6 +79,7 @@ pub(crate) struct Besides<T> {
     /// Functions of the user.
     pub(crate) unique: Option<UniqueKeyOf<T>>,
     pub(crate) weigh: Option<Weigh<T>>,
+    pub(crate) hash: Option<HashOf<T>>,
 }
 
 impl<T> Besides<T> {
@@ -81,6 +90,7 @@ impl<T> Besides<T> {
             budget,
             unique,
             weigh,
+            hash,
         } = self;
         let charge = budget.as_ref().and_then(|budget| budget.charge(bytes));
         let has_room = budget.is_none() || charge.is_some();
@@ -91,6 +101,7 @@ impl<T> Besides<T> {
             _charge: charge,
             unique: unique.as_ref().map(|key_of| key_of(item)),
             weight: weigh.as_ref().map_or(1, |weigh| weigh(item)),
+            hash: hash.as_ref().map_or(0, |hash_of| hash_of(item)),
             error: None,
         };
         (Some(Box::new(beside)), has_room)

@@ -91,6 +91,8 @@ pub(crate) struct Mark {
 pub(crate) struct More {
     /// The last error with which a delivery of the item has failed.
     pub(crate) error: Option<String>,
+    /// If there is no item of this number, but one that was committed: until when its key is taken, and the hash of that.
+    pub(crate) recent: Option<(u64, u128)>,
 }
 
 /// A queue of a store.

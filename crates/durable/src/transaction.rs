@@ -207,7 +207,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let Core { ram, local } = self.core();
         let recorded = match Recorded::new(local, slice::from_ref(&item), place) {
             Ok(recorded) => recorded,
-            Err(error) => return Err(PushError::Codec(item, error)),
+            Err(error) => return Err(error.map(|()| item)),
         };
         let (entry, place) = (recorded.entries::<One>(item), recorded.place(place));
         recorded.settle::<One>(ram.push_to(place, entry, wait))
@@ -227,7 +227,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
                 let (entries, place) = (recorded.entries::<L>(load), recorded.place(place));
                 Ok((recorded, L::stage(ram, entries, place, caller)))
             }
-            Err(error) => Err(PushError::Codec(load, error)),
+            Err(error) => Err(error.map(|()| load)),
         };
         async move {
             let (recorded, staging) = staging?;

@@ -182,6 +182,10 @@ impl GroupWriter<'_> {
                 }
                 Change::Replaced(..) => {} // with the items
                 Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
+                Change::Recent(key, until, hash) => {
+                    let mark: &mut Mark = marks.entry(key).or_default();
+                    mark.more.recent = Some((until, hash));
+                }
                 Change::Unmark(key) => {
                     marks.remove(&key);
                     self.remove_mark(key);

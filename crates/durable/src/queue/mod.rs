@@ -10,6 +10,7 @@ mod recover;
 mod removal;
 pub(crate) mod shared;
 mod verbs;
+pub(crate) mod windows;
 
 pub use builder::Builder;
 pub use inspect::{Inspector, LetterInfo, QueueInfo};

@@ -40,6 +40,15 @@ pub(super) fn visit(
 }
 
 impl Found {
+    /// The windows: their numbers, their ends and the hashes of their keys.
+    pub(super) fn recent(&self) -> impl Iterator<Item = (u64, u64, u128)> + '_ {
+        let recent = |(id, mark): (&u64, &Mark)| {
+            let (until, hash) = mark.more.recent?;
+            Some((*id, until, hash))
+        };
+        self.marks.iter().filter_map(recent)
+    }
+
     /// Reads what there is of a queue besides its items.
     pub(super) fn read(store: &crate::store::StoreInner, queue: u32) -> Result<Self, StoreError> {
         let (disk, mut found, mut marks) = (store.log.disk(), Self::default(), Vec::new());
@@ -82,6 +91,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.check(found, digest)?;
         self.leave_out(found, undecodable, on_undecodable)?;
         self.forget_strays(found, &items);
+        self.recover_windows(found);
         let mut keys = HashMap::new();
         if O::TAG == OrderTag::ByKey {
             let keys_of = items.iter().map(|item| item.entry.key.clone());
@@ -186,9 +196,12 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         }))
     }
 
-    /// Removes the marks of items that are not there: a mark may have been written after its item was removed.
+    /// Removes the marks of items that are not there: a mark may have been written after its item was removed. Those of windows
+    /// that are not over stay.
     fn forget_strays(&self, found: &Found, items: &[Recovered<T, O>]) {
-        let known: HashSet<u64> = items.iter().map(|item| item.entry.id).collect();
+        let mut known: HashSet<u64> = items.iter().map(|item| item.entry.id).collect();
+        let now = self.store.wall_time();
+        known.extend(found.recent().filter(|it| it.1 > now).map(|it| it.0));
         let strays = found.marks.keys().filter(|id| !known.contains(id));
         self.note(strays.map(|id| Change::Unmark(self.key(*id))));
     }

@@ -1,6 +1,7 @@
 //! What the handles of a queue share, apart from the queue in memory.
 
 use super::letters::Letters;
+use super::windows::Windows;
 use crate::batch::{Batch, Change};
 use crate::codec::Codec;
 use crate::entry::{Besides, Entry};
@@ -37,6 +38,7 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     /// How many such items were dropped.
     pub(super) timed_out: AtomicU64,
     pub(crate) letters: Letters<T>,
+    pub(crate) windows: Windows,
     /// Whether a push may replace another item, or follow it.
     pub(crate) supersedes: bool,
     /// The values of such pushes, by number, until that is decided.

@@ -2,11 +2,10 @@
 
 use super::Local;
 use crate::batch::Extent;
-use crate::codec::CodecError;
 use crate::error::PushError;
 use crate::order::{EntryOf, Load, Order, Place};
 use crate::ticket::Tickets;
-use requeue::StorePlace;
+use requeue::{DuplicateOf, StorePlace};
 use std::mem;
 use std::ops::Range;
 
@@ -32,8 +31,11 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         local: &'t Local<T, O>,
         items: &[T],
         place: Option<Place>,
-    ) -> Result<Self, CodecError> {
+    ) -> Result<Self, PushError<()>> {
         let shared = &local.shared;
+        if shared.are_recent(items) {
+            return Err(PushError::Duplicate((), DuplicateOf::Recent));
+        }
         let front = shared.front(place);
         let first = shared.new_ids(items.len());
         let recorded; // dropped after the lock, if the codec fails or panics
@@ -47,7 +49,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         let first = shared.key(first);
         let encode = |item: &T, bytes: &mut Vec<u8>| shared.codec.encode(item, bytes);
         let pushed = batch.push_all(first, front, items, encode);
-        pushed.map_err(|error| error.at(&shared.name, None))?;
+        pushed.map_err(|error| PushError::Codec((), error.at(&shared.name, None)))?;
         if recorded.supersedes {
             let value = batch.values_since(recorded.before).to_vec();
             shared.pushing.lock().insert(first.id, value);

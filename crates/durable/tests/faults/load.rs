@@ -7,6 +7,7 @@
 //! | `left`, `right` | tokens that are moved from one to the other | each token in one of them |
 //! | `even`, `odd` | numbers, pushed in turn and buffered | a prefix of the numbers |
 //! | `replaced` | growing numbers of one key, which replace each other or follow the one that is held | the last number, or it was taken; none that was taken |
+//! | `once` | numbers that are pushed and popped, whose keys stay taken | no number that was popped, nor can it be pushed |
 //! | `removed` | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
 
 use crate::{child, count, open};
@@ -43,6 +44,7 @@ struct Queues {
     even: DurableQueue<Buffered>,
     odd: DurableQueue<Buffered>,
     replaced: DurableQueue<u64>,
+    once: DurableQueue<Buffered>,
     removed: DurableQueue<u64>,
 }
 
@@ -51,6 +53,7 @@ impl Queues {
         let store = open(path).expect("the store opens");
         let expect = "the queue opens";
         let replaced = store.builder("replaced").unique_by(|_| ());
+        let once = store.builder("once").unique_by(|number| *number);
         Self {
             plain: store.queue("plain").expect(expect),
             jobs: store.queue("jobs").expect(expect),
@@ -60,6 +63,10 @@ impl Queues {
             odd: store.queue("odd").expect(expect),
             replaced: replaced
                 .on_duplicate(OnDuplicate::Follow)
+                .build()
+                .expect(expect),
+            once: once
+                .unique_for(Duration::from_secs(3600))
                 .build()
                 .expect(expect),
             removed: store.queue("removed").expect(expect),
@@ -99,6 +106,7 @@ pub(crate) fn run(path: &Path) {
         scope.spawn(|| remove(&queues.removed));
         scope.spawn(|| replace(&queues.replaced));
         scope.spawn(|| take(&queues.replaced));
+        scope.spawn(|| do_once(&queues.once, round));
     });
 }
 
@@ -211,6 +219,15 @@ fn take(numbers: &DurableQueue<u64>) {
     }
 }
 
+fn do_once(numbers: &DurableQueue<Buffered>, round: u64) {
+    for number in 1.. {
+        if numbers.push((round, number)).is_err() || numbers.pop().is_err() {
+            return acknowledge("failed");
+        }
+        acknowledge(&format!("once {number}"));
+    }
+}
+
 fn remove(numbers: &DurableQueue<u64>) {
     for step in 0.. {
         let first = step / 3 * 10;
@@ -239,6 +256,8 @@ pub(crate) struct Acknowledged {
     /// The last numbers that were pushed and taken.
     replaced: u64,
     taken: u64,
+    /// The last number that was popped once.
+    once: u64,
     /// How many steps of pushes and removals.
     steps: u64,
     pub(crate) count: u64,
@@ -267,6 +286,7 @@ impl Acknowledged {
             ("buffered", [number]) => self.buffered = number + 1,
             ("replaced", [number]) => self.replaced = *number,
             ("taken", [number]) => self.taken = *number,
+            ("once", [number]) => self.once = *number,
             ("step", [step]) => self.steps = step + 1,
             _ => panic!("an unknown line: {line:?}"),
         }
@@ -341,6 +361,7 @@ pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
     let mut numbers = drain(&queues.replaced);
     numbers.extend(drain(&queues.replaced)); // what followed
     check_replaced(&numbers, acknowledged);
+    check_once(&queues.once, round, acknowledged);
     check_removed(&drain(&queues.removed), acknowledged);
     check_tokens(&queues, round, acknowledged);
 }
@@ -450,6 +471,20 @@ fn check_replaced(numbers: &[u64], acknowledged: &Acknowledged) {
     ];
     assert!(!is_back, "{numbers:?} are there, {taken} was taken");
     assert!(!is_lost, "{numbers:?} are there, {replaced} was pushed");
+}
+
+fn check_once(numbers: &DurableQueue<Buffered>, round: u64, acknowledged: &Acknowledged) {
+    let last = acknowledged.once;
+    for number in 1..=last {
+        let refused = numbers.push((round, number));
+        let of = refused.map_err(|refused| refused.to_string());
+        assert!(of.is_err(), "{number} was popped before {last}");
+    }
+    let left = drain(numbers);
+    assert!(
+        left.iter().all(|number| *number == (round, last + 1)),
+        "{left:?} after {last}"
+    );
 }
 
 fn check_removed(items: &[u64], acknowledged: &Acknowledged) {

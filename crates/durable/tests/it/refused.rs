@@ -6,9 +6,10 @@ use requeue_durable::{
     Budget, Builder, DuplicateOf, Durability, DurableQueue, Order, PushError, Store, StoreError,
 };
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -209,20 +210,107 @@ fn a_dead_letter_is_requeued_only_if_its_key_is_free() {
 }
 
 #[test]
-fn a_window_ends_with_its_time_or_the_process() {
-    let directory = directory();
-    let queue = Queue::<ByKey<u32, u32>>::new(|it| it.fair_by(|item| item % 3).build());
-    let queue = queue.with(|it| it.unique_by(|item| item % 10).unique_for(HOUR));
+fn a_window_goes_on_in_the_next_process() {
+    fn check<O: Order<u32>>(build: Build<O>) {
+        let (directory, wall) = (directory(), Arc::new(AtomicU64::new(1_000)));
+        let queue = Queue::new(build);
+        let open = || {
+            let wall = Arc::clone(&wall);
+            let hours = move || HOUR * u32::try_from(wall.load(Ordering::Relaxed)).unwrap();
+            let options = options().wall_clock(move || UNIX_EPOCH + hours());
+            let store = options.open(directory.path()).unwrap();
+            let builder = store.builder("numbers").clock(queue.clock.clone());
+            build(builder.unique_by(|n| n % 10).unique_for(3 * HOUR)).unwrap()
+        };
+        let numbers = open();
+        numbers.push_batch([1, 2, 3, 4, 5]).unwrap();
+        numbers.retain(|item, _| *item != 5).unwrap();
+        let tx = numbers.begin_owned();
+        tx.fail(tx.pop().unwrap(), "no").unwrap();
+        let dead = numbers.dead_letters().oldest().unwrap().unwrap();
+        tx.pop().unwrap();
+        tx.commit().unwrap();
+        numbers.begin_owned().pop().unwrap();
+        drop(numbers.pop_batch(1).unwrap());
+        numbers.push(6).unwrap();
+        let mut left = Vec::new();
+        numbers.peek_each(|item| left.push(*item)).unwrap();
+        let recent: Vec<_> = (1..5)
+            .filter(|n| *n != dead.item && !left.contains(n))
+            .collect();
+        assert_eq!((left.len(), recent.len()), (2, 2));
+        drop(numbers);
+
+        wall.fetch_add(1, Ordering::Relaxed);
+        let numbers = open();
+        for item in &recent {
+            assert_eq!(duplicate(&numbers, item + 10), Some(DuplicateOf::Recent));
+        }
+        let batch = vec![7, recent[0] + 10];
+        let refused = numbers.push_batch(batch.clone()).unwrap_err();
+        assert_eq!(refused.into_inner(), Some(batch));
+        assert_eq!(duplicate(&numbers, left[0] + 10), Some(DuplicateOf::Queued));
+        let tx = numbers.begin_owned();
+        assert!(tx.push(recent[1] + 10).unwrap_err().is_duplicate());
+        numbers.push_batch([dead.item + 10, 15]).unwrap();
+        assert_eq!(numbers.pop_batch(9).unwrap().len(), 4);
+        drop((tx, numbers));
+
+        wall.fetch_add(1, Ordering::Relaxed);
+        let numbers = open();
+        let all: Vec<_> = recent
+            .iter()
+            .copied()
+            .chain([left[0], dead.item, 5])
+            .collect();
+        for item in &all {
+            assert_eq!(duplicate(&numbers, item + 20), Some(DuplicateOf::Recent));
+        }
+        assert!(numbers
+            .dead_letters()
+            .requeue(dead.id())
+            .unwrap_err()
+            .is_duplicate());
+        queue.clock.advance(HOUR);
+        for item in &all[..2] {
+            numbers.push(item + 20).unwrap();
+        }
+        for item in &all[2..] {
+            assert_eq!(duplicate(&numbers, item + 20), Some(DuplicateOf::Recent));
+        }
+        queue.clock.advance(HOUR);
+        numbers
+            .push_batch(all[2..].iter().map(|item| item + 20))
+            .unwrap();
+        drop(numbers);
+
+        wall.fetch_add(3, Ordering::Relaxed);
+        let numbers = open();
+        assert_eq!(numbers.pop_batch(9).unwrap().len(), 5);
+        assert_eq!(duplicate(&numbers, 1), Some(DuplicateOf::Recent));
+        numbers.push(8).unwrap();
+    }
+    in_all_orders!(check);
+}
+
+#[test]
+fn a_crash_leaves_an_item_or_its_window() {
+    let (directory, queue) = (directory(), Queue::<Fifo>::new(Builder::build));
+    let queue = queue.with(|it| it.unique_by(|item| *item).unique_for(HOUR));
+    let at_most = HOUR;
     let numbers = queue.open(&directory);
-    numbers.push(1).unwrap();
-    numbers.pop().unwrap();
-    assert_eq!(duplicate(&numbers, 11), Some(DuplicateOf::Recent));
-    queue.clock.advance(HOUR);
-    numbers.push(11).unwrap();
-    numbers.pop().unwrap();
-    assert_eq!(duplicate(&numbers, 1), Some(DuplicateOf::Recent));
-    drop(numbers);
-    assert_eq!(duplicate(&queue.open(&directory), 1), None);
+    let mut handle = numbers.handle();
+    for round in 0..20 {
+        handle.push(round).unwrap();
+        let tx = handle.begin();
+        tx.pop().unwrap();
+        tx.commit_with(Durability::Buffered { at_most }).unwrap();
+        let after = queue.open(&copy_of(&directory));
+        let left = after.pop_batch(9).unwrap();
+        assert!(left.is_empty() || left == [round], "{left:?}");
+        // A pop begins a window too.
+        assert_eq!(duplicate(&after, round), Some(DuplicateOf::Recent));
+    }
 }
 
 #[test]

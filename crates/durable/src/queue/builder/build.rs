@@ -9,6 +9,7 @@ use crate::order::Order;
 use crate::queue::letters::Letters;
 use crate::queue::recover::Found;
 use crate::queue::shared::Shared;
+use crate::queue::windows::Windows;
 use crate::queue::DurableQueue;
 use parking_lot::Mutex;
 use requeue::{AfterTtl, OnDuplicate};
@@ -40,6 +41,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         if after_ttl.is_some() {
             store.log.disk().upgrade()?;
         }
+        let windows = Windows::new(self.settings.unique_for);
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,
@@ -51,7 +53,9 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
                 budget: self.settings.memory.map(Budget::new),
                 unique: self.settings.unique,
                 weigh: self.settings.weigh,
+                hash: self.settings.hash.filter(|_| windows.exist()),
             },
+            windows,
             max_attempts,
             backoff,
             clock,

@@ -5,6 +5,7 @@ mod order;
 mod refused;
 
 use super::letters::{DeadLetter, Limit};
+use super::windows::HashOf;
 use crate::codec::{Codec, OnUndecodable, Postcard};
 use crate::entry::Weigh;
 use crate::order::{KeyOf, Order, RamBuilder};
@@ -33,6 +34,9 @@ struct Settings<T> {
     memory: Option<usize>,
     unique: Option<UniqueKeyOf<T>>,
     on_duplicate: OnDuplicate,
+    /// How long keys stay taken, and the hashes of them.
+    unique_for: Duration,
+    hash: Option<HashOf<T>>,
     weigh: Option<Weigh<T>>,
     reopened: bool,
     has_ttl: bool,
@@ -67,6 +71,8 @@ impl<T: Send + 'static> Builder<T> {
                 memory: None,
                 unique: None,
                 on_duplicate: OnDuplicate::Refuse,
+                unique_for: Duration::ZERO,
+                hash: None,
                 weigh: None,
                 reopened: false,
                 has_ttl: false,

@@ -2,6 +2,7 @@
 
 use super::{set, Builder};
 use crate::order::Order;
+use crate::queue::windows::hash;
 use requeue::{Budget, OnDuplicate};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -40,7 +41,10 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     where
         K: Hash + Eq + Send + Sync + 'static,
     {
-        self.settings.unique = Some(requeue::unique_key_of(key));
+        let key = Arc::new(key);
+        let hashed = Arc::clone(&key);
+        self.settings.hash = Some(Arc::new(move |item| hash(&hashed(item))));
+        self.settings.unique = Some(requeue::unique_key_of(move |item| key(item)));
         self
     }
 
@@ -83,11 +87,35 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         self
     }
 
-    set! {
-        /// Keeps the [unique key](Self::unique_by) of an item taken for this time after its commit, in this process: see
-        /// [`requeue::Builder::unique_for`]. By default it is free at once. When the queue is opened again, the keys of items that
-        /// were committed before are free.
-        unique_for(window: Duration);
+    /// Keeps the [unique key](Self::unique_by) of an item taken for this time after its commit: see
+    /// [`requeue::Builder::unique_for`]. By default it is free at once.
+    ///
+    /// That is written with the commit, by the [wall clock](crate::StoreOptions::wall_clock), so the time goes on while no process
+    /// runs; within a process the [clock](Self::clock) of the queue decides. What is written is a hash of the key, by its `Hash`:
+    /// another process finds keys taken that say the same to a hasher there, as numbers and strings do. A push calls `key` twice
+    /// then, or once more.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::DuplicateOf;
+    /// use std::time::Duration;
+    ///
+    /// let mails = || store.builder("mails").unique_by(|mail: &String| mail.clone());
+    /// let mails = || mails().unique_for(Duration::from_secs(3600)).build();
+    /// let queue = mails()?;
+    /// queue.push("welcome".to_string())?;
+    /// queue.pop()?;
+    /// drop(queue); // the process ends
+    /// let refused = mails()?.push("welcome".to_string()).unwrap_err();
+    /// assert!(refused.to_string().contains("a short time ago"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("period", "throttle", "window"))]
+    pub fn unique_for(mut self, window: Duration) -> Self {
+        self.ram = self.ram.unique_for(window);
+        self.settings.unique_for = window;
+        self
     }
 
     set! {

@@ -3,7 +3,7 @@
 use super::random::Random;
 use super::{Case, Item, Rows};
 use crate::batch::{Batch, Change, Run};
-use crate::format::{begin_value, Front, Key, LetterRow, Schedule};
+use crate::format::{begin_value, Front, Key, LetterRow, Mark, Schedule};
 use std::slice;
 
 fn push(batch: &mut Batch, key: Key, (front, bytes): &Item) {
@@ -118,6 +118,23 @@ impl Case {
                 change(batch, Change::Rescheduled(key, schedule));
                 mark.schedule = Some(schedule);
             }
+        }
+    }
+
+    /// The window of a key begins, or ends.
+    pub(super) fn window(&mut self, batch: &mut Batch, queue: u32) {
+        let mut windows = self.model.marks.iter();
+        let is_window =
+            |(key, mark): &(&Key, &Mark)| key.queue == queue && mark.more.recent.is_some();
+        if let Some((&key, _)) = windows.find(is_window).filter(|_| self.random.percent(40)) {
+            change(batch, Change::Unmark(key));
+            self.model.marks.remove(&key);
+        } else {
+            let id = self.ids(1).start;
+            let (key, mut mark) = (Key { queue, id }, Mark::default());
+            change(batch, Change::Recent(key, 7, u128::MAX - 3));
+            mark.more.recent = Some((7, u128::MAX - 3));
+            self.model.marks.insert(key, mark);
         }
     }
 

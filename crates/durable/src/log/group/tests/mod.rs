@@ -131,7 +131,7 @@ impl Case {
         self.enter(queue);
         let mut batch = Batch::default();
         for _ in 0..=self.random.below(4) {
-            match self.random.below(18) {
+            match self.random.below(19) {
                 0..=4 => self.push(&mut batch, queue),
                 5..=7 => self.remove(&mut batch, queue),
                 8..=10 => self.mark(&mut batch, queue),
@@ -140,6 +140,7 @@ impl Case {
                 13 => self.bury(&mut batch, queue),
                 14 => self.unbury(&mut batch, queue),
                 15..=16 => self.replace(&mut batch, queue),
+                17 => self.window(&mut batch, queue),
                 _ => {
                     let closed = self.random.percent(50);
                     change(&mut batch, Change::Close(queue, closed));
