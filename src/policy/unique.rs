@@ -346,13 +346,11 @@ impl<T, M> Unique<T, M> {
         Ok(())
     }
 
-    /// Frees a key, whoever has it; returns what follows that one, too.
-    pub(crate) fn evict(&self, key: &Key) -> (Left<T, M>, Option<Next<T, M>>) {
+    /// The time stamp of the item that has a key and is in the queue.
+    pub(crate) fn since(&self, key: &Key) -> Option<u64> {
         let mut table = lock(self.table(key));
-        let place = table.taken.find_entry(key.hash, |taken| taken.key == *key);
-        let mut left = place.map_or_else(|_| Vec::new(), |place| vec![place.remove().0]);
-        let next = left.first_mut().and_then(|taken| taken.next.take());
-        (Left(left), next.map(|next| *next))
+        let taken = table.find(key)?;
+        matches!(taken.state, State::Queued).then_some(taken.since)
     }
 
     /// What the other item is that has the key of one of these, if any. A held one that a push could follow counts only if nothing

@@ -169,23 +169,17 @@ impl Batch {
 
     /// A pushed item, by its value.
     pub(crate) fn of_push(key: Key, values: Vec<u8>) -> Self {
-        let (mut pushes, length) = (Vec::new(), u32::try_from(values.len()));
-        Run::add(&mut pushes, key, 1);
-        Self {
-            lengths: vec![length.expect("a value that was pushed has a length")],
-            values,
-            pushes,
-            ..Self::default()
-        }
+        let (mut batch, length) = (Self::default(), u32::try_from(values.len()));
+        Run::add(&mut batch.pushes, key, 1);
+        batch.lengths.extend(length); // it was pushed before, so it has one
+        Self { values, ..batch }
     }
 
     /// An item that gets this value.
     pub(crate) fn of_replacement(key: Key, value: Vec<u8>) -> Self {
         let more = value.len();
-        Self {
-            more,
-            ..Self::of([Change::Replaced(key, value)])
-        }
+        let batch = Self::of([Change::Replaced(key, value)]);
+        Self { more, ..batch }
     }
 
     /// Adds items with consecutive numbers. After an error, or a panic of `encode`, the caller [takes back](Self::rewind) what

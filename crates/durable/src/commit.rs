@@ -158,8 +158,9 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         }
         let ids = ram.items().map(|item| item.id);
         Run::add_each(&mut batch.removes, shared.id, ids);
-        if shared.windows.exist() {
-            shared.begin_windows(batch, ram.items().map(|item| item.hash()));
+        if shared.besides.hash.is_some() {
+            let hashes = ram.items().filter_map(|it| Some(it.beside.as_ref()?.hash));
+            shared.begin_windows(batch, hashes);
         }
         Ok(())
     }

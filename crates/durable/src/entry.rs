@@ -25,7 +25,7 @@ pub(crate) struct Beside {
     unique: Option<UniqueKey>,
     weight: usize,
     /// The hash of its key, if that stays taken for a time.
-    hash: u128,
+    pub(crate) hash: u128,
     /// The last error with which a delivery of it has failed.
     error: Option<Arc<str>>,
 }
@@ -48,18 +48,13 @@ impl<T, K> Entry<T, K> {
         unique
     }
 
-    /// The hash of its key, in a queue where keys stay taken.
-    pub(crate) fn hash(&self) -> u128 {
-        self.beside.as_ref().map_or(0, |it| it.hash)
-    }
-
     pub(crate) fn error(&self) -> Option<Arc<str>> {
         self.beside.as_ref()?.error.clone()
     }
 
     /// A delivery of it has failed with this error.
-    pub(crate) fn set_error(&mut self, error: Arc<str>) {
-        self.beside.get_or_insert_with(Box::default).error = Some(error);
+    pub(crate) fn set_error(&mut self, error: &str) {
+        self.beside.get_or_insert_with(Box::default).error = Some(error.into());
     }
 
     /// Its weight; 1 where items have none.
@@ -79,6 +74,7 @@ pub(crate) struct Besides<T> {
     /// Functions of the user.
     pub(crate) unique: Option<UniqueKeyOf<T>>,
     pub(crate) weigh: Option<Weigh<T>>,
+    /// Says the hash of the key, if that stays taken for a time.
     pub(crate) hash: Option<HashOf<T>>,
 }
 

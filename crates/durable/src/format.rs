@@ -1,7 +1,7 @@
 //! What is on the disk: keys, values and their checksums. `docs/format.md` describes it.
 
 use crate::error::StoreError;
-use serde::{de::DeserializeOwned, Deserialize, Serialize};
+use serde::{de::DeserializeOwned, Deserialize, Deserializer, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The version of the format. The first one, in which stores are made, has no times of pushes.
@@ -82,17 +82,24 @@ pub(crate) struct Mark {
     pub(crate) delayed: Option<u64>,
     /// Its new schedule.
     pub(crate) schedule: Option<Schedule>,
-    #[serde(skip)]
-    pub(crate) more: More,
+    /// Missing in most rows.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "if_there")]
+    pub(crate) more: Option<More>,
 }
 
-/// The end of a mark, which few have. Versions of this crate that do not know it read the rest.
+/// The end of a mark. Versions of this crate that do not know it read the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct More {
     /// The last error with which a delivery of the item has failed.
     pub(crate) error: Option<String>,
     /// If there is no item of this number, but one that was committed: until when its key is taken, and the hash of that.
     pub(crate) recent: Option<(u64, u128)>,
+}
+
+/// The last field of a row, if it has it: the row has the checksum.
+#[allow(clippy::unnecessary_wraps)] // as `serde` calls it
+fn if_there<'de, D: Deserializer<'de>>(rest: D) -> Result<Option<More>, D::Error> {
+    Ok(Option::deserialize(rest).unwrap_or_default())
 }
 
 /// A queue of a store.
@@ -229,7 +236,7 @@ impl Row {
     pub(crate) fn read(table: usize, key: &[u8], value: &[u8]) -> Result<(Key, Self), StoreError> {
         let row = match table {
             LETTERS => Self::Letter(decode_row(key, value)?),
-            MARKS => decode_mark(key, value).map(|_| Self::Mark)?,
+            MARKS => decode_row::<Mark>(key, value).map(|_| Self::Mark)?,
             _ => {
                 let content = open(key, value).and_then(split_value);
                 Self::Item(content.ok_or_else(|| unreadable(key))?.0)
@@ -334,28 +341,6 @@ pub(crate) fn decode_row<R: DeserializeOwned>(key: &[u8], value: &[u8]) -> Resul
     row.ok_or_else(|| unreadable(key))
 }
 
-pub(crate) fn encode_mark(key: &[u8], mark: &Mark) -> Vec<u8> {
-    if mark.more == More::default() {
-        encode_row(key, mark)
-    } else {
-        encode_row(key, &(mark, &mark.more))
-    }
-}
-
-/// What [`encode_mark`] has encoded.
-pub(crate) fn decode_mark(key: &[u8], value: &[u8]) -> Result<Mark, StoreError> {
-    let mark = open(key, value).and_then(|content| {
-        let (mark, rest) = postcard::take_from_bytes::<Mark>(content).ok()?;
-        let more = if rest.is_empty() {
-            More::default()
-        } else {
-            postcard::from_bytes(rest).ok()?
-        };
-        Some(Mark { more, ..mark })
-    });
-    mark.ok_or_else(|| unreadable(key))
-}
-
 fn unreadable(key: &[u8]) -> StoreError {
     StoreError::damaged(format!("the row {key:02x?} cannot be read"))
 }
@@ -428,18 +413,15 @@ mod tests {
             ..Mark::default()
         };
         let key = [7; 12];
-        let value = encode_mark(&key, &mark);
+        let value = encode_row(&key, &mark);
         assert_eq!(value[CHECKSUM..], [3, 1, 1, 0]);
-        assert_eq!(decode_mark(&key, &value).unwrap(), mark);
-        mark.more.error = Some("no".into());
-        let value = encode_mark(&key, &mark);
-        assert_eq!(decode_mark(&key, &value).unwrap(), mark);
+        assert_eq!(decode_row::<Mark>(&key, &value).unwrap(), mark);
+        mark.more.get_or_insert_default().error = Some("no".into());
+        let value = encode_row(&key, &mark);
+        assert_eq!(value[CHECKSUM..], [3, 1, 1, 0, 1, 1, 2, b'n', b'o', 0]);
+        assert_eq!(decode_row::<Mark>(&key, &value).unwrap(), mark);
         // As earlier versions of this crate read it.
-        let more = More::default();
-        let without = Mark { more, ..mark };
-        assert_eq!(decode_row::<Mark>(&key, &value).unwrap(), without);
-        let mut cut = value[..value.len() - 1].to_vec();
-        seal(&key, &mut cut);
-        assert!(decode_mark(&key, &cut).is_err());
+        let before = (3_u32, Some(1_u64), None::<Schedule>);
+        assert_eq!(decode_row(&key, &value).ok(), Some(before));
     }
 }

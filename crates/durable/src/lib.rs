@@ -50,7 +50,9 @@
 //! | commit without a wait for the disk | [`Durability::Buffered`], for a store or for [one commit](Transaction::commit_with) |
 //! | wait until all is on the disk | [`Store::flush`] |
 //! | look at what failed for good, and try again | [`DurableQueue::dead_letters`] |
-//! | at most one job of a kind at a time | [`Builder::unique_by`] |
+//! | at most one job of a kind at a time | [`Builder::unique_by`], [`Builder::unique_for`] |
+//! | the newest of equal jobs | [`Builder::on_duplicate`] |
+//! | why a job has failed before | [`Transaction::last_error`] |
 //! | a limit of bytes instead of items, also of several queues | [`Builder::weigh`] with [`Builder::capacity`] or [`Builder::budget`] |
 //! | drop jobs that have waited for too long | [`Builder::ttl`], [`Builder::on_expired`] |
 //! | remove jobs that nobody has taken | [`DurableQueue::retain`], [`DurableQueue::clear_all`] |
@@ -66,7 +68,8 @@
 //! | [`Buffered`](Durability::Buffered) | within the time that it names | at once | the last commits; what is left is a prefix |
 //!
 //! Commits are written in groups, each of which is on the disk as a whole or not at all. An item that is pushed and popped
-//! within one group is never written. An abort writes nothing except the delays of a [backoff](Builder::backoff).
+//! within one group is never written. An abort writes nothing except the delays of a [backoff](Builder::backoff) and the errors of
+//! failed runs.
 //!
 //! # After a crash
 //!
@@ -74,13 +77,15 @@
 //! the head, in their order, as they were pushed. They are delivered before all items that are pushed later. Deliveries before
 //! the crash count if the queue has [`max_attempts`](Builder::max_attempts): a job that keeps crashing its process becomes a dead
 //! letter. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.
-//! [Times to live](Builder::ttl) go on while no process runs, and the items have their [keys](Builder::unique_by) and
-//! [weights](Builder::weigh).
+//! [Times to live](Builder::ttl) and the times for which [keys stay taken](Builder::unique_for) go on while no process runs. The
+//! items have their [keys](Builder::unique_by), their [weights](Builder::weigh) and the [errors](Transaction::last_error) of their
+//! last deliveries; those that [follow](Builder::on_duplicate) others still do.
 //!
 //! # What `requeue` has and this crate has not
 //!
 //! | `requeue` | why not, and what instead |
 //! |---|---|
+//! | `Builder::tracked`, `Queue::discard` | a [`Ticket`] is that of a priority queue; [`Transaction::last_error`] is kept in each queue |
 //! | closures as items: `Job`, `Queue::submit`, `Queue::wrap` | a closure cannot be written: [items are data, and the function belongs to the pool](Jobs::run) |
 //! | `Extend`, `FromIterator` | they cannot return an error: [`DurableQueue::push_batch`] |
 //! | `Queue::unbounded`, `bounded`, `Default` | a queue belongs to a store: [`Store::queue`], [`Store::builder`] |

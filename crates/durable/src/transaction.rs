@@ -165,11 +165,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     pub(crate) fn at_once(mut self) -> Result<Self, StoreError> {
         let local = &mut self.core_mut().local;
         local.at_once = local.shared.supersedes;
-        // What is not committed by a transaction is checked before.
-        if local.at_once && local.shared.log().disk().is_full(0) {
-            return Err(StoreError::DiskFull);
-        }
-        Ok(self)
+        // What replaces or follows is in the log before the commit, which would check that.
+        let is_full = local.at_once && local.shared.log().disk().is_full(0);
+        (!is_full).then_some(self).ok_or(StoreError::DiskFull)
     }
 
     #[inline]

@@ -48,25 +48,23 @@ impl<T, O: Order<T>> Shared<T, O> {
             return false;
         }
         if let Some(unique) = self.unique() {
-            let is_new = delivery.attempts == 0 && delay.is_zero() && terms.when().is_none();
-            if unique.rule == OnDuplicate::Follow && is_new {
+            let key = unique.key(&item);
+            let follows = unique.rule == OnDuplicate::Follow && delivery.attempts == 0;
+            if follows && terms.when().is_none() && unique.since(&key).is_some() {
                 match self.follow(item, delivery.since, place) {
                     Ok(followed) => return followed.is_ok(),
                     Err(other) => item = other,
                 }
             }
-            let (_left, next) = unique.evict(&unique.key(&item));
-            if let Some(next) = next {
-                self.put_next(next);
+            while let Some(since) = unique.since(&key) {
+                self.free(unique, &key, since, false); // then what followed has it
             }
         }
         let entered = self.enter(&item, delivery.since, place, (weight, Some(&terms)), None);
         let PushMeta { since, meta } = entered.expect("a queue has room for what is restored");
         let delivery = DeliveryMeta { since, ..delivery };
-        let entry = Entry {
-            item: Stored { item, meta },
-            delivery,
-        };
+        let item = Stored { item, meta };
+        let entry = Entry { item, delivery };
         self.shards.count_restored(1);
         if !delay.is_zero() {
             let failed = Failed::new(entry, &Reason::Aborted.into());

@@ -114,25 +114,19 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Frees the key of an item. After a commit its window begins, if there is one. If another item follows it, that one is pushed.
-    fn free(&self, unique: &Unique<T, O::Meta>, key: &Key, since: u64, committed: bool) {
+    pub(super) fn free(&self, unique: &Unique<T, O::Meta>, key: &Key, since: u64, committed: bool) {
         let until = committed.then(|| unique.until(&self.time)).flatten();
         let (left, next) = unique.free(key, since, until);
         if let Some(next) = next {
-            self.put_next(next);
+            let delivery = DeliveryMeta::after(0, next.since);
+            let Next { item, meta, .. } = next;
+            let item = Stored { item, meta };
+            self.shards.put_at_tail(Entry { item, delivery });
+            self.failures.delayed.count_released(1);
+            self.ready.notify(1);
+            self.plan_end(FIRST);
         }
         drop(left); // user code
-    }
-
-    /// Pushes an item that has followed another one.
-    pub(super) fn put_next(&self, next: Next<T, O::Meta>) {
-        let Next {
-            since, meta, item, ..
-        } = next;
-        let (item, delivery) = (Stored { item, meta }, DeliveryMeta::after(0, since));
-        self.shards.put_at_tail(Entry { item, delivery });
-        self.failures.delayed.count_released(1);
-        self.ready.notify(1);
-        self.plan_end(FIRST);
     }
 
     /// Keeps an item, which has a permit, to be pushed when the held one with its key is gone for good. Until then it counts as

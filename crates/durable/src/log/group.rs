@@ -7,8 +7,8 @@ use super::tables::visit;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
-    encode_mark, encode_row, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow,
-    Mark, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    encode_row, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow, Mark, ITEMS,
+    LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
 use fjall::{OwnedWriteBatch, PersistMode};
 use std::collections::{HashMap, HashSet};
@@ -29,6 +29,7 @@ pub(super) fn write(
         rows: disk.tables.database.batch().durability(Some(mode)),
         pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
         removed: HashSet::new(),
+        replaced: HashMap::new(),
         changed: Vec::new(),
     };
     group.items(batch)?;
@@ -45,6 +46,8 @@ struct GroupWriter<'d> {
     pushed: Pushed,
     /// The removed items that it did not push, if it has changes that depend on them.
     removed: HashSet<u64>,
+    /// The values that items get.
+    replaced: HashMap<Key, Vec<u8>>,
     changed: Vec<(u32, QueueChange)>,
 }
 
@@ -66,13 +69,12 @@ impl GroupWriter<'_> {
                 run.keys().for_each(|key| self.remove(key, depends));
             }
         }
-        let mut replaced = HashMap::new();
         for change in &mut batch.others {
             if let Change::Bury(key, letter) = change {
                 let id = letter.item;
                 self.remove(Key { id, ..*key }, depends);
             } else if let Change::Replaced(key, value) = change {
-                replaced.insert(*key, mem::take(value));
+                self.replaced.insert(*key, mem::take(value));
             }
         }
         let (mut values, mut lengths) = (&mut batch.values[..], &batch.lengths[..]);
@@ -81,28 +83,21 @@ impl GroupWriter<'_> {
             let bytes = of_run.iter().map(|length| *length as usize).sum::<usize>();
             let of_run = (of_run, values.split_off_mut(..bytes).unwrap_or_default());
             if !self.pushed.is_cancelled(*run) {
-                self.insert_run(*run, of_run, &mut replaced);
+                self.insert_run(*run, of_run);
             }
         }
-        self.replace(replaced)
+        self.replace()
     }
 
     /// Items of a run, unless they are cancelled, with the lengths of their values and these; and what replaces some.
-    fn insert_run(
-        &mut self,
-        run: Run,
-        (lengths, mut values): (&[u32], &mut [u8]),
-        replaced: &mut HashMap<Key, Vec<u8>>,
-    ) {
+    fn insert_run(&mut self, run: Run, (lengths, mut values): (&[u32], &mut [u8])) {
         for (key, length) in run.keys().zip(lengths) {
             let (value, rest) = values.split_at_mut(*length as usize);
             values = rest;
             if self.pushed.get(key.id) == PushState::Pushed {
-                let other = replaced.remove(&key);
-                match other.and_then(|other| with_item(value, &other)) {
-                    Some(mut other) => self.insert(key, &mut other),
-                    None => self.insert(key, value),
-                }
+                let other = self.replaced.remove(&key);
+                let mut other = other.and_then(|other| with_item(value, &other));
+                self.insert(key, other.as_deref_mut().unwrap_or(value));
                 self.change_of(key.queue).counts.items.add(key.digest());
             }
         }
@@ -115,8 +110,8 @@ impl GroupWriter<'_> {
     }
 
     /// Items of earlier groups get other values, unless they are gone.
-    fn replace(&mut self, replaced: HashMap<Key, Vec<u8>>) -> Result<(), StoreError> {
-        for (key, other) in replaced {
+    fn replace(&mut self) -> Result<(), StoreError> {
+        for (key, other) in mem::take(&mut self.replaced) {
             let row = self.disk.tables[ITEMS].get(key.to_bytes())?;
             let row = row.filter(|_| !self.is_gone(key.id));
             if let Some(mut value) = row.and_then(|row| with_item(&row, &other)) {
@@ -171,7 +166,8 @@ impl GroupWriter<'_> {
                     (mark.attempts, mark.delayed) = (attempts, Some(due));
                 }),
                 Change::Failed(key, attempts, error) => self.mark(&mut marks, key, |mark| {
-                    (mark.attempts, mark.more.error) = (attempts, Some(error));
+                    mark.attempts = attempts;
+                    mark.more.get_or_insert_default().error = Some(error);
                 }),
                 Change::Rescheduled(key, schedule) => {
                     // The item may have been popped since its schedule was changed in memory.
@@ -182,10 +178,9 @@ impl GroupWriter<'_> {
                 }
                 Change::Replaced(..) => {} // with the items
                 Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
-                Change::Recent(key, until, hash) => {
-                    let mark: &mut Mark = marks.entry(key).or_default();
-                    mark.more.recent = Some((until, hash));
-                }
+                Change::Recent(key, until, hash) => self.mark(&mut marks, key, |mark| {
+                    mark.more.get_or_insert_default().recent = Some((until, hash));
+                }),
                 Change::Unmark(key) => {
                     marks.remove(&key);
                     self.remove_mark(key);
@@ -197,12 +192,10 @@ impl GroupWriter<'_> {
                 Change::Remove(queue) => self.remove_queue(queue)?,
             }
         }
-        for (key, mark) in marks {
-            self.write_mark(key, mark);
-        }
-        for (key, letter) in letters {
-            self.write_letter(key, letter);
-        }
+        let marks = marks.into_iter();
+        marks.for_each(|(key, mark)| self.write_mark(key, mark));
+        let letters = letters.into_iter();
+        letters.for_each(|(key, letter)| self.write_letter(key, letter));
         Ok(())
     }
 
@@ -254,7 +247,7 @@ impl GroupWriter<'_> {
 
     fn write_mark(&mut self, key: Key, mark: Mark) {
         let bytes = key.to_bytes();
-        let value = encode_mark(&bytes, &mark);
+        let value = encode_row(&bytes, &mark);
         let digest = row_digest(key, &value);
         let before = self.catalog.marks.insert(key, (mark, digest));
         let marks = &mut self.change_of(key.queue).counts.marks;

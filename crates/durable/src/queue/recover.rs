@@ -5,8 +5,8 @@ use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_mark, decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag,
-    Schedule, ITEMS, LETTERS, MARKS,
+    decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag, Schedule, ITEMS,
+    LETTERS, MARKS,
 };
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
@@ -40,15 +40,6 @@ pub(super) fn visit(
 }
 
 impl Found {
-    /// The windows: their numbers, their ends and the hashes of their keys.
-    pub(super) fn recent(&self) -> impl Iterator<Item = (u64, u64, u128)> + '_ {
-        let recent = |(id, mark): (&u64, &Mark)| {
-            let (until, hash) = mark.more.recent?;
-            Some((*id, until, hash))
-        };
-        self.marks.iter().filter_map(recent)
-    }
-
     /// Reads what there is of a queue besides its items.
     pub(super) fn read(store: &crate::store::StoreInner, queue: u32) -> Result<Self, StoreError> {
         let (disk, mut found, mut marks) = (store.log.disk(), Self::default(), Vec::new());
@@ -58,7 +49,7 @@ impl Found {
             Ok(())
         })?;
         visit(&disk.tables[MARKS], queue, |at, key, value| {
-            let (mark, digest) = (decode_mark(&key, &value)?, row_digest(at, &value));
+            let (mark, digest) = (decode_row(&key, &value)?, row_digest(at, &value));
             found.counts.marks.add(digest);
             found.marks.insert(at.id, Mark::clone(&mark));
             marks.push((at, (mark, digest)));
@@ -91,7 +82,6 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.check(found, digest)?;
         self.leave_out(found, undecodable, on_undecodable)?;
         self.forget_strays(found, &items);
-        self.recover_windows(found);
         let mut keys = HashMap::new();
         if O::TAG == OrderTag::ByKey {
             let keys_of = items.iter().map(|item| item.entry.key.clone());
@@ -138,8 +128,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 };
                 let mut entry = self.entry(at.id, item, value.len());
                 let mark = found.marks.get(&at.id).cloned().unwrap_or_default();
-                if let Some(error) = &mark.more.error {
-                    entry.set_error(error.as_str().into());
+                if let Some(error) = mark.more.as_ref().and_then(|more| more.error.as_ref()) {
+                    entry.set_error(error);
                 }
                 front.schedule = mark.schedule.or(front.schedule);
                 items.push(Recovered { entry, front, mark });
@@ -199,11 +189,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Removes the marks of items that are not there: a mark may have been written after its item was removed. Those of windows
     /// that are not over stay.
     fn forget_strays(&self, found: &Found, items: &[Recovered<T, O>]) {
-        let mut known: HashSet<u64> = items.iter().map(|item| item.entry.id).collect();
-        let now = self.store.wall_time();
-        known.extend(found.recent().filter(|it| it.1 > now).map(|it| it.0));
-        let strays = found.marks.keys().filter(|id| !known.contains(id));
-        self.note(strays.map(|id| Change::Unmark(self.key(*id))));
+        let known: HashSet<u64> = items.iter().map(|item| item.entry.id).collect();
+        let others = found.marks.iter().filter(|(id, _)| !known.contains(id));
+        let strays = others.filter(|(id, mark)| !self.recover_window(**id, mark));
+        self.note(strays.map(|(id, _)| Change::Unmark(self.key(*id))));
     }
 
     /// Puts items before all that are pushed from now on: first those that were delivered before. They keep their deliveries and

@@ -38,6 +38,7 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     /// How many such items were dropped.
     pub(super) timed_out: AtomicU64,
     pub(crate) letters: Letters<T>,
+    pub(crate) unique_for: Duration,
     pub(crate) windows: Windows,
     /// Whether a push may replace another item, or follow it.
     pub(crate) supersedes: bool,
@@ -91,20 +92,14 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     }
 
     /// An item of such a push replaces the one with this number, or follows another one. That is in the log before others can
-    /// take it, and so before its removal.
+    /// take it, and so before its removal: this is called under the lock of its key. Whoever has the lock of the log takes no key.
     pub(crate) fn superseding(&self, replaced: Option<u64>, entry: &mut EntryOf<T, O>) {
-        let pushing = self.pushing.lock().remove(&entry.id);
-        let Some(value) = pushing else {
+        let Some(value) = self.pushing.lock().remove(&entry.id) else {
             return; // it is restored
         };
-        let batch = match replaced {
-            None => Batch::of_push(self.key(entry.id), value),
-            Some(id) => {
-                entry.id = id;
-                Batch::of_replacement(self.key(id), value)
-            }
-        };
-        self.log().note(batch);
+        entry.id = replaced.unwrap_or(entry.id);
+        let batch = replaced.map_or(Batch::of_push as fn(_, _) -> _, |_| Batch::of_replacement);
+        self.log().note(batch(self.key(entry.id), value));
     }
 
     /// Reads an item from the disk.
@@ -214,7 +209,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         while !error.is_char_boundary(end) {
             end -= 1;
         }
-        entry.set_error(error[..end].into());
+        entry.set_error(&error[..end]);
         if self.max_attempts.is_none_or(|most| attempts < most) {
             let failed = Change::Failed(self.key(entry.id), attempts, error[..end].to_owned());
             self.note([failed].into_iter());

@@ -4,16 +4,15 @@
 //! on the disk. Within the process the queue in memory refuses duplicates. What earlier processes have committed is looked up here,
 //! until its time is over, by the clock of the queue.
 
-use super::recover::Found;
 use super::shared::Shared;
 use crate::batch::{Batch, Change};
+use crate::format::Mark;
 use crate::order::Engine;
-use crate::store::millis;
 use parking_lot::Mutex;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Says the hash of an item's key.
@@ -29,71 +28,56 @@ pub(crate) fn hash(key: &impl Hash) -> u128 {
 /// The windows of a queue.
 #[derive(Default)]
 pub(crate) struct Windows {
-    /// How long they are, in milliseconds; 0 if there are none.
-    length: u64,
-    /// When each of those on the disk is over, and its number.
-    ends: Mutex<VecDeque<(u64, u64)>>,
+    /// When each of those on the disk is over, its number and the hash of its key.
+    ends: Mutex<BTreeSet<(u64, u64, u128)>>,
     /// Those that earlier processes began, by the hashes of their keys.
     earlier: Mutex<HashMap<u128, Instant>>,
 }
 
-impl Windows {
-    pub(crate) fn new(length: Duration) -> Self {
-        Self {
-            length: millis(length),
-            ..Self::default()
-        }
-    }
-
-    pub(crate) fn exist(&self) -> bool {
-        self.length > 0
-    }
-}
-
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    /// Those that are not over yet.
-    pub(super) fn recover_windows(&self, found: &Found) {
+    /// Whether a mark without an item is that of a window, and that is not over yet.
+    pub(super) fn recover_window(&self, id: u64, mark: &Mark) -> bool {
         let now = self.store.wall_time();
-        let recent = |(id, until, hash)| (until > now).then_some((until, id, hash));
-        let mut recent: Vec<_> = found.recent().filter_map(recent).collect();
-        recent.sort_unstable();
-        for (until, id, hash) in recent {
-            self.windows.ends.lock().push_back((until, id));
-            if let Some(end) = self.instant(until) {
-                self.windows.earlier.lock().insert(hash, end);
-            }
-        }
+        let recent = mark.more.as_ref().and_then(|more| more.recent);
+        let Some((until, hash)) = recent.filter(|(until, _)| *until > now) else {
+            return false;
+        };
+        self.windows.ends.lock().insert((until, id, hash));
+        let end = self.instant(until).map(|end| (hash, end));
+        self.windows.earlier.lock().extend(end);
+        true
     }
 
     /// Whether an earlier process has committed an item with the key of one of these, and its window is not over. Runs user code.
     pub(crate) fn are_recent(&self, items: &[T]) -> bool {
-        let Some(hash_of) = &self.besides.hash else {
+        let hash_of = self.besides.hash.as_ref();
+        let Some(hash_of) = hash_of.filter(|_| !self.windows.earlier.lock().is_empty()) else {
             return false;
         };
-        if self.windows.earlier.lock().is_empty() {
-            return false;
-        }
-        let (now, hashes) = (self.clock.now(), items.iter().map(|item| hash_of(item)));
-        let hashes: Vec<_> = hashes.collect();
-        let mut earlier = self.windows.earlier.lock();
-        earlier.retain(|_, end| now < *end);
-        hashes.iter().any(|hash| earlier.contains_key(hash))
+        let now = self.clock.now();
+        items.iter().any(|item| {
+            let hash = hash_of(item);
+            let end = self.windows.earlier.lock().get(&hash).copied();
+            end.is_some_and(|end| now < end)
+        })
     }
 
     /// Adds the windows of items that are committed to the batch, and ends some that are over.
     pub(crate) fn begin_windows(&self, batch: &mut Batch, hashes: impl Iterator<Item = u128>) {
         let now = self.store.wall_time();
-        let until = now.saturating_add(self.windows.length);
+        let until = self.wall_time_after(self.unique_for);
         let mut ends = self.windows.ends.lock();
         for hash in hashes {
             let id = self.new_ids(1);
-            ends.push_back((until, id));
-            let recent = Change::Recent(self.key(id), until, hash);
-            batch.others.push(recent);
-            let over = ends.iter().take(2).take_while(|(until, _)| *until <= now);
-            let over = 0..over.count();
-            let over = ends.drain(over).map(|(_, id)| Change::Unmark(self.key(id)));
-            batch.others.extend(over);
+            ends.insert((until, id, hash));
+            batch.others.push(Change::Recent(self.key(id), until, hash));
+            for _ in 0..2 {
+                if let Some((_, id, hash)) = ends.first().copied().filter(|it| it.0 <= now) {
+                    ends.pop_first();
+                    self.windows.earlier.lock().remove(&hash);
+                    batch.others.push(Change::Unmark(self.key(id)));
+                }
+            }
         }
     }
 }

@@ -61,10 +61,9 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     /// Where they go in memory.
     #[inline]
     pub(super) fn place(&self, place: Option<Place>) -> StorePlace {
-        StorePlace {
-            supersedes: self.supersedes,
-            ..place.unwrap_or_default().numbered(self.ids.start)
-        }
+        let mut place = place.unwrap_or_default().numbered(self.ids.start);
+        place.supersedes = self.supersedes;
+        place
     }
 
     /// The entries in memory of the items.
@@ -108,7 +107,8 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
 
     /// The value that another item would get; `None` if one has it.
     fn take_pushing(&self) -> Option<Vec<u8>> {
-        self.local.shared.pushing.lock().remove(&self.ids.start)
+        let pushing = self.supersedes.then(|| self.local.shared.pushing.lock());
+        pushing?.remove(&self.ids.start)
     }
 
     /// The item of an entry that was not staged.
@@ -126,9 +126,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
 
 impl<T: Send + 'static, O: Order<T>> Drop for Recorded<'_, T, O> {
     fn drop(&mut self) {
-        if self.supersedes {
-            self.take_pushing();
-        }
+        self.take_pushing();
         self.local.batch.lock().rewind(self.before);
     }
 }

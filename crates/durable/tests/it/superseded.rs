@@ -258,7 +258,7 @@ fn a_replaced_item_keeps_its_priority_and_its_time() {
     queue.options = options().wall_clock(move || -> SystemTime { later });
     let numbers = queue.open(&directory);
     numbers.push(303).unwrap();
-    queue.clock.advance(HOUR - Duration::from_secs(1));
+    queue.clock.advance(Duration::from_secs(3_599));
     assert_eq!(numbers.len(), 3);
     let tx = numbers.begin_owned();
     let items = tx.pop_batch(2).unwrap().map(|item| *item);

@@ -3,9 +3,8 @@
 use super::{Builder, Settings};
 use crate::batch::Change;
 use crate::codec::Codec;
-use crate::entry::{Besides, Budget};
 use crate::error::StoreError;
-use crate::order::Order;
+use crate::order::{Order, RamBuilder};
 use crate::queue::letters::Letters;
 use crate::queue::recover::Found;
 use crate::queue::shared::Shared;
@@ -41,7 +40,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         if after_ttl.is_some() {
             store.log.disk().upgrade()?;
         }
-        let windows = Windows::new(self.settings.unique_for);
+        let (unique_for, mut besides) = (self.settings.unique_for, self.settings.besides);
+        besides.hash.take_if(|_| unique_for.is_zero());
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,
@@ -49,13 +49,9 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             id,
             codec: Arc::new(self.codec),
             key_of: self.key_of,
-            besides: Besides {
-                budget: self.settings.memory.map(Budget::new),
-                unique: self.settings.unique,
-                weigh: self.settings.weigh,
-                hash: self.settings.hash.filter(|_| windows.exist()),
-            },
-            windows,
+            besides,
+            unique_for,
+            windows: Windows::default(),
             max_attempts,
             backoff,
             clock,
@@ -68,15 +64,21 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         if self.settings.reopened && shared.is_closed_on_disk() {
             shared.write(Change::Close(id, false))?;
         }
-        let [dead, superseding] = [Arc::clone(&shared), Arc::clone(&shared)];
-        let ram = shared.besides.set(self.ram).name(name);
-        let ram = ram.max_dead_letters(0);
-        let ram = ram.on_expired(AfterTtl::DeadLetter);
-        let ram = ram.on_dead_overflow(move |letter| dead.bury(letter));
-        let ram = ram.on_supersede(Arc::new(move |replaced, entry| {
-            superseding.superseding(replaced, entry);
-        }));
+        let ram = shared.attend(self.ram.name(name));
         let ram = shared.recover(&found, self.settings.on_undecodable, ram)?;
         Ok(DurableQueue::new(shared, ram))
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Shared<T, O> {
+    /// Has the queue in memory say what becomes of its items.
+    fn attend(self: &Arc<Self>, ram: RamBuilder<T, O>) -> RamBuilder<T, O> {
+        let [dead, superseding] = [Arc::clone(self), Arc::clone(self)];
+        let ram = self.besides.set(ram).max_dead_letters(0);
+        let ram = ram.on_expired(AfterTtl::DeadLetter);
+        let ram = ram.on_dead_overflow(move |letter| dead.bury(letter));
+        ram.on_supersede(Arc::new(move |replaced, entry| {
+            superseding.superseding(replaced, entry);
+        }))
     }
 }

@@ -5,12 +5,11 @@ mod order;
 mod refused;
 
 use super::letters::{DeadLetter, Limit};
-use super::windows::HashOf;
 use crate::codec::{Codec, OnUndecodable, Postcard};
-use crate::entry::Weigh;
+use crate::entry::{Besides, Budget};
 use crate::order::{KeyOf, Order, RamBuilder};
 use crate::store::Store;
-use requeue::{AfterTtl, Backoff, Clock, Fifo, OnDuplicate, Pace, ReturnTo, UniqueKeyOf};
+use requeue::{AfterTtl, Backoff, Clock, Fifo, OnDuplicate, Pace, ReturnTo};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,13 +30,9 @@ struct Settings<T> {
     store: Store,
     name: Arc<str>,
     letters: Option<Limit<T>>,
-    memory: Option<usize>,
-    unique: Option<UniqueKeyOf<T>>,
+    besides: Besides<T>,
     on_duplicate: OnDuplicate,
-    /// How long keys stay taken, and the hashes of them.
     unique_for: Duration,
-    hash: Option<HashOf<T>>,
-    weigh: Option<Weigh<T>>,
     reopened: bool,
     has_ttl: bool,
     after_ttl: AfterTtl,
@@ -68,12 +63,14 @@ impl<T: Send + 'static> Builder<T> {
                 store,
                 name: name.into(),
                 letters: None,
-                memory: None,
-                unique: None,
+                besides: Besides {
+                    budget: None,
+                    unique: None,
+                    weigh: None,
+                    hash: None,
+                },
                 on_duplicate: OnDuplicate::Refuse,
                 unique_for: Duration::ZERO,
-                hash: None,
-                weigh: None,
                 reopened: false,
                 has_ttl: false,
                 after_ttl: AfterTtl::default(),
@@ -211,7 +208,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn memory(mut self, bytes: usize) -> Self {
-        self.settings.memory = Some(bytes);
+        self.settings.besides.budget = Some(Budget::new(bytes));
         self
     }
 

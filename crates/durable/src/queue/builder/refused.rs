@@ -43,8 +43,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     {
         let key = Arc::new(key);
         let hashed = Arc::clone(&key);
-        self.settings.hash = Some(Arc::new(move |item| hash(&hashed(item))));
-        self.settings.unique = Some(requeue::unique_key_of(move |item| key(item)));
+        self.settings.besides.hash = Some(Arc::new(move |item| hash(&hashed(item))));
+        self.settings.besides.unique = Some(requeue::unique_key_of(move |item| key(item)));
         self
     }
 
@@ -55,7 +55,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// one has a row of its own, and follows it in the next process too. Both are in the log before anybody can take the new value;
     /// so it may be delivered before the push returns, but what that delivery commits is later in the log.
     ///
-    /// If the queue is opened with another rule, an item that followed another one is one like the others.
+    /// An item that is [submitted](crate::Jobs::submit) to a pool is refused, too. If the queue is opened with another rule, an item that followed another one is one like the others.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -158,7 +158,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// ```
     #[doc(alias("bytes", "byte budget", "semaphore"))]
     pub fn weigh(mut self, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Self {
-        self.settings.weigh = Some(Arc::new(weigh));
+        self.settings.besides.weigh = Some(Arc::new(weigh));
         self
     }
 }

@@ -105,7 +105,8 @@ impl Case {
             3 => {
                 let error = "no".repeat(self.random.below(500));
                 change(batch, Change::Failed(key, attempts, error.clone()));
-                (mark.attempts, mark.more.error) = (attempts, Some(error));
+                mark.attempts = attempts;
+                mark.more.get_or_insert_default().error = Some(error);
             }
             2 => {
                 change(batch, Change::Delayed(key, attempts, 7));
@@ -124,8 +125,10 @@ impl Case {
     /// The window of a key begins, or ends.
     pub(super) fn window(&mut self, batch: &mut Batch, queue: u32) {
         let mut windows = self.model.marks.iter();
-        let is_window =
-            |(key, mark): &(&Key, &Mark)| key.queue == queue && mark.more.recent.is_some();
+        let is_window = |(key, mark): &(&Key, &Mark)| {
+            let recent = mark.more.as_ref().and_then(|more| more.recent);
+            key.queue == queue && recent.is_some()
+        };
         if let Some((&key, _)) = windows.find(is_window).filter(|_| self.random.percent(40)) {
             change(batch, Change::Unmark(key));
             self.model.marks.remove(&key);
@@ -133,7 +136,8 @@ impl Case {
             let id = self.ids(1).start;
             let (key, mut mark) = (Key { queue, id }, Mark::default());
             change(batch, Change::Recent(key, 7, u128::MAX - 3));
-            mark.more.recent = Some((7, u128::MAX - 3));
+            let more = mark.more.get_or_insert_default();
+            more.recent = Some((7, u128::MAX - 3));
             self.model.marks.insert(key, mark);
         }
     }

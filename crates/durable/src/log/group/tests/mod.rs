@@ -10,8 +10,7 @@ mod changes;
 use super::Disk;
 use crate::batch::{Batch, Change};
 use crate::format::{
-    decode_mark, decode_row, open, row_digest, split_value, Front, Key, LetterRow, Mark, OrderTag,
-    QueueRow,
+    decode_row, open, row_digest, split_value, Front, Key, LetterRow, Mark, OrderTag, QueueRow,
 };
 use crate::log::{visit, Directory};
 use changes::change;
@@ -183,7 +182,7 @@ impl Case {
         let table = &self.disk().tables[crate::format::MARKS];
         visit::<&[u8]>(table, .., |bytes, value| {
             let key = Key::from_bytes(&bytes).unwrap();
-            marks.push((key, (decode_mark(&bytes, &value)?, row_digest(key, &value))));
+            marks.push((key, (decode_row(&bytes, &value)?, row_digest(key, &value))));
             Ok(())
         })
         .unwrap();
@@ -215,7 +214,7 @@ impl Case {
         });
         assert_eq!(letters, model.letters);
         let mut marks = rows(&disk.tables[crate::format::MARKS], |key, value| {
-            decode_mark(key, value).unwrap()
+            decode_row::<Mark>(key, value).unwrap()
         });
         marks.retain(|key, _| !model.late.contains(key));
         assert_eq!(marks, model.marks);
