@@ -84,7 +84,7 @@ impl Run {
 /// How far a batch goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
-    values: usize,
+    pub(crate) values: usize,
     pub(crate) items: usize,
     runs: usize,
     /// The number of items of the last run.
@@ -216,11 +216,6 @@ impl Batch {
             runs: self.pushes.len(),
             last: self.pushes.last().map_or(0, |run| run.count),
         }
-    }
-
-    /// The values of the items that were added since then.
-    pub(crate) fn values_since(&self, before: Extent) -> &[u8] {
-        &self.values[before.values..]
     }
 
     /// Takes back the items that were added since then.

@@ -159,8 +159,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         let ids = ram.items().map(|item| item.id);
         Run::add_each(&mut batch.removes, shared.id, ids);
         if shared.besides.hash.is_some() {
-            let hashes = ram.items().filter_map(|it| Some(it.beside.as_ref()?.hash));
-            shared.begin_windows(batch, hashes);
+            shared.begin_windows(batch, ram.items().filter_map(|item| item.hash()));
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ pub(crate) struct Beside {
     unique: Option<UniqueKey>,
     weight: usize,
     /// The hash of its key, if that stays taken for a time.
-    pub(crate) hash: u128,
+    hash: u128,
     /// The last error with which a delivery of it has failed.
     error: Option<Arc<str>>,
 }
@@ -46,6 +46,11 @@ impl<T, K> Entry<T, K> {
         let mut unique = unique.expect("an item has its key from its push on");
         unique.number = self.id;
         unique
+    }
+
+    /// The hash of its key, in a queue with windows.
+    pub(crate) fn hash(&self) -> Option<u128> {
+        Some(self.beside.as_ref()?.hash)
     }
 
     pub(crate) fn error(&self) -> Option<Arc<str>> {

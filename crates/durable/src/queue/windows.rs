@@ -31,15 +31,14 @@ pub(crate) struct Windows {
     /// When each of those on the disk is over, its number and the hash of its key.
     ends: Mutex<BTreeSet<(u64, u64, u128)>>,
     /// Those that earlier processes began, by the hashes of their keys.
-    earlier: Mutex<HashMap<u128, Instant>>,
+    pub(super) earlier: Mutex<HashMap<u128, Instant>>,
 }
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Whether a mark without an item is that of a window, and that is not over yet.
     pub(super) fn recover_window(&self, id: u64, mark: &Mark) -> bool {
-        let now = self.store.wall_time();
         let recent = mark.more.as_ref().and_then(|more| more.recent);
-        let Some((until, hash)) = recent.filter(|(until, _)| *until > now) else {
+        let Some((until, hash)) = recent.filter(|it| it.0 > self.store.wall_time()) else {
             return false;
         };
         self.windows.ends.lock().insert((until, id, hash));

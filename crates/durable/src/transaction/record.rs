@@ -51,7 +51,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         let pushed = batch.push_all(first, front, items, encode);
         pushed.map_err(|error| PushError::Codec((), error.at(&shared.name, None)))?;
         if recorded.supersedes {
-            let value = batch.values_since(recorded.before).to_vec();
+            let value = batch.values[recorded.before.values..].to_vec();
             shared.pushing.lock().insert(first.id, value);
         }
         drop(batch);

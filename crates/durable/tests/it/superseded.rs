@@ -170,6 +170,41 @@ fn a_value_that_is_not_in_memory_is_the_new_one() {
     drop(tx);
     assert_eq!(take(&numbers), Some((101, 2)));
     assert_eq!(take(&numbers), Some((301, 1)));
+    drop(numbers);
+
+    // Also if it is not written yet.
+    let mut queue = queue;
+    let at_most = HOUR;
+    queue.options = queue.options.durability(Durability::Buffered { at_most });
+    let numbers = queue.open(&directory);
+    for round in 0..300 {
+        numbers.push(round * 20).unwrap();
+        numbers.peek_each(|_| ()).unwrap(); // it is written then
+        numbers.push(round * 20 + 10).unwrap();
+        assert_eq!(numbers.pop().unwrap(), round * 20 + 10);
+    }
+}
+
+#[test]
+fn an_item_that_followed_another_one_can_be_replaced() {
+    let directory = directory();
+    let queue = Queue::<Fifo>::new(|it| it.build().unwrap(), OnDuplicate::Follow);
+    let queue = queue.with(|it| it.unique_for(HOUR));
+    let numbers = queue.open(&directory);
+    numbers.push(1).unwrap();
+    let held = numbers.begin_owned();
+    held.pop().unwrap();
+    numbers.push(101).unwrap();
+    held.commit().unwrap();
+    numbers.push(201).unwrap();
+    drop(numbers);
+    let numbers = queue.open(&directory);
+    numbers.push(301).unwrap();
+    assert_eq!(numbers.pop().unwrap(), 301);
+    assert!(numbers.push(401).unwrap_err().is_duplicate());
+    drop(numbers);
+    let numbers = queue.open(&directory);
+    assert!(numbers.push(401).unwrap_err().is_duplicate());
 }
 
 #[test]
