@@ -1,4 +1,7 @@
-use crate::{commit_all, Codec, CodecError, Durability, DurableQueue, Store, Transaction, Workers};
+use crate::{
+    commit_all, Codec, CodecError, Durability, DurableQueue, OnDuplicate, Store, Transaction,
+    Workers,
+};
 use futures::executor::block_on;
 use requeue::Backoff;
 use std::sync::mpsc::channel;
@@ -181,4 +184,29 @@ impl Codec<u32> for Unlucky {
     fn decode(&self, _: &[u8]) -> Result<u32, CodecError> {
         Err(CodecError::new("bad luck"))
     }
+}
+
+#[test]
+fn what_replaces_or_follows_is_on_the_disk_when_its_push_returns() {
+    let files = tempfile::tempdir().unwrap();
+    let store = Store::open(files.path()).unwrap();
+    let jobs = store.builder::<u32>("jobs").unique_by(|_| ());
+    let jobs = jobs.on_duplicate(OnDuplicate::Follow).build().unwrap();
+    let on_disk = || store.inner.log.is_on_disk();
+    jobs.push(1).unwrap();
+    jobs.push(2).unwrap();
+    assert!(on_disk());
+    let held = jobs.begin_owned();
+    assert_eq!(*held.pop().unwrap(), 2);
+    for job in [3, 4] {
+        jobs.push(job).unwrap();
+        assert!(on_disk());
+        block_on(jobs.push_async(10 + job)).unwrap();
+        assert!(on_disk());
+    }
+    let at_most = HOUR;
+    store.flush().unwrap();
+    held.commit_with(Durability::Buffered { at_most }).unwrap();
+    assert!(!on_disk());
+    assert_eq!(jobs.pop().unwrap(), 14);
 }
