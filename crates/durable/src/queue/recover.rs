@@ -195,7 +195,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.note(strays.map(|(id, _)| Change::Unmark(self.key(*id))));
         // Keys that items have are no longer those of windows.
         let hashes = items.iter().filter_map(|it| it.entry.hash());
-        hashes.for_each(|hash| drop(self.windows.earlier.lock().remove(&hash)));
+        hashes.for_each(|hash| _ = self.windows.earlier.lock().remove(&hash));
     }
 
     /// Puts items before all that are pushed from now on: first those that were delivered before. They keep their deliveries and
