@@ -384,7 +384,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Drops the staged items but the first ones, which are so many.
     #[inline]
     pub(super) fn drop_staged(&mut self, kept: usize) {
-        if self.staged() > kept && (Shared::<T, O>::SORTS || self.shared.records().is_some()) {
+        if self.staged() > kept && (Shared::<T, O>::REGISTERS || self.shared.records().is_some()) {
             return self.withdraw_staged(kept);
         }
         self.endpoint.drop_staged(kept);
@@ -423,7 +423,7 @@ impl<T, O: Order<T>> Access<T, O> {
 
     /// Records that the held items are gone for good.
     pub(super) fn retire_held(&mut self, unborrowed: &Unborrowed<'_>) {
-        if Shared::<T, O>::SORTS || self.shared.records().is_some() {
+        if Shared::<T, O>::REGISTERS || self.shared.records().is_some() {
             let mut position = HeldPosition::default();
             let held = |position: &mut _| self.endpoint.next_held(position, unborrowed);
             while let Some((stored, delivery)) = held(&mut position) {

@@ -22,7 +22,7 @@ use std::task::{Poll, Waker};
 impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        if Shared::<T, O>::SORTS || self.is_unsettled() || !self.get_mut().takes_push() {
+        if Shared::<T, O>::REGISTERS || self.is_unsettled() || !self.get_mut().takes_push() {
             return self.push_slowly(item);
         }
         self.get_mut().publish(item)
@@ -359,7 +359,7 @@ impl<T, O: Order<T>> Load<T, O> for T {
     #[inline]
     fn put_at_once(self, local: &mut Local<T, O>, put: Put) -> Result<Result<(), PushError<T>>, T> {
         match put {
-            _ if Shared::<T, O>::SORTS => Err(self),
+            _ if Shared::<T, O>::REGISTERS => Err(self),
             Put::Publish if local.takes_push() => Ok(local.publish(self)),
             Put::Stage if local.takes_staged() => {
                 let meta = O::Meta::default();

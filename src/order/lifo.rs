@@ -1,6 +1,7 @@
 //! Last in, first out.
 //!
-//! A new item is put on a stack. Returned items have a stack of their own, which is emptied first, and those that went to the
+//! A handle takes the item that it has pushed last out of its shard, as long as nobody has taken it in and none was returned.
+//! Any other item is put on a stack. Returned items have a stack of their own, which is emptied first, and those that went to the
 //! tail have one that is emptied last. An item that is being
 //! shown leaves a gap in its stack, which pops remove; if the gap is gone, the item is put on top. The gap of one that is removed
 //! then stays until it is on top, or gaps are many.
@@ -114,6 +115,13 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     /// Up to which index slots of each stack are still to be visited, from the last one on.
     type Visit = [usize; STACKS];
     type Position = Position;
+
+    const LAST_FIRST: bool = true;
+
+    #[inline]
+    fn has_returned(&self) -> bool {
+        !self.slots[RETURNED].is_empty()
+    }
 
     #[inline]
     fn arrive(&mut self, entry: StackEntry<T>) {

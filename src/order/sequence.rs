@@ -6,6 +6,8 @@ use crate::raw::{Choice, Entry, Stored};
 /// A data structure that determines the next item. One thread at a time uses it, under a lock, so it must not run
 /// user code.
 pub(crate) trait Sequence<T, M> {
+    /// Whether the item that a handle has pushed last is the next one for it, unless others were [returned](Self::has_returned).
+    const LAST_FIRST: bool = false;
     /// The progress of a visit.
     type Visit;
     /// The former position of an item that is being shown.
@@ -24,6 +26,11 @@ pub(crate) trait Sequence<T, M> {
     /// Items that are returned together are passed last one first, so that they are again in the order in which
     /// they were dequeued.
     fn come_back(&mut self, entry: Entry<Stored<T, M>>);
+
+    /// Whether there may be items that came back.
+    fn has_returned(&self) -> bool {
+        false
+    }
 
     /// Dequeues the next item: `for_good` if it will not come back. A sequence that tracks removals is told of the
     /// end of each item by [`Sequence::leave`].

@@ -151,6 +151,12 @@ impl<T> Shards<T> {
         Cursor::new(shard, noted, self.stickiness)
     }
 
+    /// Whether items were returned to the common shard.
+    #[inline]
+    pub(crate) fn has_returned(&self) -> bool {
+        self.common().front().has_runs()
+    }
+
     pub(in crate::raw) fn attached(&self) -> &NumberSet {
         self.records.used()
     }

@@ -317,6 +317,22 @@ impl<T> Shard<T> {
         }
     }
 
+    /// Takes the item at `position`, if it is at the head.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner, and published the item at `position` in `segment`.
+    #[inline(always)] // the pop of a stack
+    pub(in crate::raw) unsafe fn take_at(&self, segment: Segment<T>, position: u64) -> Option<T> {
+        self.claim_at(position, 1)?;
+        // SAFETY: as in `retract`.
+        unsafe {
+            let item = segment.slot(position).take();
+            self.finish(segment, 1);
+            Some(item)
+        }
+    }
+
     /// Claims `count` positions from `position` on if that is at the head, whatever else is counted there.
     fn claim_at(&self, position: u64, count: u64) -> Option<Head> {
         let mut head = self.front.head();

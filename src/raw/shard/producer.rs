@@ -75,6 +75,15 @@ impl<T> Producer<T> {
         unsafe { shard.retract(segment, position) }
     }
 
+    /// Takes the last published item, if it is at the head: as a consumer takes one, which another may claim as well. Nothing is
+    /// staged.
+    #[inline(always)] // the pop of a stack
+    pub(in crate::raw) fn take_last(&mut self, shard: &Shard<T>) -> Option<T> {
+        let segment = self.segment.filter(|it| it.first() < self.next)?;
+        // SAFETY: the segment covers the position before `next`, which was published.
+        unsafe { shard.take_at(segment, self.next - 1) }
+    }
+
     #[inline]
     fn put(&mut self, item: T) {
         assert!(self.next < self.limit);

@@ -49,6 +49,14 @@ impl<T> Endpoint<T> {
         Some(item)
     }
 
+    /// Pops the item that this handle has pushed last, if it is the only one in its shard. Nothing is staged.
+    #[inline(always)] // the pop of a stack
+    pub(crate) fn pop_last(&mut self) -> Option<T> {
+        let item = self.producer.take_last(self.shard()?)?;
+        self.counters().count_popped(1);
+        Some(item)
+    }
+
     /// Takes one more item into the hold if [nothing else has to be done](crate::raw::shard::cursor::Cursor::take_next).
     #[inline(always)] // the pop of a transaction
     pub(crate) fn hold_next(&mut self) -> bool {
