@@ -282,38 +282,6 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_pops_its_last_item_behind_those_that_were_returned() {
-        let queue = crate::Queue::builder().lifo().build();
-        let mut handle = queue.handle();
-        handle.push_batch([1, 2]).unwrap();
-        let tx = handle.begin();
-        assert_eq!((*tx.pop().unwrap(), *tx.pop().unwrap()), (2, 1));
-        tx.abort();
-        handle.push(3).unwrap();
-        // Both were returned to the shards; one of them is in the sequence after the first pop.
-        assert_eq!(handle.pop(), Ok(2));
-        handle.push(4).unwrap();
-        assert_eq!(handle.pop(), Ok(1));
-        assert_eq!([handle.pop(), handle.pop()], [Ok(4), Ok(3)]);
-    }
-
-    #[test]
-    fn an_owner_pops_its_last_item_of_each_segment() {
-        let mut handle = crate::Queue::builder().lifo().build().handle();
-        for round in 0..2000 {
-            for item in 0..round % 3 + 1 {
-                handle.push(item).unwrap();
-            }
-            for item in (0..round % 3 + 1).rev() {
-                assert_eq!(handle.pop(), Ok(item));
-            }
-        }
-        assert!(handle.pop().is_err());
-        let stats = handle.queue().stats();
-        assert_eq!((stats.ready, stats.committed), (0, stats.pushed));
-    }
-
-    #[test]
     fn stacks_release_their_memory() {
         const ITEMS: usize = 100_000;
         let mut stacks = Stacks::new();
