@@ -241,7 +241,7 @@ impl<T, O: Order<T>> Access<T, O> {
     fn stages_after_close(&mut self, put: Put, first: bool) -> bool {
         let refuses = self.is_refusing(put);
         if refuses && first {
-            self.endpoint.end_staging();
+            self.endpoint.counters().abort_staging();
         }
         !refuses
     }
@@ -286,10 +286,9 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(never)]
     fn retract_if_late(&mut self) -> Result<(), PushError<T>> {
         planted!("put.keeps-late-push", return Ok(()));
-        let Some(entry) = self.endpoint.retract() else {
+        let Some(Stored { item, meta }) = self.endpoint.retract() else {
             return Ok(());
         };
-        let Stored { item, meta } = entry.item;
         if !self.weighs() {
             self.permits.give_back(1);
         }
@@ -338,7 +337,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Ends the staging of a batch of which nothing is staged, or which is not complete: what was staged `before` stays.
     fn end_batch(&mut self, before: usize) {
         if before == 0 {
-            self.endpoint.end_staging();
+            self.endpoint.counters().abort_staging();
             self.permits.end(0, 0);
             self.shared.notify_end(0);
         }

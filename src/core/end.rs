@@ -45,7 +45,7 @@ impl<T, O: Order<T>> Local<T, O> {
             freed = self.reroute_failed(cause, unborrowed);
         }
         let held = self.endpoint.give_back(unborrowed);
-        self.endpoint.end_staging();
+        self.endpoint.counters().abort_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
         self.permits.end(freed, 0);
         if tracks {

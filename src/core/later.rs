@@ -247,7 +247,7 @@ impl<T, O: Order<T>> Local<T, O> {
         access.stage_again(others);
         access.shared.failures.delayed.count_coming(taken.len());
         if access.staged() == 0 {
-            access.endpoint.end_staging();
+            access.endpoint.counters().abort_staging();
         }
         let count = taken.len();
         self.at_need = Some(later);

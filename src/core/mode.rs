@@ -28,8 +28,8 @@ use std::sync::Arc;
 pub(super) const BOUNDED: usize = WaitWord::quiet(0);
 pub(super) const REGISTERED: usize = WaitWord::quiet(1);
 pub(super) const SLOW_POPS: usize = WaitWord::quiet(2);
-pub(super) const NOTIFY_ENDS: usize = WaitWord::quiet(3);
-pub(super) const SORTED: usize = WaitWord::quiet(4);
+pub(super) const NOTIFY_ENDS: usize = WaitWord::quiet(4);
+pub(super) const SORTED: usize = WaitWord::quiet(3);
 const CLOSED: usize = WaitWord::loud(0);
 const SEALED: usize = WaitWord::loud(1);
 pub(super) const DRAINED: usize = WaitWord::loud(2);
@@ -41,7 +41,7 @@ const SLOWS_SORTED_POP: usize = SLOW_POPS | CLOSED | WaitWord::SERVING;
 /// One of these: a pop from the shards cannot take the fast path.
 const SLOWS_POP: usize = SLOWS_SORTED_POP | REGISTERED | SORTED;
 /// One of these: a pop checks more than the shards.
-pub(super) const CHECKS: usize = SLOW_POPS | SORTED;
+const CHECKS: usize = SLOW_POPS | SORTED;
 /// One of these: somebody may wait for the end of a transaction or of a pop, and not only for what it publishes. A caller has
 /// waited for the queue to be idle, or the queue is closed, and its waiters wait for it to be drained.
 pub(super) const AWAITS_ENDS: usize = NOTIFY_ENDS | CLOSED;

@@ -2,7 +2,7 @@
 
 use super::access::Access;
 use super::local::{CellOf, Local};
-use super::mode::{AWAITS_ENDS, BOUNDED, CHECKS, HAS_WORK_AFTER_POP};
+use super::mode::{AWAITS_ENDS, BOUNDED, HAS_WORK_AFTER_POP, SLOW_POPS};
 use super::shared::Shared;
 use super::take::{IntoHold, IntoPeek, Target};
 use crate::order::{Order, Source, StoredOf};
@@ -236,7 +236,10 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         self.yield_to_served();
         let word = self.word();
-        if word.has(CHECKS) || word.is_closed() && !self.endpoint.sees_one() {
+        if Shared::<T, O>::SORTS
+            || word.has(SLOW_POPS)
+            || word.is_closed() && !self.endpoint.sees_one()
+        {
             return self.hold_prepared();
         }
         let held = self.hold();

@@ -23,7 +23,7 @@ impl<T> Endpoint<T> {
     /// Aborts the transaction: gives back the held items, then drops the staged ones.
     pub(super) fn abort(&mut self, unborrowed: &Unborrowed<'_>) {
         self.give_back(unborrowed);
-        self.end_staging();
+        self.counters().abort_staging();
         self.drop_staged(0);
     }
 

@@ -218,7 +218,7 @@ fn an_item_that_is_taken_back() {
         let detacher = detaching(&shards);
         pusher.push(1);
         let back = pusher.retract();
-        assert_eq!(back.map(|entry| entry.item), Some(1));
+        assert_eq!(back, Some(1));
         pusher.push(2);
         detacher.join().unwrap();
         assert_eq!(shards.pop_one(), Some(2));

@@ -89,7 +89,7 @@ impl<T> Shards<T> {
         self.push_common(Entry { item, delivery }, |shard, producer| {
             let is_late = !admit() && !planted!("shards.admits-late");
             let refused = is_late.then(|| producer.retract(shard)).flatten();
-            refused.map_or(Ok(()), |entry| Err(entry.item))
+            refused.map_or(Ok(()), Err)
         })
     }
 
