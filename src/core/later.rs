@@ -19,7 +19,7 @@ use super::local::Local;
 use super::shared::Shared;
 use super::staged::{AtNeed, Call};
 use super::weights::Weights;
-use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, StoredOf, Terms, When};
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Terms, When};
 use crate::policy::delay::Scheduled;
 use crate::policy::unique::Staging;
 use crate::raw::{DeliveryMeta, Entry, Stored};
@@ -244,7 +244,10 @@ impl<T, O: Order<T>> Local<T, O> {
             }
         }
         taken.reverse();
-        access.stage_again(others);
+        for Entry { item, delivery } in others.into_iter().rev() {
+            let (since, meta) = (delivery.since, item.meta);
+            access.stage_registered(item.item, PushMeta { since, meta });
+        }
         access.shared.failures.delayed.count_coming(taken.len());
         if access.staged() == 0 {
             access.endpoint.counters().abort_staging();
@@ -264,17 +267,6 @@ impl<T, O: Order<T>> Local<T, O> {
             shared.schedule(later.taken.drain(..));
             later.taken.shrink_to(KEPT_CAPACITY);
             later.calls.shrink_to(KEPT_CAPACITY);
-        }
-    }
-}
-
-impl<T, O: Order<T>> Access<T, O> {
-    /// Stages items that were staged before, the last one first.
-    fn stage_again(&mut self, entries: Vec<Entry<StoredOf<T, O>>>) {
-        for Entry { item, delivery } in entries.into_iter().rev() {
-            let since = delivery.since;
-            let meta = item.meta;
-            self.stage_registered(item.item, PushMeta { since, meta });
         }
     }
 }

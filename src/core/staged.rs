@@ -8,20 +8,14 @@ use std::sync::Arc;
 /// What few transactions need.
 pub(super) struct AtNeed<T, O: Order<T>> {
     /// Its permits, if items have weights.
-    pub(super) loads: Loads,
+    /// How many permits the staged items need, and the held ones have.
+    pub(super) loads: (usize, usize),
     /// The staged items that are scheduled.
     pub(super) calls: Vec<Call>,
     /// Those that are to be scheduled when the others are published.
     pub(super) taken: Vec<Scheduled<StoredOf<T, O>>>,
     /// `None` until it stages an item, if keys are unique.
     pub(super) keys: Option<Arc<Staging>>,
-}
-
-/// How many permits the staged items of a transaction need, and the held ones have.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Loads {
-    pub(super) staged: usize,
-    pub(super) held: usize,
 }
 
 /// The staged items from `first` to before `end`.
@@ -34,7 +28,7 @@ pub(super) struct Call {
 impl<T, O: Order<T>> Default for AtNeed<T, O> {
     fn default() -> Self {
         Self {
-            loads: Loads::default(),
+            loads: (0, 0),
             calls: Vec::new(),
             taken: Vec::new(),
             keys: None,

@@ -183,7 +183,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn max_dead_letters(mut self, most: usize) -> Self {
-        self.settings.max_dead_letters = most;
+        self.settings.max_dead_letters = Some(most);
         self
     }
 
@@ -665,7 +665,7 @@ impl<T> Builder<T> {
     #[track_caller]
     pub fn stickiness(mut self, items: u32) -> Self {
         assert!(items > 0, "stickiness is 0: a consumer could take no item");
-        self.settings.stickiness = items;
+        self.settings.stickiness = Some(items);
         self
     }
 
@@ -732,7 +732,7 @@ impl<T> Default for Builder<T> {
         Self {
             order: (),
             proof: Shareable::proved(),
-            settings: Settings::new(),
+            settings: Settings::default(),
             callbacks: None,
         }
     }

@@ -42,19 +42,10 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    pub(crate) fn system() -> Self {
-        Self {
-            clock: None,
-            origin: SystemClock.now(),
-        }
-    }
-
-    pub(crate) fn of(clock: Arc<dyn Clock>) -> Self {
-        let origin = clock.now();
-        Self {
-            clock: Some(clock),
-            origin,
-        }
+    /// The time of a clock, or of the system.
+    pub(crate) fn new(clock: Option<Arc<dyn Clock>>) -> Self {
+        let origin = now(clock.as_ref());
+        Self { clock, origin }
     }
 
     /// Whether it is the time of the system clock, for which threads can wait by a timeout.
@@ -99,9 +90,7 @@ impl Time {
 
     /// The current time of the clock.
     pub(crate) fn clock_now(&self) -> Instant {
-        self.clock
-            .as_ref()
-            .map_or_else(|| SystemClock.now(), Clock::now)
+        now(self.clock.as_ref())
     }
 
     /// The time after `delay`, clamped to the last time before [`NEVER`].
@@ -154,6 +143,10 @@ mod timer {
     use super::{Instant, Waker};
 
     pub(super) fn wake_at(_: Instant, _: &Waker) {}
+}
+
+fn now(clock: Option<&Arc<dyn Clock>>) -> Instant {
+    clock.map_or_else(|| SystemClock.now(), Clock::now)
 }
 
 /// The time `delay` after `now`, clamped to the last time before [`NEVER`].

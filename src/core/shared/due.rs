@@ -140,13 +140,7 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Makes due items ready, and returns their number. Where the order is that of the shards, all of them go to the head, in
     /// the order of their times; otherwise only the failed ones do.
-    fn make_ready(
-        &self,
-        DueItems {
-            mut failed,
-            mut scheduled,
-        }: DueItems<StoredOf<T, O>>,
-    ) -> usize {
+    fn make_ready(&self, [mut failed, mut scheduled]: DueItems<StoredOf<T, O>>) -> usize {
         if self.expires() {
             // Their time begins now.
             for Due { entry, due } in &mut scheduled {

@@ -26,6 +26,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How many items a consumer takes from a shard before it compares shards again, unless it is set.
+const STICKINESS: u32 = 64;
+
 /// A queue: its shards, wait queues and room, and its failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
     shards: Arc<ShardsOf<T, O>>,
@@ -61,7 +64,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let stickiness = if Self::SORTS {
             u32::MAX
         } else {
-            settings.stickiness
+            settings.stickiness.unwrap_or(STICKINESS)
         };
         let shards = Arc::new(Shards::with(timed, stickiness));
         let room = settings.room();

@@ -101,24 +101,6 @@ impl<T, O: Order<T>> Shared<T, O> {
         room.map_or(seen, |room| seen.min(room.capacity.limit() as u64))
     }
 
-    /// The number of items in the order that cannot be taken yet.
-    pub(crate) fn waiting_items(&self) -> u64 {
-        self.source.counts().1 as u64
-    }
-
-    /// The earliest known time stamp of the ready items.
-    pub(crate) fn least_since(&self) -> Option<u64> {
-        if !self.timed {
-            return None;
-        }
-        self.shards
-            .oldest()
-            .into_iter()
-            .chain(self.source.oldest())
-            .min()
-            .map(|since| self.pushed_at(since))
-    }
-
     /// Whether nothing is ready; linearizable.
     pub(crate) fn is_empty(&self) -> bool {
         if Self::SORTS {

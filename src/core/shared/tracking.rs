@@ -136,7 +136,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let begin = stamp - (record.pushed - since).min(stamp);
         let pushed = stamp;
         let again = records.add(begin, Record { pushed, ..record });
-        self.restamped(since, again);
+        self.with_key(again, |unique, key| unique.restamp(key, since, again));
         again
     }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 impl<T, O: Order<T>> Shared<T, O> {
     /// Calls `call` with the key of an item, if keys are unique. Its `Eq` is user code, whose panics are caught.
     #[inline]
-    fn with_key<R>(
+    pub(super) fn with_key<R>(
         &self,
         since: u64,
         call: impl FnOnce(&Unique<T, O::Meta>, &Key) -> R,
@@ -96,11 +96,6 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn committing(&self, since: u64) {
         self.with_key(since, |unique, key| self.free(unique, key, since, true));
-    }
-
-    /// The time stamp of an item was another one.
-    pub(super) fn restamped(&self, before: u64, since: u64) {
-        self.with_key(since, |unique, key| unique.restamp(key, before, since));
     }
 
     /// The item with this key is forgotten.
