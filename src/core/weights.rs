@@ -1,58 +1,67 @@
-//! The weights of items that are about to be pushed.
+//! What functions of the user say of items that are about to be pushed: their weights and unique keys.
 
-use crate::policy::records::Weigh;
+use crate::policy::unique::Key;
+use crate::sync::swallow_panic;
 use std::slice;
 
-/// The weights of what one call pushes.
+/// The weights and keys of what one call pushes, which are computed once, before its first attempt.
 #[derive(Default)]
 pub(crate) enum Weights {
-    /// Each item has one permit.
+    /// Each item has one permit, and none has a key.
     #[default]
     None,
     /// Of a single item: without memory of its own.
-    One(usize),
-    Each(Box<[usize]>),
+    One(Known),
+    Each(Box<[Known]>),
+}
+
+/// The weight and the key of an item, where items have such.
+pub(crate) struct Known(pub(crate) Option<usize>, pub(crate) Option<Key>);
+
+impl Drop for Known {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(key) = self.1.take() {
+            swallow_panic(|| drop(key)); // user code, when the item may have been pushed
+        }
+    }
 }
 
 impl Weights {
-    /// Those that a function of the user says.
-    pub(crate) fn by<T>(weigh: &Weigh<T>, items: &[T]) -> Self {
-        match items {
-            [item] => Self::One(weigh(item)),
-            _ => Self::Each(items.iter().map(|item| weigh(item)).collect()),
-        }
-    }
-
     #[inline]
-    fn all(&self) -> Option<&[usize]> {
+    fn all(&self) -> &[Known] {
         match self {
-            Self::None => None,
-            Self::One(weight) => Some(slice::from_ref(weight)),
-            Self::Each(all) => Some(all),
+            Self::None => &[],
+            Self::One(known) => slice::from_ref(known),
+            Self::Each(all) => all,
         }
     }
 
     #[inline]
-    pub(crate) fn nth(&self, n: usize) -> usize {
-        self.all().map_or(1, |all| all[n])
+    pub(crate) fn nth(&self, n: usize) -> &Known {
+        static NOTHING: Known = Known(None, None);
+        self.all().get(n).unwrap_or(&NOTHING)
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.all().iter().filter_map(|known| known.1.as_ref())
     }
 
     /// How many permits all items together have, where they have weights.
     #[inline]
     pub(crate) fn total(&self) -> Option<usize> {
-        let all = self.all()?.iter().copied();
-        Some(all.fold(0, usize::saturating_add))
+        let weights = self.all().iter().map(|known| known.0);
+        weights.reduce(|sum, weight| Some(sum?.saturating_add(weight?)))?
     }
 
     /// Whether a push that waits gathers permits as they become free: that of a batch, or where items have weights.
     #[inline]
     pub(crate) fn gather(&self, is_batch: bool) -> bool {
-        is_batch || !matches!(self, Self::None)
+        is_batch || self.total().is_some()
     }
 
     /// Whether one of the items has more than this weight.
     pub(super) fn exceed(&self, limit: usize) -> bool {
-        let all = self.all().unwrap_or_default();
-        all.iter().any(|&weight| weight > limit)
+        self.all().iter().any(|known| known.0 > Some(limit))
     }
 }
