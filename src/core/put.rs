@@ -73,7 +73,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.is_refusing(put) {
             return Err(PushError::Closed(load));
         }
-        match load.enter(&self.shared, place, &Weights::default(), None, None) {
+        match load.enter(&self.shared, place, &Weights::None, None, None) {
             Ok(metas) => load.store(self, metas, put),
             Err(refusal) => Err(refusal.of(load)),
         }
@@ -119,7 +119,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
-        let (mut wait, mut weights) = (wait, Weights::default());
+        let (mut wait, mut weights) = (wait, Weights::None);
         if self.shared.tracks() {
             weights = self.shared.weigh(load.as_slice());
             // It may wait several times.

@@ -5,10 +5,8 @@ use crate::sync::swallow_panic;
 use std::slice;
 
 /// The weights and keys of what one call pushes, which are computed once, before its first attempt.
-#[derive(Default)]
 pub(crate) enum Weights {
     /// Each item has one permit, and none has a key.
-    #[default]
     None,
     /// Of a single item: without memory of its own.
     One(Known),
@@ -21,8 +19,8 @@ pub(crate) struct Known(pub(crate) Option<usize>, pub(crate) Option<Key>);
 impl Drop for Known {
     #[inline]
     fn drop(&mut self) {
-        if let Some(key) = self.1.take() {
-            swallow_panic(|| drop(key)); // user code, when the item may have been pushed
+        if self.1.is_some() {
+            swallow_panic(|| self.1 = None); // user code, when the item may have been pushed
         }
     }
 }
@@ -50,8 +48,13 @@ impl Weights {
     /// How many permits all items together have, where they have weights.
     #[inline]
     pub(crate) fn total(&self) -> Option<usize> {
-        let weights = self.all().iter().map(|known| known.0);
-        weights.reduce(|sum, weight| Some(sum?.saturating_add(weight?)))?
+        match self {
+            Self::None => None,
+            Self::One(known) => known.0,
+            Self::Each(all) => all
+                .iter()
+                .try_fold(0, |sum: usize, known| Some(sum.saturating_add(known.0?))),
+        }
     }
 
     /// Whether a push that waits gathers permits as they become free: that of a batch, or where items have weights.

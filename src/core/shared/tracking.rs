@@ -15,13 +15,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// The weights and keys of items that are about to be pushed. May run user code.
     #[inline]
     pub(crate) fn weigh(&self, items: &[T]) -> Weights {
-        if !self.refuses_some() {
-            return Weights::None;
-        }
-        let weight = |item| self.weigher().map(|weigh| weigh(item));
-        let key = |item| self.unique().map(|unique| (unique.key_of)(item));
-        let known = |item| Known(weight(item), key(item));
+        let (weigh, key_of) = (self.weigher(), self.unique().map(|unique| &unique.key_of));
+        let known = |item| Known(weigh.map(|weigh| weigh(item)), key_of.map(|key| key(item)));
         match items {
+            _ if weigh.is_none() && key_of.is_none() => Weights::None,
             [item] => Weights::One(known(item)),
             _ => Weights::Each(items.iter().map(known).collect()),
         }
