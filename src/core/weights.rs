@@ -2,6 +2,7 @@
 
 use crate::policy::unique::Key;
 use crate::sync::swallow_panic;
+use std::mem::ManuallyDrop;
 use std::slice;
 
 /// The weights and keys of what one call pushes, which are computed once, before its first attempt.
@@ -13,16 +14,25 @@ pub(crate) enum Weights {
     Each(Box<[Known]>),
 }
 
-/// The weight and the key of an item, where items have such.
-pub(crate) struct Known(pub(crate) Option<usize>, pub(crate) Option<Key>);
+/// The weight and the key of an item, where items have such. The key is dropped by hand: its destructor, which may panic, is user code
+/// that runs when the item may have been pushed.
+pub(crate) struct Known(
+    pub(crate) Option<usize>,
+    pub(crate) ManuallyDrop<Option<Key>>,
+);
 
 impl Drop for Known {
     #[inline]
     fn drop(&mut self) {
         if self.1.is_some() {
-            swallow_panic(|| self.1 = None); // user code, when the item may have been pushed
+            drop_key(&mut self.1);
         }
     }
+}
+
+#[inline(never)] // most queues have no such keys
+fn drop_key(key: &mut Option<Key>) {
+    swallow_panic(|| *key = None);
 }
 
 impl Weights {
@@ -37,7 +47,7 @@ impl Weights {
 
     #[inline]
     pub(crate) fn nth(&self, n: usize) -> &Known {
-        static NOTHING: Known = Known(None, None);
+        static NOTHING: Known = Known(None, ManuallyDrop::new(None));
         self.all().get(n).unwrap_or(&NOTHING)
     }
 

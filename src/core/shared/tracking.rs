@@ -8,6 +8,7 @@ use crate::policy::unique::Staging;
 use crate::raw::{Entry, Stored};
 use crate::sync::defer;
 use crate::PushError;
+use std::mem::ManuallyDrop;
 use std::slice;
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn weigh(&self, items: &[T]) -> Weights {
         let (weigh, key_of) = (self.weigher(), self.unique().map(|unique| &unique.key_of));
-        let known = |item| Known(weigh.map(|weigh| weigh(item)), key_of.map(|key| key(item)));
+        let key = |item| ManuallyDrop::new(key_of.map(|key| key(item)));
+        let known = |item| Known(weigh.map(|weigh| weigh(item)), key(item));
         match items {
             _ if weigh.is_none() && key_of.is_none() => Weights::None,
             [item] => Weights::One(known(item)),
@@ -123,7 +125,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             Record {
                 pushed,
                 weight: known.0.unwrap_or(1),
-                key: known.1.clone(),
+                key: Option::clone(&known.1),
                 ticket,
             },
         )
