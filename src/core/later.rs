@@ -18,7 +18,7 @@ use super::batch::withdraw;
 use super::local::Local;
 use super::shared::Shared;
 use super::staged::{AtNeed, Call};
-use super::weights::Weights;
+use super::weights::{Known, Weights};
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Terms, When};
 use crate::policy::delay::Scheduled;
 use crate::policy::unique::Staging;
@@ -110,10 +110,11 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
     fn supersede(
         self,
         local: &mut Local<T, O>,
+        known: &Known,
         place: PlaceOf<T, O>,
     ) -> Result<Result<L::Pushed, PushError<Self>>, Self> {
         let terms = self.terms;
-        let pushed = self.load.supersede(local, place);
+        let pushed = self.load.supersede(local, known, place);
         pushed
             .map(|pushed| pushed.map_err(|error| error.map(|load| Self::new(load, terms))))
             .map_err(|load| Self::new(load, terms))

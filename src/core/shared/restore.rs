@@ -27,14 +27,15 @@ impl<T, O: Order<T>> Shared<T, O> {
         delay: Duration,
         (place, terms): (PlaceOf<T, O>, Terms),
     ) -> bool {
-        let weight = self.weigh(slice::from_ref(&item)).nth(0);
-        if !self.takes(weight) {
+        let weights = self.weigh(slice::from_ref(&item));
+        let known = weights.nth(0);
+        if !self.takes(known.0.unwrap_or(1)) {
             return false;
         }
-        if let Some(unique) = self.unique() {
-            drop(unique.evict(&unique.key(&item)));
+        if let Some((unique, key)) = self.unique().zip(known.1.as_ref()) {
+            drop(unique.evict(key));
         }
-        let entered = self.enter(&item, delivery.since, place, (weight, Some(&terms)), None);
+        let entered = self.enter(&item, delivery.since, place, (known, Some(&terms)), None);
         let PushMeta { since, meta } = entered.expect("a queue has room for what is restored");
         let delivery = DeliveryMeta { since, ..delivery };
         let entry = Entry {
