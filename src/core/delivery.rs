@@ -21,6 +21,7 @@ use crate::policy::Policies;
 use crate::raw::{Away, Ending, Fresh, HeldPosition, Purpose, Stored, Vacant};
 use crate::sync::{lock, swallow_panic};
 use crate::{DeliveryId, Expired, Reason, ReturnTo};
+use std::mem;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -160,6 +161,7 @@ impl<T, O: Order<T>> Delivered<T, O> {
             notes,
             ..
         } = self.0.take().expect(OPEN);
+        mem::forget(self); // saves a call that finds it empty
         let Stored { item, meta } = away.item;
         let acking = Acking {
             origin,

@@ -58,11 +58,12 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
 
 /// Takes.
 impl<T, O: Order<T>> Local<T, O> {
-    /// What the deliveries of this handle have in common.
+    /// The access of this handle, and what its deliveries have in common.
     #[inline]
-    fn origin(&mut self) -> Arc<Origin<T, O>> {
-        let shared = &self.access.shared;
-        Arc::clone(self.origin.get_or_insert_with(|| Origin::new(shared)))
+    fn with_origin(&mut self) -> (&mut Access<T, O>, &Arc<Origin<T, O>>) {
+        let Self { access, origin, .. } = self;
+        let origin = origin.get_or_insert_with(|| Origin::new(&access.shared));
+        (access, origin)
     }
 
     /// Takes the next item out for delivery if nothing else has to be done.
@@ -71,9 +72,9 @@ impl<T, O: Order<T>> Local<T, O> {
         if Shared::<T, O>::SORTS || self.word().slows_pop() {
             return None;
         }
-        let origin = self.origin();
-        let away = self.endpoint.take_away(&origin.outstanding)?;
-        Some(Delivered::new(away, &origin))
+        let (access, origin) = self.with_origin();
+        let away = access.endpoint.take_away(&origin.outstanding)?;
+        Some(Delivered::new(away, origin))
     }
 
     /// As [`Local::take_at_once`], where items become ready with time, and nothing does now. Not for items with time stamps,
@@ -92,17 +93,17 @@ impl<T, O: Order<T>> Local<T, O> {
         if due <= now {
             return None;
         }
-        self.endpoint.go_to_head();
-        let origin = self.origin();
-        let away = self.endpoint.take_away(&origin.outstanding)?;
-        let delivered = Delivered::new(away, &origin);
+        let (access, origin) = self.with_origin();
+        access.endpoint.go_to_head();
+        let away = access.endpoint.take_away(&origin.outstanding)?;
+        let delivered = Delivered::new(away, origin);
         delivered.open().lease(now);
         Some(delivered)
     }
 
     /// Takes an item out for delivery; `None` if waiting may help.
     pub(crate) fn take_unless_empty(&mut self) -> Option<Result<Delivered<T, O>, PopError>> {
-        let (origin, mut delivered) = (self.origin(), None);
+        let (origin, mut delivered) = (Arc::clone(self.with_origin().1), None);
         let taken = self.attempt(
             &mut IntoDelivery {
                 origin: &origin,
