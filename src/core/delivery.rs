@@ -24,7 +24,7 @@ use crate::{DeliveryId, Expired, Reason, ReturnTo};
 use std::mem;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An item that is out for delivery. Dropping it is a failed delivery.
 pub(crate) struct Delivered<T, O: Order<T>>(Option<Open<T, O>>);
@@ -122,6 +122,7 @@ impl<T, O: Order<T>> Delivered<T, O> {
 
     /// Ends the lease, if the item is leased. [`Expired`] if it was reclaimed: then the delivery has ended. The copy of the
     /// item is dropped by the caller, when the delivery has ended.
+    #[inline(always)] // the ack
     pub(crate) fn end_lease(&mut self) -> Result<Option<LeaseOf<T, O>>, Expired> {
         let Some(open) = self.0.as_ref() else {
             return Err(Expired);
@@ -137,6 +138,7 @@ impl<T, O: Order<T>> Delivered<T, O> {
     }
 
     /// The item was reclaimed, and whoever did it has counted that.
+    #[cold]
     fn forget(&mut self) {
         if let Some(Open { origin, notes, .. }) = self.0.take() {
             let token = notes.map_or_else(Token::default, |notes| notes.token);
@@ -254,15 +256,15 @@ impl<T, O: Order<T>> Open<T, O> {
         watch.filter(|_| Policies::<T, O>::RECLAIMS)
     }
 
-    /// Leases the item from this time on, if the items of the queue are leased.
-    #[inline]
-    fn lease(&self, now: u64) {
-        let shared = &self.origin.shared;
-        let lease = |watch: &Arc<_>| {
-            let (stored, delivery) = (&self.away.item, self.away.delivery());
-            shared.lease(watch, stored, delivery, self.position(), now)
+    /// Leases the item from this instant until `end` or later, if the items of the queue are leased.
+    #[inline(always)] // the take
+    fn lease(&self, now: Instant, end: u64) {
+        let Some(watch) = self.leases() else {
+            return;
         };
-        if self.leases().is_some_and(lease) {
+        let shared = &self.origin.shared;
+        let (stored, delivery) = (&self.away.item, self.away.delivery());
+        if shared.lease(watch, stored, delivery, self.position(), (now, end)) {
             shared.planned();
         }
     }

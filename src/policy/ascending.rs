@@ -42,18 +42,32 @@ impl<K: Copy + Ord, V> Ascending<K, V> {
         self.entries[index].1.as_mut()
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, key: K) -> Option<V> {
-        let index = self.index_of(key)?;
-        let removed = self.entries[index].1.take()?;
+        let removed = match self.entries.last() {
+            Some((last, _)) if *last == key => self.entries.pop()?.1,
+            _ => {
+                let index = self.index_of(key)?;
+                self.entries[index].1.take()
+            }
+        }?;
         self.len -= 1;
-        // The next key need only be greater than those of the values.
+        if self.entries.len() > self.len {
+            self.trim();
+        }
+        Some(removed)
+    }
+
+    /// Removes the vacant entries at the end, since the next key need only be greater than those of the values, and all of them if
+    /// there are many.
+    #[inline(never)]
+    fn trim(&mut self) {
         while let Some((_, None)) = self.entries.last() {
             self.entries.pop();
         }
         if self.entries.len() > 2 * self.len + SLACK {
             self.tidy();
         }
-        Some(removed)
     }
 
     /// Removes the vacant entries, and frees memory that is not needed.

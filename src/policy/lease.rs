@@ -13,10 +13,10 @@ use super::watch::Watch;
 use super::Policies;
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::raw::{DeliveryMeta, Entry, HeldPosition, Stored};
-use crate::sync::{lock, step, Mutex};
+use crate::sync::{lock, planted, step, Mutex};
 use crate::time::{later, NEVER};
 use crate::Expired;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A watch of a queue that may lease its items.
 pub(crate) type WatchOf<T, O> = Watch<Mutex<LeaseTable<StoredOf<T, O>>>>;
@@ -34,7 +34,8 @@ pub(crate) struct LeaseTable<T> {
 pub(crate) struct Lease<T> {
     /// `None` once the item was reclaimed.
     copy: Option<Entry<T>>,
-    taken: u64,
+    taken: Instant,
+    /// It ends a term after it was taken, or then, if that is later.
     until: u64,
 }
 
@@ -49,8 +50,9 @@ impl<T> Default for LeaseTable<T> {
 }
 
 impl<T> LeaseTable<T> {
-    fn add(&mut self, item: HeldPosition, copy: Entry<T>, taken: u64, until: u64) {
-        let copy = Some(copy);
+    #[inline]
+    fn add(&mut self, item: HeldPosition, copy: Entry<T>, taken: Instant) {
+        let (copy, until) = (Some(copy), 0);
         self.leases.add(item, Lease { copy, taken, until });
     }
 
@@ -91,6 +93,7 @@ impl<T> LeaseTable<T> {
     }
 
     /// Ends the lease of a delivery, which leaves nothing here.
+    #[inline]
     pub(crate) fn end(&mut self, item: HeldPosition) -> Result<Option<Lease<T>>, Expired> {
         match self.leases.remove(item) {
             Some(Lease { copy: None, .. }) => Err(Expired),
@@ -104,23 +107,23 @@ impl<T> LeaseTable<T> {
         lost.map(|(item, _)| item)
     }
 
-    /// Reclaims the items that were taken before `taken` or whose leases have expired at `now`.
-    fn take_away(&mut self, now: u64, taken: u64) -> Vec<Entry<T>> {
+    /// Reclaims the items whose leases are over.
+    fn take_away(&mut self, is_over: impl Fn(&Lease<T>) -> bool) -> Vec<Entry<T>> {
         if self.closed {
             return Vec::new();
         }
         let leases = self.leases.values_mut();
-        let expired = leases.filter(|lease| lease.until <= now || lease.taken < taken);
+        let expired = leases.filter(|lease| is_over(lease));
         let copies: Vec<_> = expired.filter_map(|lease| lease.copy.take()).collect();
         self.lost += copies.len();
         copies
     }
 
     /// When the next lease expires.
-    fn next(&self) -> Option<u64> {
+    fn next(&self, end: impl Fn(&Lease<T>) -> u64) -> Option<u64> {
         let open = self.leases.iter().filter(|_| !self.closed);
         let held = open.filter(|(_, lease)| lease.copy.is_some());
-        held.map(|(_, lease)| lease.until).min()
+        held.map(|(_, lease)| end(lease)).min()
     }
 }
 
@@ -128,26 +131,44 @@ impl<T, O: Order<T>> Policies<T, O> {
     /// Whether items can be reclaimed from a transaction: whether they are leased.
     pub(crate) const RECLAIMS: bool = O::COPY.is_some();
 
-    /// Leases an item, if items are leased, that a transaction holds before `position`. Returns whether its lease expires
-    /// before everything else that is due.
+    /// When a lease ends that begins then.
+    pub(crate) fn term_after(&self, taken: Instant) -> u64 {
+        later(self.time.nanos(taken), Duration::from_nanos(self.lease))
+    }
+
+    fn end_of(&self, lease: &Lease<StoredOf<T, O>>) -> u64 {
+        self.term_after(lease.taken).max(lease.until)
+    }
+
+    /// Leases an item, if items are leased, that a transaction holds before `position`: from an instant until `end` or later.
+    /// Returns whether its lease expires before everything else that is due.
+    #[inline(always)] // the take
     pub(crate) fn lease(
         &self,
         watch: &WatchOf<T, O>,
         stored: &StoredOf<T, O>,
         delivery: DeliveryMeta,
         position: HeldPosition,
-        now: u64,
+        (taken, end): (Instant, u64),
     ) -> bool {
         let Some(copy) = O::COPY else {
             return false;
         };
-        let until = later(now, Duration::from_nanos(self.lease));
         let item = Stored {
             item: copy(&stored.item),
             meta: stored.meta,
         };
-        lock(&watch.reclaimable).add(position, Entry { item, delivery }, now, until);
-        self.plan_expiry(until)
+        let mut is_planned = planted!("leases.looks-early") && self.due_timer.next() <= end;
+        let mut leases = lock(&watch.reclaimable);
+        leases.add(position, Entry { item, delivery }, taken);
+        // Under the lock, as nobody has cleared the plan who does not find the lease: who did before had the lock before.
+        is_planned |= self.due_timer.next() <= end;
+        drop(leases);
+        if is_planned {
+            self.due_timer.notify_room_unless_led();
+            return false;
+        }
+        self.plan_expiry(self.term_after(taken))
     }
 
     /// Moves the lease of a delivery to an item that a transaction holds before `position`. Returns what
@@ -158,33 +179,36 @@ impl<T, O: Order<T>> Policies<T, O> {
         lease: Lease<StoredOf<T, O>>,
         position: HeldPosition,
     ) -> bool {
-        let until = lease.until;
+        let end = self.end_of(&lease);
         lock(&watch.reclaimable).leases.add(position, lease);
-        self.plan_expiry(until)
+        self.plan_expiry(end)
     }
 
+    #[cold]
+    #[inline(never)]
     fn plan_expiry(&self, until: u64) -> bool {
         let is_earliest = self.due_timer.plan(until);
         if is_earliest {
             self.due_timer.call_backup();
             step!("leases.plans-unsaid", self.due_timer.notify_planned());
-        } else if !self.due_timer.has_leader() {
-            // What is due earlier may have been planned for items alone.
-            self.due_timer.notify_room();
+        } else {
+            self.due_timer.notify_room_unless_led();
         }
         is_earliest
     }
 
-    /// Takes the items away from a transaction that were taken before `taken` or whose leases have expired at `now`.
+    /// Takes the items away from a transaction that were taken `before`, or whose leases have expired at `now`.
     pub(crate) fn take_away(
         &self,
         watch: &WatchOf<T, O>,
         now: u64,
-        taken: u64,
+        before: Option<Instant>,
     ) -> Vec<EntryOf<T, O>> {
         let mut leases = lock(&watch.reclaimable);
-        let entries = leases.take_away(now, taken);
-        let next = leases.next();
+        let is_over = |lease: &_| self.end_of(lease) <= now;
+        let is_early = |lease: &Lease<_>| before.is_some_and(|before| lease.taken < before);
+        let entries = leases.take_away(|lease| is_early(lease) || is_over(lease));
+        let next = leases.next(|lease| self.end_of(lease));
         drop(leases);
         self.due_timer.plan(next.unwrap_or(NEVER));
         entries

@@ -62,13 +62,9 @@ impl Time {
         self.clock.is_none()
     }
 
-    /// The current time. In the models the system clock stands still.
+    /// The current time.
     pub(crate) fn now(&self) -> u64 {
-        match &self.clock {
-            Some(clock) => self.nanos(clock.now()),
-            None if cfg!(any(loom, shuttle)) => START,
-            None => self.nanos(SystemClock.now()),
-        }
+        self.nanos(self.clock_now())
     }
 
     /// The current time as a timestamp: one more, so that 0 can represent an unknown time.
@@ -97,11 +93,14 @@ impl Time {
         self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock))
     }
 
-    /// The current time of the clock.
+    /// The current time of the clock. In the models the system clock stands still.
+    #[inline]
     pub(crate) fn clock_now(&self) -> Instant {
-        self.clock
-            .as_ref()
-            .map_or_else(|| SystemClock.now(), Clock::now)
+        match &self.clock {
+            Some(clock) => clock.now(),
+            None if cfg!(any(loom, shuttle)) => self.origin,
+            None => SystemClock.now(),
+        }
     }
 
     /// The time after `delay`, clamped to the last time before [`NEVER`].

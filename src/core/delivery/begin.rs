@@ -5,6 +5,7 @@ use crate::core::access::Access;
 use crate::core::local::{CellOf, Local};
 use crate::core::origin::Origin;
 use crate::core::shared::Shared;
+use crate::core::staged::Quiet;
 use crate::core::take::Target;
 use crate::order::Order;
 use crate::policy::limit::Token;
@@ -12,6 +13,7 @@ use crate::policy::Policies;
 use crate::time::{Wait, NEVER};
 use crate::PopError;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Takes an item out for delivery.
 struct IntoDelivery<'d, T, O: Order<T>> {
@@ -51,7 +53,8 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
             shared.emit_delivered(&shared.source, &open.away.item, delivery);
         }
         if Policies::<T, O>::RECLAIMS {
-            open.lease(shared.time.now());
+            let now = shared.time.clock_now();
+            open.lease(now, shared.term_after(now));
         }
     }
 }
@@ -86,19 +89,50 @@ impl<T, O: Order<T>> Local<T, O> {
         if !only_checks || !shared.gate.is_open() || shared.is_observed() {
             return None;
         }
-        let due = shared.due_timer.next();
-        let reads_clock = Policies::<T, O>::RECLAIMS || due != NEVER;
-        // A clock is user code: before anything is taken.
-        let now = if reads_clock { shared.time.now() } else { 0 };
-        if due <= now {
-            return None;
+        let (due, mut lease) = (shared.due_timer.next(), None);
+        if Policies::<T, O>::RECLAIMS || due != NEVER {
+            // A clock is user code: before anything is taken.
+            let now = shared.time.clock_now();
+            lease = Some((now, self.end_if_quiet(due, now)?));
         }
         let (access, origin) = self.with_origin();
         access.endpoint.go_to_head();
-        let away = access.endpoint.take_away(&origin.outstanding)?;
+        let away = access.endpoint.take_next_away(&origin.outstanding)?;
         let delivered = Delivered::new(away, origin);
-        delivered.open().lease(now);
+        if let Some((now, end)) = lease {
+            delivered.open().lease(now, end);
+        }
         Some(delivered)
+    }
+
+    /// When a lease from `now` on ends at the earliest; `None` if something is due before, of which `due` is the first.
+    #[inline]
+    fn end_if_quiet(&mut self, due: u64, now: Instant) -> Option<u64> {
+        let known = self.at_need.as_ref().and_then(|it| it.quiet.as_ref());
+        match known {
+            Some(quiet) if quiet.due == due && quiet.from <= now && now < quiet.until => Some(due),
+            _ => self.find_quiet(due, now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_quiet(&mut self, due: u64, now: Instant) -> Option<u64> {
+        let Policies { time, lease, .. } = &**self.shared;
+        let end = self.shared.term_after(now);
+        if due <= time.nanos(now) {
+            return None;
+        }
+        let from = if *lease > 0 {
+            due.saturating_sub(*lease)
+        } else {
+            0
+        };
+        if let Some((from, until)) = time.instant(from).zip(time.instant(due)) {
+            let at_need = self.at_need.get_or_insert_with(Box::default);
+            at_need.quiet = Some(Quiet { due, from, until });
+        }
+        Some(end)
     }
 
     /// Takes an item out for delivery; `None` if waiting may help.
@@ -119,20 +153,27 @@ impl<T, O: Order<T>> CellOf<T, O> {
     /// Takes an item out for delivery.
     #[inline(always)] // the take
     pub(crate) fn take_for_delivery(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
-        if !self.is_unsettled() {
-            if let Some(delivered) = self.get_mut().take_at_once() {
-                return Ok(delivered);
-            }
+        if self.is_unsettled() {
+            return self.take_slowly(wait);
         }
-        self.take_slowly(wait)
+        match self.get_mut().take_at_once() {
+            Some(delivered) => Ok(delivered),
+            None => self.take_checked(wait),
+        }
     }
 
     #[inline(never)]
+    fn take_checked(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
+        match self.get_mut().take_if_nothing_is_due() {
+            Some(delivered) => Ok(delivered),
+            None => self.take_slowly(wait),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
     fn take_slowly(&mut self, wait: Wait) -> Result<Delivered<T, O>, PopError> {
         let local = self.settled();
-        if let Some(delivered) = local.take_if_nothing_is_due() {
-            return Ok(delivered);
-        }
         local.attempted();
         local.yield_to_served();
         let taken = local.wait_for_item(wait, Local::take_unless_empty);
