@@ -122,55 +122,44 @@ impl<T, O: Order<T>> Delivered<T, O> {
 
     /// Ends the lease, if the item is leased. [`Expired`] if it was reclaimed: then the delivery has ended. The copy of the
     /// item is dropped by the caller, when the delivery has ended.
-    #[inline(always)] // the ack
     pub(crate) fn end_lease(&mut self) -> Result<Option<LeaseOf<T, O>>, Expired> {
-        let Some(open) = self.0.as_ref() else {
-            return Err(Expired);
-        };
-        let Some(watch) = open.leases() else {
-            return Ok(None);
-        };
-        let lease = lock(&watch.reclaimable).end(open.position());
+        let lease = self.0.as_ref().ok_or(Expired)?.end_lease();
         if lease.is_err() {
-            self.forget();
+            self.0.take().map(Open::forget);
         }
         lease
     }
 
-    /// The item was reclaimed, and whoever did it has counted that.
-    #[cold]
-    fn forget(&mut self) {
-        if let Some(Open { origin, notes, .. }) = self.0.take() {
-            let token = notes.map_or_else(Token::default, |notes| notes.token);
-            HeldTokens::of(token.counted_out()).end(&origin.shared, false);
-        }
+    #[inline]
+    fn into_open(mut self) -> Open<T, O> {
+        let open = self.0.take().expect(OPEN);
+        mem::forget(self); // saves a call that finds it empty
+        open
     }
 
     /// Commits, and returns the item.
     #[inline]
     pub(crate) fn ack(self) -> T {
-        let (item, acking) = self.into_parts();
-        drop(acking);
-        item
+        self.into_parts().0
+    }
+
+    /// Commits, and returns the item and its lease, unless it was reclaimed.
+    #[inline]
+    pub(crate) fn try_ack(self) -> Result<(T, Option<LeaseOf<T, O>>), Expired> {
+        let open = self.into_open();
+        match open.end_lease() {
+            Ok(lease) => Ok((open.into_parts().0, lease)),
+            Err(expired) => {
+                open.forget();
+                Err(expired)
+            }
+        }
     }
 
     /// The item, and the commit of its delivery, which is still to come.
     #[inline]
-    pub(crate) fn into_parts(mut self) -> (T, Acking<T, O>) {
-        let Open {
-            away,
-            origin,
-            notes,
-            ..
-        } = self.0.take().expect(OPEN);
-        mem::forget(self); // saves a call that finds it empty
-        let Stored { item, meta } = away.item;
-        let acking = Acking {
-            origin,
-            meta,
-            notes,
-        };
-        (item, acking)
+    pub(crate) fn into_parts(self) -> (T, Acking<T, O>) {
+        self.into_open().into_parts()
     }
 
     /// Ends the delivery without a commit.
@@ -267,6 +256,41 @@ impl<T, O: Order<T>> Open<T, O> {
         if shared.lease(watch, stored, delivery, self.position(), (now, end)) {
             shared.planned();
         }
+    }
+
+    /// See [`Delivered::end_lease`].
+    #[inline(always)] // the ack
+    fn end_lease(&self) -> Result<Option<LeaseOf<T, O>>, Expired> {
+        let Some(watch) = self.leases() else {
+            return Ok(None);
+        };
+        lock(&watch.reclaimable).end(self.position())
+    }
+
+    /// The item was reclaimed, and whoever did it has counted that.
+    #[cold]
+    #[inline(never)]
+    fn forget(self) {
+        let notes = self.notes;
+        let token = notes.map_or_else(Token::default, |notes| notes.token);
+        HeldTokens::of(token.counted_out()).end(&self.origin.shared, false);
+    }
+
+    #[inline]
+    fn into_parts(self) -> (T, Acking<T, O>) {
+        let Self {
+            away,
+            origin,
+            notes,
+            ..
+        } = self;
+        let Stored { item, meta } = away.item;
+        let acking = Acking {
+            origin,
+            meta,
+            notes,
+        };
+        (item, acking)
     }
 
     /// Where its lease is among them.

@@ -130,6 +130,23 @@ fn a_renewal_against_an_expiry() {
     });
 }
 
+/// It ends no earlier than another one, whose end is planned.
+#[test]
+fn a_lease_against_an_expiry() {
+    model(|| {
+        let (queue, clock) = lending();
+        let (mut pusher, popper) = two(&queue);
+        pusher.push(2).unwrap();
+        let first = queue.take().unwrap();
+        clock.advance(TERM);
+        let other = pops(popper);
+        let second = queue.take();
+        let (popped, popper) = other.join().unwrap();
+        assert_eq!(popped + drain(&queue, &clock), 2);
+        drop((first, second, pusher, popper));
+    });
+}
+
 #[test]
 fn a_sleeper_against_a_lease() {
     model(|| {

@@ -72,7 +72,8 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Takes the next item out for delivery if nothing else has to be done.
     #[inline(always)] // the take
     fn take_at_once(&mut self) -> Option<Delivered<T, O>> {
-        if Shared::<T, O>::SORTS || self.word().slows_pop() {
+        // Where items are leased, pops are slow.
+        if Shared::<T, O>::SORTS || Policies::<T, O>::RECLAIMS || self.word().slows_pop() {
             return None;
         }
         let (access, origin) = self.with_origin();
