@@ -147,13 +147,11 @@ impl<T, O: Order<T>> Delivered<T, O> {
     #[inline]
     pub(crate) fn try_ack(self) -> Result<(T, Option<LeaseOf<T, O>>), Expired> {
         let open = self.into_open();
-        match open.end_lease() {
-            Ok(lease) => Ok((open.into_parts().0, lease)),
-            Err(expired) => {
-                open.forget();
-                Err(expired)
-            }
-        }
+        let Ok(lease) = open.end_lease() else {
+            open.forget();
+            return Err(Expired);
+        };
+        Ok((open.into_parts().0, lease))
     }
 
     /// The item, and the commit of its delivery, which is still to come.
@@ -271,26 +269,22 @@ impl<T, O: Order<T>> Open<T, O> {
     #[cold]
     #[inline(never)]
     fn forget(self) {
-        let notes = self.notes;
-        let token = notes.map_or_else(Token::default, |notes| notes.token);
+        let token = self.notes.map_or_else(Token::default, |notes| notes.token);
         HeldTokens::of(token.counted_out()).end(&self.origin.shared, false);
     }
 
     #[inline]
     fn into_parts(self) -> (T, Acking<T, O>) {
-        let Self {
-            away,
-            origin,
-            notes,
-            ..
-        } = self;
-        let Stored { item, meta } = away.item;
-        let acking = Acking {
-            origin,
-            meta,
-            notes,
-        };
-        (item, acking)
+        let Self { origin, notes, .. } = self;
+        let Stored { item, meta } = self.away.item;
+        (
+            item,
+            Acking {
+                origin,
+                meta,
+                notes,
+            },
+        )
     }
 
     /// Where its lease is among them.

@@ -38,28 +38,24 @@ impl<K: Copy + Ord, V> Ascending<K, V> {
 
     #[inline]
     pub(super) fn remove(&mut self, key: K) -> Option<V> {
-        let removed = match self.entries.last() {
-            Some((last, _)) if *last == key => self.entries.pop()?.1,
-            _ => self.take(key),
-        };
-        if self.vacant > 0 {
-            self.trim();
+        match self.entries.last() {
+            Some((last, _)) if *last == key && self.vacant == 0 => self.entries.pop()?.1,
+            _ => self.remove_inner(key),
         }
-        removed
     }
 
-    /// Removes a value that is not the last one.
+    /// Not inlined, so that a value from the end is not copied to where it would put one.
     #[inline(never)]
-    fn take(&mut self, key: K) -> Option<V> {
+    fn remove_inner(&mut self, key: K) -> Option<V> {
         let index = self.index_of(key)?;
-        let taken = self.entries[index].1.take();
-        self.vacant += usize::from(taken.is_some());
-        taken
+        let removed = self.entries[index].1.take()?;
+        self.vacant += 1;
+        self.trim();
+        Some(removed)
     }
 
     /// Removes the vacant entries at the end, since the next key need only be greater than those of the values, and all of them,
     /// with memory that is not needed, if they are many.
-    #[inline(never)]
     fn trim(&mut self) {
         while let Some((_, None)) = self.entries.last() {
             self.entries.pop();

@@ -28,6 +28,8 @@ pub(crate) struct LeaseTable<T> {
     lost: usize,
     /// Whether a commit is in progress.
     closed: bool,
+    /// Whether a lease may end before one that was added earlier.
+    mixed: bool,
 }
 
 /// The lease of an item. Dropping its copy runs user code.
@@ -45,6 +47,7 @@ impl<T> Default for LeaseTable<T> {
             leases: Ascending::default(),
             lost: 0,
             closed: false,
+            mixed: false,
         }
     }
 }
@@ -56,7 +59,7 @@ impl<T> LeaseTable<T> {
         self.leases.add(item, Lease { copy, taken, until });
     }
 
-    /// Extends all leases.
+    /// Extends all leases, whose ends stay in order.
     pub(super) fn renew(&mut self, until: u64) -> Result<(), Expired> {
         self.check()?;
         for lease in self.leases.values_mut() {
@@ -70,6 +73,7 @@ impl<T> LeaseTable<T> {
         let lease = self.leases.get_mut(item);
         let lease = lease.filter(|lease| lease.copy.is_some()).ok_or(Expired)?;
         lease.until = lease.until.max(until);
+        self.mixed = true;
         Ok(())
     }
 
@@ -107,14 +111,19 @@ impl<T> LeaseTable<T> {
         lost.map(|(item, _)| item)
     }
 
-    /// Reclaims the items whose leases are over.
-    fn take_away(&mut self, is_over: impl Fn(&Lease<T>) -> bool) -> Vec<Entry<T>> {
+    /// Reclaims the items whose leases are over, of which not `all` are looked at if they end in order.
+    fn take_away(&mut self, all: bool, is_over: impl Fn(&Lease<T>) -> bool) -> Vec<Entry<T>> {
         if self.closed {
             return Vec::new();
         }
+        let all = all || self.mixed;
         let leases = self.leases.values_mut();
-        let expired = leases.filter(|lease| is_over(lease));
-        let copies: Vec<_> = expired.filter_map(|lease| lease.copy.take()).collect();
+        let held = leases.filter(|lease| lease.copy.is_some());
+        let expired = held.map_while(|lease| match is_over(lease) {
+            true => Some(lease.copy.take()),
+            false => all.then_some(None),
+        });
+        let copies: Vec<_> = expired.flatten().collect();
         self.lost += copies.len();
         copies
     }
@@ -123,7 +132,12 @@ impl<T> LeaseTable<T> {
     fn next(&self, end: impl Fn(&Lease<T>) -> u64) -> Option<u64> {
         let open = self.leases.iter().filter(|_| !self.closed);
         let held = open.filter(|(_, lease)| lease.copy.is_some());
-        held.map(|(_, lease)| end(lease)).min()
+        let mut ends = held.map(|(_, lease)| end(lease));
+        if self.mixed {
+            ends.min()
+        } else {
+            ends.next()
+        }
     }
 }
 
@@ -180,7 +194,10 @@ impl<T, O: Order<T>> Policies<T, O> {
         position: HeldPosition,
     ) -> bool {
         let end = self.end_of(&lease);
-        lock(&watch.reclaimable).leases.add(position, lease);
+        let mut leases = lock(&watch.reclaimable);
+        leases.mixed |= lease.until > 0;
+        leases.leases.add(position, lease);
+        drop(leases);
         self.plan_expiry(end)
     }
 
@@ -205,9 +222,10 @@ impl<T, O: Order<T>> Policies<T, O> {
         before: Option<Instant>,
     ) -> Vec<EntryOf<T, O>> {
         let mut leases = lock(&watch.reclaimable);
-        let is_over = |lease: &_| self.end_of(lease) <= now;
-        let is_early = |lease: &Lease<_>| before.is_some_and(|before| lease.taken < before);
-        let entries = leases.take_away(|lease| is_early(lease) || is_over(lease));
+        let entries = leases.take_away(before.is_some(), |lease| match before {
+            Some(before) => lease.taken < before,
+            None => self.end_of(lease) <= now,
+        });
         let next = leases.next(|lease| self.end_of(lease));
         drop(leases);
         self.due_timer.plan(next.unwrap_or(NEVER));

@@ -133,7 +133,7 @@ fn a_renewal_against_an_expiry() {
 /// It ends no earlier than another one, whose end is planned.
 #[test]
 fn a_lease_against_an_expiry() {
-    model(|| {
+    large_model(|| {
         let (queue, clock) = lending();
         let (mut pusher, popper) = two(&queue);
         pusher.push(2).unwrap();

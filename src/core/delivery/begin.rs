@@ -25,7 +25,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoDelivery<'_, T, O> {
     const HOLDS: bool = true;
 
     fn fill(&mut self, access: &mut Access<T, O>, _: usize) -> usize {
-        let away = access.endpoint.take_away(&self.origin.outstanding);
+        let away = access.endpoint.take_away(&self.origin.outstanding, true);
         *self.delivered = away.map(|away| Delivered::new(away, self.origin));
         usize::from(self.delivered.is_some())
     }
@@ -77,7 +77,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return None;
         }
         let (access, origin) = self.with_origin();
-        let away = access.endpoint.take_away(&origin.outstanding)?;
+        let away = access.endpoint.take_away(&origin.outstanding, true)?;
         Some(Delivered::new(away, origin))
     }
 
@@ -94,11 +94,16 @@ impl<T, O: Order<T>> Local<T, O> {
         if Policies::<T, O>::RECLAIMS || due != NEVER {
             // A clock is user code: before anything is taken.
             let now = shared.time.clock_now();
-            lease = Some((now, self.end_if_quiet(due, now)?));
+            let at_need = self.at_need.as_ref();
+            let end = match at_need.and_then(|it| it.quiet.as_ref()) {
+                Some(quiet) if quiet.covers(due, now) => due,
+                _ => self.find_quiet(due, now)?,
+            };
+            lease = Some((now, end));
         }
         let (access, origin) = self.with_origin();
         access.endpoint.go_to_head();
-        let away = access.endpoint.take_next_away(&origin.outstanding)?;
+        let away = access.endpoint.take_away(&origin.outstanding, false)?;
         let delivered = Delivered::new(away, origin);
         if let Some((now, end)) = lease {
             delivered.open().lease(now, end);
@@ -106,32 +111,21 @@ impl<T, O: Order<T>> Local<T, O> {
         Some(delivered)
     }
 
-    /// When a lease from `now` on ends at the earliest; `None` if something is due before, of which `due` is the first.
-    #[inline]
-    fn end_if_quiet(&mut self, due: u64, now: Instant) -> Option<u64> {
-        let known = self.at_need.as_ref().and_then(|it| it.quiet.as_ref());
-        match known {
-            Some(quiet) if quiet.due == due && quiet.from <= now && now < quiet.until => Some(due),
-            _ => self.find_quiet(due, now),
-        }
-    }
-
+    /// When a lease from `now` on ends; `None` if something is due, of which `due` is the first.
     #[cold]
     #[inline(never)]
     fn find_quiet(&mut self, due: u64, now: Instant) -> Option<u64> {
-        let Policies { time, lease, .. } = &**self.shared;
-        let end = self.shared.term_after(now);
+        let (shared, time) = (&self.access.shared, &self.access.shared.time);
         if due <= time.nanos(now) {
             return None;
         }
-        let from = if *lease > 0 {
-            due.saturating_sub(*lease)
-        } else {
-            0
-        };
-        if let Some((from, until)) = time.instant(from).zip(time.instant(due)) {
-            let at_need = self.at_need.get_or_insert_with(Box::default);
-            at_need.quiet = Some(Quiet { due, from, until });
+        let from = Policies::<T, O>::RECLAIMS.then(|| due.saturating_sub(shared.lease));
+        let from = time.instant(from.unwrap_or_default());
+        let quiet = from.zip(time.instant(due));
+        let quiet = quiet.map(|(from, until)| Quiet { due, from, until });
+        let end = shared.term_after(now);
+        if quiet.is_some() {
+            self.at_need.get_or_insert_with(Box::default).quiet = quiet;
         }
         Some(end)
     }

@@ -149,32 +149,24 @@ impl<T> Drop for Outstanding<T> {
 }
 
 impl<T> Endpoint<T> {
-    /// Takes an item out, and counts its delivery. `None` if the queue is empty.
+    /// Takes an item out, and counts its delivery. `None` if the queue is empty, or, unless it `searches`, if something else has
+    /// to be done than taking the next item.
     #[inline(always)] // the take
-    pub(crate) fn take_away(&mut self, outstanding: &Outstanding<T>) -> Option<Away<T>> {
+    pub(crate) fn take_away(
+        &mut self,
+        outstanding: &Outstanding<T>,
+        searches: bool,
+    ) -> Option<Away<T>> {
         let counters = outstanding.counters();
         counters.count_taken(1);
-        let Some(away) = self.next_away() else {
-            return self.search_away(counters);
-        };
-        Some(away)
-    }
-
-    /// As [`Endpoint::take_away`], if the next item is there and nothing else has to be done.
-    #[inline(always)] // the take
-    pub(crate) fn take_next_away(&mut self, outstanding: &Outstanding<T>) -> Option<Away<T>> {
-        let counters = outstanding.counters();
-        counters.count_taken(1);
-        let away = self.next_away();
-        if away.is_none() {
+        let Some(item) = self.consumer.take_next() else {
+            if searches {
+                return self.search_away(counters);
+            }
             counters.uncount_taken(1);
-        }
-        away
-    }
-
-    #[inline(always)] // the take
-    fn next_away(&mut self) -> Option<Away<T>> {
-        let (item, delivery) = (self.consumer.take_next()?, DeliveryMeta::first(0));
+            return None;
+        };
+        let delivery = DeliveryMeta::first(0);
         let (shard, rank) = (self.consumer.shard_number(), self.consumer.last_rank());
         Some(Away::of(Entry { item, delivery }, shard, rank))
     }
