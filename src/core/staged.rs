@@ -27,13 +27,6 @@ pub(super) struct Quiet {
     pub(super) until: Instant,
 }
 
-impl Quiet {
-    #[inline]
-    pub(super) fn covers(&self, due: u64, now: Instant) -> bool {
-        self.due == due && self.from <= now && now < self.until
-    }
-}
-
 /// How many permits the staged items of a transaction need, and the held ones have.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Loads {

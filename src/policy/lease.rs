@@ -28,7 +28,8 @@ pub(crate) struct LeaseTable<T> {
     lost: usize,
     /// Whether a commit is in progress.
     closed: bool,
-    /// Whether a lease may end before one that was added earlier.
+    /// Whether one lease was extended apart from the others. If not, they end in the order in which they were added; a clock that
+    /// goes backwards prolongs them.
     mixed: bool,
 }
 
@@ -111,7 +112,7 @@ impl<T> LeaseTable<T> {
         lost.map(|(item, _)| item)
     }
 
-    /// Reclaims the items whose leases are over, of which not `all` are looked at if they end in order.
+    /// Reclaims the items whose leases are over. Looks at `all`, or, if they end in order, at no more than have ended.
     fn take_away(&mut self, all: bool, is_over: impl Fn(&Lease<T>) -> bool) -> Vec<Entry<T>> {
         if self.closed {
             return Vec::new();
@@ -175,7 +176,8 @@ impl<T, O: Order<T>> Policies<T, O> {
         let mut is_planned = planted!("leases.looks-early") && self.due_timer.next() <= end;
         let mut leases = lock(&watch.reclaimable);
         leases.add(position, Entry { item, delivery }, taken);
-        // Under the lock, as nobody has cleared the plan who does not find the lease: who did before had the lock before.
+        // Under the lock: a thread that clears this plan afterwards takes the lock afterwards too, and finds the lease; what one
+        // has cleared before it took the lock is seen to be cleared. So the plan that is read here covers the lease.
         is_planned |= self.due_timer.next() <= end;
         drop(leases);
         if is_planned {

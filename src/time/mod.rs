@@ -94,7 +94,6 @@ impl Time {
     }
 
     /// The current time of the clock. In the models the system clock stands still.
-    #[inline]
     pub(crate) fn clock_now(&self) -> Instant {
         match &self.clock {
             Some(clock) => clock.now(),

@@ -135,11 +135,14 @@ fn a_renewal_against_an_expiry() {
 fn a_lease_against_an_expiry() {
     large_model(|| {
         let (queue, clock) = lending();
-        let (mut pusher, popper) = two(&queue);
+        let (mut pusher, mut popper) = two(&queue);
         pusher.push(2).unwrap();
         let first = queue.take().unwrap();
-        clock.advance(TERM);
-        let other = pops(popper);
+        let later = clock.clone();
+        let other = thread::spawn(move || {
+            later.advance(TERM);
+            (usize::from(popper.pop().is_ok()), popper)
+        });
         let second = queue.take();
         let (popped, popper) = other.join().unwrap();
         assert_eq!(popped + drain(&queue, &clock), 2);

@@ -94,12 +94,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if Policies::<T, O>::RECLAIMS || due != NEVER {
             // A clock is user code: before anything is taken.
             let now = shared.time.clock_now();
-            let at_need = self.at_need.as_ref();
-            let end = match at_need.and_then(|it| it.quiet.as_ref()) {
-                Some(quiet) if quiet.covers(due, now) => due,
-                _ => self.find_quiet(due, now)?,
-            };
-            lease = Some((now, end));
+            lease = Some((now, self.access.end_if_quiet(due, now)?));
         }
         let (access, origin) = self.with_origin();
         access.endpoint.go_to_head();
@@ -109,25 +104,6 @@ impl<T, O: Order<T>> Local<T, O> {
             delivered.open().lease(now, end);
         }
         Some(delivered)
-    }
-
-    /// When a lease from `now` on ends; `None` if something is due, of which `due` is the first.
-    #[cold]
-    #[inline(never)]
-    fn find_quiet(&mut self, due: u64, now: Instant) -> Option<u64> {
-        let (shared, time) = (&self.access.shared, &self.access.shared.time);
-        if due <= time.nanos(now) {
-            return None;
-        }
-        let from = Policies::<T, O>::RECLAIMS.then(|| due.saturating_sub(shared.lease));
-        let from = time.instant(from.unwrap_or_default());
-        let quiet = from.zip(time.instant(due));
-        let quiet = quiet.map(|(from, until)| Quiet { due, from, until });
-        let end = shared.term_after(now);
-        if quiet.is_some() {
-            self.at_need.get_or_insert_with(Box::default).quiet = quiet;
-        }
-        Some(end)
     }
 
     /// Takes an item out for delivery; `None` if waiting may help.
@@ -141,6 +117,36 @@ impl<T, O: Order<T>> Local<T, O> {
             false,
         )?;
         Some(taken.and(delivered.ok_or(PopError::Closed)))
+    }
+}
+
+impl<T, O: Order<T>> Access<T, O> {
+    /// When a lease from `now` on ends at the earliest; `None` if something is due, of which `due` is the first.
+    #[inline]
+    fn end_if_quiet(&mut self, due: u64, now: Instant) -> Option<u64> {
+        let known = self.at_need.as_ref().and_then(|it| it.quiet.as_ref());
+        match known {
+            Some(quiet) if quiet.due == due && quiet.from <= now && now < quiet.until => Some(due),
+            _ => self.find_quiet(due, now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_quiet(&mut self, due: u64, now: Instant) -> Option<u64> {
+        let (shared, time) = (&self.shared, &self.shared.time);
+        if due <= time.nanos(now) {
+            return None;
+        }
+        let from = Policies::<T, O>::RECLAIMS.then(|| due.saturating_sub(shared.lease));
+        let from = time.instant(from.unwrap_or_default());
+        let quiet = from.zip(time.instant(due));
+        let quiet = quiet.map(|(from, until)| Quiet { due, from, until });
+        let end = shared.term_after(now);
+        if quiet.is_some() {
+            self.at_need.get_or_insert_with(Box::default).quiet = quiet;
+        }
+        Some(end)
     }
 }
 

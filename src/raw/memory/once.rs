@@ -51,14 +51,12 @@ impl<B> OnceBox<B> {
     /// The value, which is made if there is none. Of several threads that make one, one keeps it.
     #[inline]
     pub(crate) fn get_or_add(&self, make: impl FnOnce() -> B) -> &B {
-        self.get().unwrap_or_else(|| self.add(make))
+        self.get().unwrap_or_else(|| self.add(make()))
     }
 
-    /// Not inlined: the value is on its stack before it is in the box.
     #[cold]
-    #[inline(never)]
-    fn add(&self, make: impl FnOnce() -> B) -> &B {
-        let new = Box::into_raw(Box::new(make()));
+    fn add(&self, value: B) -> &B {
+        let new = Box::into_raw(Box::new(value));
         // ORDERING: Release; pairs with `once.get`. Acquire on failure: another thread's, as above.
         let added = self.value.compare_exchange(
             ptr::null_mut(),

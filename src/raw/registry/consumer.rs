@@ -287,7 +287,8 @@ impl<T> Consumer<T> {
     /// Enters the common shard if items were put back there.
     #[inline]
     pub(in crate::raw) fn go_to_head(&mut self, shards: &Shards<T>) {
-        if shards.common().front().has_runs() {
+        // A consumer begins in the common shard, so it was made.
+        if shards.records.get(COMMON).front().has_runs() {
             self.enter_head(shards);
         }
     }
