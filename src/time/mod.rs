@@ -63,6 +63,7 @@ impl Time {
     }
 
     /// The current time.
+    #[inline(never)] // out of the waits, whose fast parts need no registers for it
     pub(crate) fn now(&self) -> u64 {
         self.nanos(self.clock_now())
     }
