@@ -123,11 +123,13 @@ impl<T, O: Order<T>> Delivered<T, O> {
     /// Ends the lease, if the item is leased. [`Expired`] if it was reclaimed: then the delivery has ended. The copy of the
     /// item is dropped by the caller, when the delivery has ended.
     pub(crate) fn end_lease(&mut self) -> Result<Option<LeaseOf<T, O>>, Expired> {
-        let lease = self.0.as_ref().ok_or(Expired)?.end_lease();
-        if lease.is_err() {
-            self.0.take().map(Open::forget);
-        }
-        lease
+        let open = self.0.take().ok_or(Expired)?;
+        let Ok(lease) = open.end_lease() else {
+            open.forget();
+            return Err(Expired);
+        };
+        self.0 = Some(open);
+        Ok(lease)
     }
 
     #[inline]

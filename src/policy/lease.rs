@@ -120,9 +120,11 @@ impl<T> LeaseTable<T> {
         let all = all || self.mixed;
         let leases = self.leases.values_mut();
         let held = leases.filter(|lease| lease.copy.is_some());
-        let expired = held.map_while(|lease| match is_over(lease) {
-            true => Some(lease.copy.take()),
-            false => all.then_some(None),
+        let expired = held.map_while(|lease| {
+            if is_over(lease) {
+                return Some(lease.copy.take());
+            }
+            all.then_some(None)
         });
         let copies: Vec<_> = expired.flatten().collect();
         self.lost += copies.len();
