@@ -4,6 +4,7 @@ use crate::order::{Order, StoredOf, When};
 use crate::policy::delay::Scheduled;
 use crate::policy::unique::Staging;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What few transactions need.
 pub(super) struct AtNeed<T, O: Order<T>> {
@@ -16,6 +17,15 @@ pub(super) struct AtNeed<T, O: Order<T>> {
     pub(super) taken: Vec<Scheduled<StoredOf<T, O>>>,
     /// `None` until it stages an item, if keys are unique.
     pub(super) keys: Option<Arc<Staging>>,
+    pub(super) quiet: Option<Quiet>,
+}
+
+/// While `due` is the next due time, nothing is due from `from` until before `until`, and a lease that begins then ends at
+/// `due` or later. So a take compares instants, and converts none: that is most of what a clock costs.
+pub(super) struct Quiet {
+    pub(super) due: u64,
+    pub(super) from: Instant,
+    pub(super) until: Instant,
 }
 
 /// The staged items from `first` to before `end`.
@@ -32,6 +42,7 @@ impl<T, O: Order<T>> Default for AtNeed<T, O> {
             calls: Vec::new(),
             taken: Vec::new(),
             keys: None,
+            quiet: None,
         }
     }
 }

@@ -184,8 +184,12 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         if policies.is_observed() {
             policies.emit_delivered(source, stored, delivery);
         }
-        Policies::<T, O>::RECLAIMS
-            && policies.lease(watch, stored, delivery, position, policies.time.now())
+        if !Policies::<T, O>::RECLAIMS {
+            return false;
+        }
+        let now = policies.time.clock_now();
+        let term = (now, policies.term_after(now));
+        policies.lease(watch, stored, delivery, position, term)
     }
 
     /// An item was taken for a peek.

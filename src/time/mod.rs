@@ -53,13 +53,10 @@ impl Time {
         self.clock.is_none()
     }
 
-    /// The current time. In the models the system clock stands still.
+    /// The current time.
+    #[inline(never)] // out of the waits, whose fast parts need no registers for it
     pub(crate) fn now(&self) -> u64 {
-        match &self.clock {
-            Some(clock) => self.nanos(clock.now()),
-            None if cfg!(any(loom, shuttle)) => START,
-            None => self.nanos(SystemClock.now()),
-        }
+        self.nanos(self.clock_now())
     }
 
     /// The current time as a timestamp: one more, so that 0 can represent an unknown time.
@@ -88,9 +85,12 @@ impl Time {
         self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock))
     }
 
-    /// The current time of the clock.
+    /// The current time of the clock. In the models the system clock stands still.
     pub(crate) fn clock_now(&self) -> Instant {
-        now(self.clock.as_ref())
+        match &self.clock {
+            None if cfg!(any(loom, shuttle)) => self.origin,
+            clock => now(clock.as_ref()),
+        }
     }
 
     /// The time after `delay`, clamped to the last time before [`NEVER`].

@@ -9,6 +9,7 @@ use crate::raw::shard::Sink;
 
 impl<T> Endpoint<T> {
     /// Moves to the common shard if items were put back there without a handle, since these come first.
+    #[inline]
     pub(crate) fn go_to_head(&mut self) {
         self.consumer.go_to_head(&self.shards);
     }
