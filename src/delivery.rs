@@ -132,9 +132,8 @@ impl<T, O: Order<T>> Delivery<T, O> {
     ///
     /// [`Expired`] if the item was taken back; then it is dropped here, and its copy is the queue's.
     #[doc(alias("acknowledge", "commit", "complete"))]
-    pub fn try_ack(mut self) -> Result<T, Expired> {
-        let lease = self.0.end_lease()?;
-        let item = self.0.ack();
+    pub fn try_ack(self) -> Result<T, Expired> {
+        let (item, lease) = self.0.try_ack()?;
         drop(lease); // its copy is user code
         Ok(item)
     }

@@ -188,6 +188,20 @@ fn an_idle_handle_pins_nothing() {
     drop(idle);
 }
 
+/// An owner of a stack takes its last item out of its shard.
+#[test]
+fn items_that_their_owner_takes_leave_nothing() {
+    let _alone = alone();
+    let before = live();
+    let queue = Queue::builder().lifo().build();
+    let mut handle = queue.handle();
+    for item in 0..items() {
+        handle.push(item).unwrap();
+        assert_eq!(handle.pop(), Ok(item));
+    }
+    assert_at_most(before + CONSTANT);
+}
+
 #[test]
 fn items_without_a_handle_leave_nothing() {
     let _alone = alone();

@@ -35,7 +35,7 @@ impl Budget {
     #[track_caller]
     pub fn new(limit: usize) -> Self {
         assert!(limit > 0, "budget of 0: nothing could be pushed");
-        Self(Arc::new(Room::shared(limit)))
+        Self(Arc::new(Room::new(limit, true)))
     }
 
     /// The total number of units.

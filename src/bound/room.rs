@@ -13,19 +13,12 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    pub(crate) fn new(limit: usize) -> Self {
+    /// `is_shared`: by several queues.
+    pub(crate) fn new(limit: usize, is_shared: bool) -> Self {
         Self {
             capacity: Capacity::new(limit),
             wait_queue: WaitQueue::new(WaitWord::default(), true),
-            is_shared: false,
-        }
-    }
-
-    /// One that several queues share.
-    pub(crate) fn shared(limit: usize) -> Self {
-        Self {
-            is_shared: true,
-            ..Self::new(limit)
+            is_shared,
         }
     }
 

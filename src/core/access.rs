@@ -241,7 +241,7 @@ impl<T, O: Order<T>> Access<T, O> {
     fn stages_after_close(&mut self, put: Put, first: bool) -> bool {
         let refuses = self.is_refusing(put);
         if refuses && first {
-            self.endpoint.end_staging();
+            self.endpoint.counters().abort_staging();
         }
         !refuses
     }
@@ -286,10 +286,9 @@ impl<T, O: Order<T>> Access<T, O> {
     #[inline(never)]
     fn retract_if_late(&mut self) -> Result<(), PushError<T>> {
         planted!("put.keeps-late-push", return Ok(()));
-        let Some(entry) = self.endpoint.retract() else {
+        let Some(Stored { item, meta }) = self.endpoint.retract() else {
             return Ok(());
         };
-        let Stored { item, meta } = entry.item;
         if !self.weighs() {
             self.permits.give_back(1);
         }
@@ -338,7 +337,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Ends the staging of a batch of which nothing is staged, or which is not complete: what was staged `before` stays.
     fn end_batch(&mut self, before: usize) {
         if before == 0 {
-            self.endpoint.end_staging();
+            self.endpoint.counters().abort_staging();
             self.permits.end(0, 0);
             self.shared.notify_end(0);
         }
@@ -384,7 +383,7 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Drops the staged items but the first ones, which are so many.
     #[inline]
     pub(super) fn drop_staged(&mut self, kept: usize) {
-        if self.staged() > kept && (Shared::<T, O>::SORTS || self.shared.records().is_some()) {
+        if self.staged() > kept && (Shared::<T, O>::REGISTERS || self.shared.records().is_some()) {
             return self.withdraw_staged(kept);
         }
         self.endpoint.drop_staged(kept);
@@ -423,7 +422,7 @@ impl<T, O: Order<T>> Access<T, O> {
 
     /// Records that the held items are gone for good.
     pub(super) fn retire_held(&mut self, unborrowed: &Unborrowed<'_>) {
-        if Shared::<T, O>::SORTS || self.shared.records().is_some() {
+        if Shared::<T, O>::REGISTERS || self.shared.records().is_some() {
             let mut position = HeldPosition::default();
             let held = |position: &mut _| self.endpoint.next_held(position, unborrowed);
             while let Some((stored, delivery)) = held(&mut position) {

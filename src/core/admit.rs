@@ -3,7 +3,7 @@
 use super::access::Put;
 use super::local::Local;
 use super::shared::Shared;
-use super::weights::Weights;
+use super::weights::{Known, Weights};
 use crate::bound::Room;
 use crate::order::{Order, PlaceOf, Terms};
 use crate::policy::unique::Staging;
@@ -35,6 +35,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     fn supersede(
         self,
         _local: &mut Local<T, O>,
+        _known: &Known,
         _place: PlaceOf<T, O>,
     ) -> Result<Result<Self::Pushed, PushError<Self>>, Self> {
         Err(self)
@@ -110,7 +111,7 @@ impl<T, O: Order<T>> Local<T, O> {
             Some(PushError::Closed(()))
         } else if weights.total().is_some() && self.are_too_heavy(weights) {
             Some(PushError::TooHeavy(()))
-        } else if let Some(of) = self.duplicate_of(load, put, staging.as_ref()) {
+        } else if let Some(of) = self.duplicate_of(weights, load.is_single(put), staging.as_ref()) {
             Some(PushError::Duplicate((), of))
         } else {
             (!self.fits(load.as_slice())).then_some(PushError::Full(()))
@@ -137,10 +138,10 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// What the other item with the key of one of these is. Only where there may be no room or place for them, of which a
     /// duplicate needs none: otherwise their keys are checked when they are taken.
-    fn duplicate_of<L: Load<T, O>>(
+    fn duplicate_of(
         &self,
-        load: &L,
-        put: Put,
+        weights: &Weights,
+        follows: bool,
         staging: Option<&Arc<Staging>>,
     ) -> Option<DuplicateOf> {
         let unique = self.shared.unique()?;
@@ -148,9 +149,9 @@ impl<T, O: Order<T>> Local<T, O> {
         if !self.permits.is_bounded() && !self.shared.is_limited() {
             return None;
         }
-        let follows = load.is_single(put);
         let now = unique.now(&self.shared.time);
-        unique.duplicate_of(load.as_slice(), follows, staging, now)
+        let mut keys = weights.keys();
+        keys.find_map(|key| unique.duplicate_of(key, follows, staging, now))
     }
 
     /// What the keys of the items that it stages have in common, if they are unique.

@@ -21,9 +21,10 @@ use crate::policy::Policies;
 use crate::raw::{Away, Ending, Fresh, HeldPosition, Purpose, Stored, Vacant};
 use crate::sync::{lock, swallow_panic};
 use crate::{DeliveryId, Expired, Reason, ReturnTo};
+use std::mem;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An item that is out for delivery. Dropping it is a failed delivery.
 pub(crate) struct Delivered<T, O: Order<T>>(Option<Open<T, O>>);
@@ -122,51 +123,43 @@ impl<T, O: Order<T>> Delivered<T, O> {
     /// Ends the lease, if the item is leased. [`Expired`] if it was reclaimed: then the delivery has ended. The copy of the
     /// item is dropped by the caller, when the delivery has ended.
     pub(crate) fn end_lease(&mut self) -> Result<Option<LeaseOf<T, O>>, Expired> {
-        let Some(open) = self.0.as_ref() else {
+        let open = self.0.take().ok_or(Expired)?;
+        let Ok(lease) = open.end_lease() else {
+            open.forget();
             return Err(Expired);
         };
-        let Some(watch) = open.leases() else {
-            return Ok(None);
-        };
-        let lease = lock(&watch.reclaimable).end(open.position());
-        if lease.is_err() {
-            self.forget();
-        }
-        lease
+        self.0 = Some(open);
+        Ok(lease)
     }
 
-    /// The item was reclaimed, and whoever did it has counted that.
-    fn forget(&mut self) {
-        if let Some(Open { origin, notes, .. }) = self.0.take() {
-            let token = notes.map_or_else(Token::default, |notes| notes.token);
-            HeldTokens::of(token.counted_out()).end(&origin.shared, false);
-        }
+    #[inline]
+    fn into_open(mut self) -> Open<T, O> {
+        let open = self.0.take().expect(OPEN);
+        mem::forget(self); // saves a call that finds it empty
+        open
     }
 
     /// Commits, and returns the item.
     #[inline]
     pub(crate) fn ack(self) -> T {
-        let (item, acking) = self.into_parts();
-        drop(acking);
-        item
+        self.into_parts().0
+    }
+
+    /// Commits, and returns the item and its lease, unless it was reclaimed.
+    #[inline]
+    pub(crate) fn try_ack(self) -> Result<(T, Option<LeaseOf<T, O>>), Expired> {
+        let open = self.into_open();
+        let Ok(lease) = open.end_lease() else {
+            open.forget();
+            return Err(Expired);
+        };
+        Ok((open.into_parts().0, lease))
     }
 
     /// The item, and the commit of its delivery, which is still to come.
     #[inline]
-    pub(crate) fn into_parts(mut self) -> (T, Acking<T, O>) {
-        let Open {
-            away,
-            origin,
-            notes,
-            ..
-        } = self.0.take().expect(OPEN);
-        let Stored { item, meta } = away.item;
-        let acking = Acking {
-            origin,
-            meta,
-            notes,
-        };
-        (item, acking)
+    pub(crate) fn into_parts(self) -> (T, Acking<T, O>) {
+        self.into_open().into_parts()
     }
 
     /// Ends the delivery without a commit.
@@ -252,17 +245,48 @@ impl<T, O: Order<T>> Open<T, O> {
         watch.filter(|_| Policies::<T, O>::RECLAIMS)
     }
 
-    /// Leases the item from this time on, if the items of the queue are leased.
-    #[inline]
-    fn lease(&self, now: u64) {
-        let shared = &self.origin.shared;
-        let lease = |watch: &Arc<_>| {
-            let (stored, delivery) = (&self.away.item, self.away.delivery());
-            shared.lease(watch, stored, delivery, self.position(), now)
+    /// Leases the item from this instant until `end` or later, if the items of the queue are leased.
+    #[inline(always)] // the take
+    fn lease(&self, now: Instant, end: u64) {
+        let Some(watch) = self.leases() else {
+            return;
         };
-        if self.leases().is_some_and(lease) {
+        let shared = &self.origin.shared;
+        let (stored, delivery) = (&self.away.item, self.away.delivery());
+        if shared.lease(watch, stored, delivery, self.position(), (now, end)) {
             shared.planned();
         }
+    }
+
+    /// See [`Delivered::end_lease`].
+    #[inline(always)] // the ack
+    fn end_lease(&self) -> Result<Option<LeaseOf<T, O>>, Expired> {
+        let Some(watch) = self.leases() else {
+            return Ok(None);
+        };
+        lock(&watch.reclaimable).end(self.position())
+    }
+
+    /// The item was reclaimed, and whoever did it has counted that.
+    #[cold]
+    #[inline(never)]
+    fn forget(self) {
+        let token = self.notes.map_or_else(Token::default, |notes| notes.token);
+        HeldTokens::of(token.counted_out()).end(&self.origin.shared, false);
+    }
+
+    #[inline]
+    fn into_parts(self) -> (T, Acking<T, O>) {
+        let Self { origin, notes, .. } = self;
+        let Stored { item, meta } = self.away.item;
+        (
+            item,
+            Acking {
+                origin,
+                meta,
+                notes,
+            },
+        )
     }
 
     /// Where its lease is among them.

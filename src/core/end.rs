@@ -9,21 +9,9 @@ use crate::raw::{HeldPosition, Stored, Unborrowed};
 use crate::sync::{defer_with, planted, step};
 use std::mem;
 
-/// The result of a commit.
-pub(crate) struct Ended<T, O: Order<T>> {
-    /// How many held items are the caller's now.
-    pub(crate) taken: usize,
-    /// For the caller to drop, once it cannot be interrupted any more.
-    pub(crate) remains: Remains<T, O>,
-}
-
-impl<T, O: Order<T>> Ended<T, O> {
-    /// That of a commit that is not guarded.
-    pub(crate) fn of(taken: usize) -> Self {
-        let remains = None;
-        Self { taken, remains }
-    }
-}
+/// The result of a commit: how many held items are the caller's now, and what the caller drops, once it cannot be interrupted
+/// any more.
+pub(crate) type Ended<T, O> = (usize, Remains<T, O>);
 
 /// Aborts.
 impl<T, O: Order<T>> Local<T, O> {
@@ -45,7 +33,7 @@ impl<T, O: Order<T>> Local<T, O> {
             freed = self.reroute_failed(cause, unborrowed);
         }
         let held = self.endpoint.give_back(unborrowed);
-        self.endpoint.end_staging();
+        self.endpoint.counters().abort_staging();
         planted!("end.frees-held", self.permits.end(held, 0));
         self.permits.end(freed, 0);
         if tracks {
@@ -142,7 +130,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     fn end_guarded(&mut self, taken: usize) -> Ended<T, O> {
         let (local, unborrowed) = self.whole();
         if !local.deliveries.are_guarded() {
-            return Ended::of(taken);
+            return (taken, None);
         }
         if local.deliveries.are_scheduling() {
             local.schedule_later();
@@ -152,7 +140,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         if taken > 0 {
             local.deliveries.ended(&local.shared);
         }
-        Ended { taken, remains }
+        (taken, remains)
     }
 
     /// Aborts for a reason other than that the transaction is dropped.

@@ -11,15 +11,11 @@ use crate::policy::retry::Disposition;
 use crate::policy::Policies;
 use crate::raw::{DeliveryMeta, HeldItems, HeldPosition, ItemRef, Unborrowed};
 use crate::sync::{defer_with, swallow_panic};
-use crate::Reason;
+use crate::{PushError, Reason};
 use std::sync::Arc;
 use std::time::Duration;
 
 const FOREIGN: &str = "item does not belong to this transaction";
-
-/// An item cannot be delayed, because it has no permit of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct NoRoom;
 
 /// What is to happen to a held item that leaves its transaction.
 pub(crate) enum Settlement {
@@ -135,7 +131,7 @@ impl<T, O: Order<T>> Local<T, O> {
         item: ItemRef<'_, T>,
         settlement: &Settlement,
         at_head: Option<&mut AtHead<T, O>>,
-    ) -> Result<Removed<T>, NoRoom> {
+    ) -> Result<Removed<T>, PushError<()>> {
         let position = self.endpoint.position_of(&item).expect(FOREIGN);
         let cause = settlement.cause();
         let now = self.shared.time.now();
@@ -173,14 +169,14 @@ impl<T, O: Order<T>> Local<T, O> {
         settlement: &Settlement,
         delivery: DeliveryMeta,
         cause: &Cause,
-    ) -> Result<Disposition, NoRoom> {
+    ) -> Result<Disposition, PushError<()>> {
         let is_failed = matches!(settlement, Settlement::Fail(_));
         let dies = is_failed && self.shared.failures.letters.reserve();
         // Otherwise the item keeps its permits, which staged items may be using.
         let weight = || self.shared.weight_of(delivery.since);
         let weight = self.weighs().then(weight);
         if !dies && !self.take_permits(weight, Put::Stage) {
-            return Err(NoRoom);
+            return Err(PushError::Full(())); // it has no permit of its own
         }
         let failures = &self.shared.failures;
         let disposition = match *settlement {
@@ -202,7 +198,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
     /// As [`Local::release_item`], for all held items; if there is no room for one, it and the rest are still held. Those that
     /// are ready at once are put at the head together, in their order.
-    pub(crate) fn release_all(&mut self, settlement: &Settlement) -> Result<(), NoRoom> {
+    pub(crate) fn release_all(&mut self, settlement: &Settlement) -> Result<(), PushError<()>> {
         let (local, mut items) = self.with_held();
         // Also if a destructor panics.
         let mut removal = defer_with((local, Vec::new()), |(local, at_head)| {

@@ -18,8 +18,8 @@ use super::batch::withdraw;
 use super::local::Local;
 use super::shared::Shared;
 use super::staged::{AtNeed, Call};
-use super::weights::Weights;
-use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, StoredOf, Terms, When};
+use super::weights::{Known, Weights};
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Terms, When};
 use crate::policy::delay::Scheduled;
 use crate::policy::unique::Staging;
 use crate::raw::{DeliveryMeta, Entry, Stored};
@@ -115,10 +115,11 @@ impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
     fn supersede(
         self,
         local: &mut Local<T, O>,
+        known: &Known,
         place: PlaceOf<T, O>,
     ) -> Result<Result<L::Pushed, PushError<Self>>, Self> {
         let terms = self.terms;
-        let pushed = self.load.supersede(local, place);
+        let pushed = self.load.supersede(local, known, place);
         pushed
             .map(|pushed| pushed.map_err(|error| error.map(|load| Self::new(load, terms))))
             .map_err(|load| Self::new(load, terms))
@@ -249,10 +250,13 @@ impl<T, O: Order<T>> Local<T, O> {
             }
         }
         taken.reverse();
-        access.stage_again(others);
+        for Entry { item, delivery } in others.into_iter().rev() {
+            let (since, meta) = (delivery.since, item.meta);
+            access.stage_registered(item.item, PushMeta { since, meta });
+        }
         access.shared.failures.delayed.count_coming(taken.len());
         if access.staged() == 0 {
-            access.endpoint.end_staging();
+            access.endpoint.counters().abort_staging();
         }
         let count = taken.len();
         self.at_need = Some(later);
@@ -269,17 +273,6 @@ impl<T, O: Order<T>> Local<T, O> {
             shared.schedule(later.taken.drain(..));
             later.taken.shrink_to(KEPT_CAPACITY);
             later.calls.shrink_to(KEPT_CAPACITY);
-        }
-    }
-}
-
-impl<T, O: Order<T>> Access<T, O> {
-    /// Stages items that were staged before, the last one first.
-    fn stage_again(&mut self, entries: Vec<Entry<StoredOf<T, O>>>) {
-        for Entry { item, delivery } in entries.into_iter().rev() {
-            let since = delivery.since;
-            let meta = item.meta;
-            self.stage_registered(item.item, PushMeta { since, meta });
         }
     }
 }

@@ -20,7 +20,6 @@
 use super::access::{Access, Put};
 use super::admit::Load;
 use super::local::Local;
-use super::staged::Loads;
 use crate::order::{EntryOf, Order};
 use crate::raw::Purpose;
 use crate::PushError;
@@ -32,7 +31,7 @@ impl<T, O: Order<T>> Access<T, O> {
     pub(super) fn loads(&self) -> (usize, usize) {
         if self.weighs() {
             let at_need = self.at_need.as_ref();
-            return at_need.map_or((0, 0), |it| (it.loads.staged, it.loads.held));
+            return at_need.map_or((0, 0), |it| it.loads);
         }
         (self.staged(), self.held())
     }
@@ -45,12 +44,11 @@ impl<T, O: Order<T>> Access<T, O> {
 
     #[cold]
     fn take_loads(&mut self) -> (usize, usize) {
-        let loads = self.at_need.as_mut().map(|it| mem::take(&mut it.loads));
-        let Loads { staged, held } = loads.unwrap_or_default();
-        (staged, held)
+        let at_need = self.at_need.as_mut();
+        at_need.map_or((0, 0), |it| mem::take(&mut it.loads))
     }
 
-    fn loads_mut(&mut self) -> &mut Loads {
+    fn loads_mut(&mut self) -> &mut (usize, usize) {
         &mut self.at_need.get_or_insert_with(Box::default).loads
     }
 
@@ -65,14 +63,14 @@ impl<T, O: Order<T>> Access<T, O> {
     /// The transaction holds the item with this time stamp from now on.
     pub(super) fn hold_load(&mut self, since: u64) {
         if self.weighs() {
-            self.loads_mut().held += self.shared.weight_of(since);
+            self.loads_mut().1 += self.shared.weight_of(since);
         }
     }
 
     /// The item with this time stamp has left the hold by itself.
     pub(super) fn release_load(&mut self, since: u64) {
         if self.weighs() {
-            self.loads_mut().held -= self.shared.weight_of(since);
+            self.loads_mut().1 -= self.shared.weight_of(since);
         }
     }
 }
@@ -96,13 +94,13 @@ impl<T, O: Order<T>> Local<T, O> {
         total: usize,
         put: Put,
     ) -> Result<L::Pushed, PushError<L>> {
-        self.loads_mut().staged += total;
+        self.loads_mut().0 += total;
         let stored = load.store(self, metas, put);
         match (&stored, put) {
             (Ok(_), Put::Stage) => {}
             (Ok(_), Put::Publish) => self.end_push(0),
             (Err(_), _) => {
-                self.loads_mut().staged -= total;
+                self.loads_mut().0 -= total;
                 self.release();
             }
         }

@@ -1,7 +1,7 @@
 //! The state of one handle.
 
 use super::access::Access;
-use super::mode::mode;
+use super::mode::{mode, SLOW_POPS};
 use super::origin::Origin;
 use super::shared::Shared;
 use crate::order::Order;
@@ -39,7 +39,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let deliveries = Deliveries::new(&access.shared, name, access.endpoint.number());
         Self {
             access,
-            extra_mode: mode(false, false, deliveries.are_watched()),
+            extra_mode: mode([(deliveries.are_watched(), SLOW_POPS)]),
             is_leader: false,
             item_waiter: Waiter::default(),
             room_waiter: Waiter::default(),

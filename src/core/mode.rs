@@ -13,7 +13,8 @@
 //! |---|---|---|
 //! | `BOUNDED` | the queue has a capacity | initially |
 //! | `REGISTERED` | items have metadata, which pushes determine | initially |
-//! | `SLOW_POPS` | pops check more than the shards | initially, or before the first item is delayed |
+//! | `SORTED` | items are taken from an order, and not from the shards | initially |
+//! | `SLOW_POPS` | pops check more than that | initially, or before the first item is delayed |
 //! | `NOTIFY_ENDS` | ends of transactions and pops notify the waiters for the queue to be idle | by the first of these; initially where barriers are symmetric |
 //! | `CLOSED` | pushes are refused | by `close` |
 //! | `SEALED` | the heavy barrier of `close` is done | by `close` |
@@ -25,30 +26,30 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub(super) const BOUNDED: usize = WaitWord::quiet(0);
-const REGISTERED: usize = WaitWord::quiet(1);
+pub(super) const REGISTERED: usize = WaitWord::quiet(1);
 pub(super) const SLOW_POPS: usize = WaitWord::quiet(2);
-pub(super) const NOTIFY_ENDS: usize = WaitWord::quiet(3);
+pub(super) const NOTIFY_ENDS: usize = WaitWord::quiet(4);
+pub(super) const SORTED: usize = WaitWord::quiet(3);
 const CLOSED: usize = WaitWord::loud(0);
 const SEALED: usize = WaitWord::loud(1);
 pub(super) const DRAINED: usize = WaitWord::loud(2);
 
 /// One of these: a push cannot take the fast path.
 pub(super) const SLOWS_PUSH: usize = BOUNDED | REGISTERED | CLOSED;
-/// One of these: a pop cannot take the fast path.
-const SLOWS_POP: usize = REGISTERED | SLOW_POPS | CLOSED | WaitWord::SERVING;
+/// One of these: a pop by an order cannot take the fast path.
+const SLOWS_SORTED_POP: usize = SLOW_POPS | CLOSED | WaitWord::SERVING;
+/// One of these: a pop from the shards cannot take the fast path.
+const SLOWS_POP: usize = SLOWS_SORTED_POP | REGISTERED | SORTED;
+/// One of these: a pop checks more than the shards.
+const CHECKS: usize = SLOW_POPS | SORTED;
 /// One of these: somebody may wait for the end of a transaction or of a pop, and not only for what it publishes. A caller has
 /// waited for the queue to be idle, or the queue is closed, and its waiters wait for it to be drained.
 pub(super) const AWAITS_ENDS: usize = NOTIFY_ENDS | CLOSED;
 /// One of these: a pop has to release a permit, or its end may be awaited.
 pub(super) const HAS_WORK_AFTER_POP: usize = BOUNDED | AWAITS_ENDS;
 
-/// The word of a queue, or a handle, with these properties.
-pub(super) fn mode(bounded: bool, registered: bool, slow_pops: bool) -> WaitWord {
-    let flags = [
-        (bounded, BOUNDED),
-        (registered, REGISTERED),
-        (slow_pops, SLOW_POPS),
-    ];
+/// The word of a queue, or a handle, with the flags that apply.
+pub(super) fn mode(flags: impl IntoIterator<Item = (bool, usize)>) -> WaitWord {
     let set = flags.into_iter().filter(|(is_set, _)| *is_set);
     WaitWord::of(set.fold(0, |word, (_, flag)| word | flag))
 }
@@ -59,10 +60,16 @@ impl WaitWord {
         self.has(CLOSED)
     }
 
-    /// Whether a pop cannot take the fast path.
+    /// Whether a pop from the shards cannot take the fast path.
     #[inline]
     pub(crate) fn slows_pop(self) -> bool {
         self.has(SLOWS_POP)
+    }
+
+    /// Whether a pop by an order cannot take the fast path.
+    #[inline]
+    pub(super) fn slows_sorted_pop(self) -> bool {
+        self.has(SLOWS_SORTED_POP)
     }
 
     /// Whether a pop cannot take the fast path, but only because it has to check more than the shards.
@@ -74,7 +81,7 @@ impl WaitWord {
     /// Whether a push or a pop has to do with permits, and nothing else.
     #[inline]
     pub(super) fn is_only_bounded(self) -> bool {
-        self.has(BOUNDED) && !self.has(CLOSED | SLOW_POPS)
+        self.has(BOUNDED) && !self.has(CLOSED | CHECKS)
     }
 }
 
@@ -111,7 +118,7 @@ impl Ready {
     pub(super) fn notify_end(&self, count: usize) -> bool {
         planted!("waitqueue.ends-unsaid", return false);
         let word = self.word_after_pop();
-        !word.has_only(BOUNDED | REGISTERED | SLOW_POPS) && notify_end_slowly(self, count)
+        !word.has_only(BOUNDED | REGISTERED | CHECKS) && notify_end_slowly(self, count)
     }
 
     /// The word after an item was taken for good just now. Pairs with the heavy barriers of [`Ready::close`] and

@@ -31,6 +31,11 @@ impl<T, O: Order<T>> Pool<T, O> {
         }
     }
 
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared<T, O>> {
+        &self.shared
+    }
+
     /// Makes a call with the handle of the current thread. If that is in use, or the thread ends, with one of the pool.
     #[inline]
     pub(crate) fn call<R>(self: &Arc<Self>, call: impl FnOnce(&mut CellOf<T, O>) -> R) -> R {

@@ -5,7 +5,7 @@ use super::local::{CellOf, Local};
 use super::mode::{AWAITS_ENDS, BOUNDED, HAS_WORK_AFTER_POP, SLOW_POPS};
 use super::shared::Shared;
 use super::take::{IntoHold, IntoPeek, Target};
-use crate::order::{Order, StoredOf};
+use crate::order::{Order, Source, StoredOf};
 use crate::raw::{Borrow, Endpoint, ItemRef, Peeked};
 use crate::time::Wait;
 use crate::wait::{WaitWord, WakeTarget};
@@ -16,13 +16,29 @@ use std::task::Poll;
 impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)] // the pop
     pub(crate) fn pop(&mut self) -> Result<T, PopError> {
-        if Shared::<T, O>::SORTS || self.is_unsettled() || self.get_mut().word().slows_pop() {
+        if Shared::<T, O>::SORTS {
+            return self.pop_sorted();
+        }
+        if self.is_unsettled() || self.get_mut().word().slows_pop() {
             return self.pop_slowly();
         }
         let local = self.get_mut();
         match local.endpoint.pop() {
             Some(stored) => Ok(local.deliver(stored)),
             None => Err(PopError::Empty),
+        }
+    }
+
+    #[inline(always)] // the pop of an order
+    fn pop_sorted(&mut self) -> Result<T, PopError> {
+        if self.is_unsettled() || self.get_mut().word().slows_sorted_pop() {
+            return self.pop_slowly();
+        }
+        let local = self.get_mut();
+        let last = local.shared.source.yields_to_owner();
+        match last.then(|| local.endpoint.pop_last()).flatten() {
+            Some(stored) => Ok(local.deliver(stored)),
+            None => local.pop_next().map_or_else(|| self.pop_slowly(), Ok),
         }
     }
 
@@ -69,14 +85,28 @@ impl<T, O: Order<T>> Local<T, O> {
         result(item)
     }
 
+    /// Pops the next item of an order.
+    #[inline(never)]
+    fn pop_next(&mut self) -> Option<T> {
+        let item = self.shared.pop_next()?;
+        self.endpoint.counters().count_popped(1);
+        self.end_pop();
+        Some(item)
+    }
+
     /// The item of a pop that is committed at once.
     #[inline(always)] // the pop
     fn deliver(&mut self, stored: StoredOf<T, O>) -> T {
+        self.end_pop();
+        stored.into_item()
+    }
+
+    #[inline(always)] // the pop
+    fn end_pop(&mut self) {
         let word = self.ready.word_after_pop();
         if word.has(HAS_WORK_AFTER_POP) {
             self.note_popped(word);
         }
-        stored.into_item()
     }
 
     /// Releases the permit of an item that was popped, and notifies those that wait for the queue to be idle or drained.
@@ -206,7 +236,10 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         self.yield_to_served();
         let word = self.word();
-        if word.has(SLOW_POPS) || word.is_closed() && !self.endpoint.sees_one() {
+        if Shared::<T, O>::SORTS
+            || word.has(SLOW_POPS)
+            || word.is_closed() && !self.endpoint.sees_one()
+        {
             return self.hold_prepared();
         }
         let held = self.hold();

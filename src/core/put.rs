@@ -6,9 +6,9 @@ pub(crate) use super::admit::Load;
 use super::local::{CellOf, Local};
 use super::shared::Shared;
 use super::wait::DONE;
-use super::weights::Weights;
+use super::weights::{Known, Weights};
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Terms};
-use crate::policy::unique::{OnDuplicate, Staging};
+use crate::policy::unique::{OnDuplicate, Staging, Unique};
 use crate::raw::Stored;
 use crate::sync::defer_with;
 use crate::time::Wait;
@@ -22,7 +22,7 @@ use std::task::{Poll, Waker};
 impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        if Shared::<T, O>::SORTS || self.is_unsettled() || !self.get_mut().takes_push() {
+        if Shared::<T, O>::REGISTERS || self.is_unsettled() || !self.get_mut().takes_push() {
             return self.push_slowly(item);
         }
         self.get_mut().publish(item)
@@ -73,7 +73,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.is_refusing(put) {
             return Err(PushError::Closed(load));
         }
-        match load.enter(&self.shared, place, &Weights::default(), None, None) {
+        match load.enter(&self.shared, place, &Weights::None, None, None) {
             Ok(metas) => load.store(self, metas, put),
             Err(refusal) => Err(refusal.of(load)),
         }
@@ -119,7 +119,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if wait.is_over(&self.shared.time) {
             return self.put(load, put, place);
         }
-        let (mut wait, mut weights) = (wait, Weights::default());
+        let (mut wait, mut weights) = (wait, Weights::None);
         if self.shared.tracks() {
             weights = self.shared.weigh(load.as_slice());
             // It may wait several times.
@@ -165,7 +165,7 @@ impl<T, O: Order<T>> Local<T, O> {
         loop {
             if self.awaits_staged(admission.as_ref()) && !wait.is_over(&self.shared.time) {
                 block(wait, &self.shared.time, |wake_target| {
-                    self.poll_staged(load.as_slice(), wake_target.waker)
+                    self.poll_staged(weights, wake_target.waker)
                 });
             } else {
                 match self.settle(admission, load, weights, put, place) {
@@ -182,13 +182,13 @@ impl<T, O: Order<T>> Local<T, O> {
         unique.is_some_and(|unique| unique.rule != OnDuplicate::Refuse)
     }
 
-    /// Polls for the end of a transaction that has staged an item with the key of one of these. Runs user code.
-    fn poll_staged(&self, items: &[T], waker: &Waker) -> Poll<()> {
-        let unique = self.shared.unique();
-        if unique.is_some_and(|unique| unique.await_staged(items, waker)) {
-            Poll::Pending
-        } else {
-            Poll::Ready(())
+    /// Polls for the end of a transaction that has staged an item with one of these keys. Runs user code.
+    fn poll_staged(&self, weights: &Weights, waker: &Waker) -> Poll<()> {
+        let awaits =
+            |unique: &Unique<_, _>| weights.keys().any(|key| unique.await_staged(key, waker));
+        match self.shared.unique() {
+            Some(unique) if awaits(unique) => Poll::Pending,
+            _ => Poll::Ready(()),
         }
     }
 
@@ -253,8 +253,7 @@ impl<T, O: Order<T>> Local<T, O> {
                 }
                 continue;
             }
-            let staged = self.poll_staged(waiting.as_slice(), wake_target.waker);
-            if staged.is_pending() {
+            if self.poll_staged(weights, wake_target.waker).is_pending() {
                 return Poll::Pending;
             }
         }
@@ -294,7 +293,7 @@ impl<T, O: Order<T>> Local<T, O> {
         match admission.unwrap_or(Err(PushError::Full(()))) {
             Ok(metas) => Ok(self.store(load, metas, weights, put)),
             Err(PushError::Duplicate(..)) if load.is_single(put) && self.may_replace() => {
-                load.supersede(self, place)
+                load.supersede(self, weights.nth(0), place)
             }
             Err(refusal) => Ok(Err(refusal.of(load))),
         }
@@ -332,24 +331,27 @@ impl<T, O: Order<T>> Load<T, O> for T {
     fn supersede(
         self,
         local: &mut Local<T, O>,
+        known: &Known,
         place: PlaceOf<T, O>,
     ) -> Result<Result<(), PushError<T>>, T> {
-        let Some(unique) = local.shared.unique() else {
+        let Some((unique, key)) = local.shared.unique().zip(known.1.as_ref()) else {
             return Err(self);
         };
         let follows = unique.rule == OnDuplicate::Follow;
-        let item = match unique.replace(self, unique.now(&local.shared.time)) {
-            Ok(()) => return Ok(Ok(())),
-            Err((item, None)) => return Err(item),
-            Err((item, Some(DuplicateOf::Held))) if follows => item,
-            Err((item, Some(of))) => return Ok(Err(PushError::Duplicate(item, of))),
+        let item = match unique.replace(key, self, unique.now(&local.shared.time)) {
+            None => return Ok(Ok(())),
+            Some((item, None)) => return Err(item),
+            Some((item, Some(DuplicateOf::Held))) if follows => item,
+            Some((item, Some(of))) => return Ok(Err(PushError::Duplicate(item, of))),
         };
         if !local.take_permit(Put::Publish) {
             return Err(item);
         }
         // Also if user code panics.
         let permit = defer_with(local, |local| local.permits.give_back(1));
-        let followed = permit.shared.follow(item, permit.shared.stamp(), place);
+        let followed = permit
+            .shared
+            .follow(item, permit.shared.stamp(), known, place);
         if let Ok(Ok(())) = followed {
             permit.cancel();
         }
@@ -359,7 +361,7 @@ impl<T, O: Order<T>> Load<T, O> for T {
     #[inline]
     fn put_at_once(self, local: &mut Local<T, O>, put: Put) -> Result<Result<(), PushError<T>>, T> {
         match put {
-            _ if Shared::<T, O>::SORTS => Err(self),
+            _ if Shared::<T, O>::REGISTERS => Err(self),
             Put::Publish if local.takes_push() => Ok(local.publish(self)),
             Put::Stage if local.takes_staged() => {
                 let meta = O::Meta::default();

@@ -147,36 +147,24 @@ future! {
 
 /// What a pop without a handle makes of an item.
 pub(crate) trait Popped<T, O: Order<T>>: Sized {
-    /// Takes one if one is visible; otherwise another handle waits.
-    fn visible(local: &mut Local<T, O>) -> Option<Result<Self, PopError>>;
     /// Takes one; `None` if waiting may help.
-    fn unless_empty(local: &mut Local<T, O>) -> Option<Result<Self, PopError>>;
+    fn attempt(local: &mut Local<T, O>) -> Option<Result<Self, PopError>>;
 }
 
 impl<T, O: Order<T>> Popped<T, O> for T {
-    fn visible(local: &mut Local<T, O>) -> Option<Result<T, PopError>> {
-        local.take_visible(Local::pop_unless_empty)
-    }
-
-    fn unless_empty(local: &mut Local<T, O>) -> Option<Result<T, PopError>> {
+    fn attempt(local: &mut Local<T, O>) -> Option<Result<T, PopError>> {
         local.pop_unless_empty()
     }
 }
 
 impl<T, O: Order<T>> Popped<T, O> for Delivery<T, O> {
-    fn visible(local: &mut Local<T, O>) -> Option<Result<Self, PopError>> {
-        let taken = local.take_visible(Local::take_unless_empty);
-        Some(taken?.map(Delivery))
-    }
-
-    fn unless_empty(local: &mut Local<T, O>) -> Option<Result<Self, PopError>> {
+    fn attempt(local: &mut Local<T, O>) -> Option<Result<Self, PopError>> {
         Some(local.take_unless_empty()?.map(Delivery))
     }
 }
 
 /// A pop without a handle: each attempt uses that of the thread that it runs on.
 pub(crate) struct OwnedPopping<T, O: Order<T>, R = T> {
-    shared: Arc<Shared<T, O>>,
     pool: Arc<Pool<T, O>>,
     /// Only if it has waited.
     waiter: Option<CheckedOut<T, O>>,
@@ -184,9 +172,8 @@ pub(crate) struct OwnedPopping<T, O: Order<T>, R = T> {
 }
 
 impl<T, O: Order<T>, R: Popped<T, O>> OwnedPopping<T, O, R> {
-    pub(crate) fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>) -> Self {
+    pub(crate) fn new(pool: &Arc<Pool<T, O>>) -> Self {
         Self {
-            shared: Arc::clone(shared),
             pool: Arc::clone(pool),
             waiter: None,
             popped: PhantomData,
@@ -195,14 +182,15 @@ impl<T, O: Order<T>, R: Popped<T, O>> OwnedPopping<T, O, R> {
 
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<R, PopError>> {
         let pool = &self.pool;
-        if self.waiter.is_none() && !self.shared.word().is_serving() {
-            if let Some(popped) = pool.call(|cell| R::visible(cell.settled())) {
+        if self.waiter.is_none() && !pool.shared().word().is_serving() {
+            let visible = |cell: &mut CellOf<T, O>| cell.settled().take_visible(R::attempt);
+            if let Some(popped) = pool.call(visible) {
                 return Poll::Ready(popped);
             }
         }
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
         waiter.get_mut().poll_item_slowly(wake_target, |_| {
-            pool.call(|cell| R::unless_empty(cell.settled()))
+            pool.call(|cell| R::attempt(cell.settled()))
         })
     }
 }

@@ -1,7 +1,8 @@
 //! Last in, first out.
 //!
-//! A new item is put on a stack. Returned items have a stack of their own, which is emptied first, and those that went to the
-//! tail have one that is emptied last. An item that is being
+//! A pop takes the only item that is left of its handle's pushes out of the shard, if nobody has taken it in and none was
+//! returned: it is the newest one for that handle. Any other item is put on a stack. Returned items have a stack of their own,
+//! which is emptied first, and those that went to the tail have one that is emptied last. An item that is being
 //! shown leaves a gap in its stack, which pops remove; if the gap is gone, the item is put on top. The gap of one that is removed
 //! then stays until it is on top, or gaps are many.
 
@@ -114,6 +115,13 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     /// Up to which index slots of each stack are still to be visited, from the last one on.
     type Visit = [usize; STACKS];
     type Position = Position;
+
+    const LAST_FIRST: bool = true;
+
+    #[inline]
+    fn has_returned(&self) -> bool {
+        !self.slots[RETURNED].is_empty()
+    }
 
     #[inline]
     fn arrive(&mut self, entry: StackEntry<T>) {

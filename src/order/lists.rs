@@ -253,9 +253,9 @@ impl<T, M: Copy> Lists<T, M> {
         self.chunks.prefetch(list.first);
     }
 
-    /// The time of the first item of a list; `None` if it is empty, or begins with a gap.
-    pub(super) fn since_of_first(&self, list: &List) -> Option<u64> {
-        self.item_at(list.first).map(|(_, _, since)| since)
+    /// The [first item](Self::item_at) of a list; `None` if it is empty, or begins with a gap.
+    pub(super) fn first_item(&self, list: &List) -> Option<(Position, M, u64)> {
+        self.item_at(list.first)
     }
 
     /// The position of the first item of a list, or its gap.

@@ -30,6 +30,34 @@ fn two_pops_find_two_items() {
     });
 }
 
+/// An owner takes its last item out of its shard, while another handle takes in what is there.
+#[test]
+fn an_owner_and_another_handle_pop_an_item_once() {
+    large_model(|| {
+        let queue = queue();
+        let (mut owner, mut other) = (warm(&queue), warm(&queue));
+        owner.push(1).unwrap();
+        let thread = thread::spawn(move || other.pop());
+        let popped = [owner.pop(), thread.join().unwrap()];
+        assert!(popped == [Ok(1), Err(PopError::Empty)] || popped == [Err(PopError::Empty), Ok(1)]);
+    });
+}
+
+/// One item is ready all the time, and the owner pushes and pops another one past it.
+#[test]
+fn what_an_owner_takes_past_the_stack_hides_no_item() {
+    large_model(|| {
+        let queue = queue();
+        let (mut owner, mut other) = (warm(&queue), warm(&queue));
+        owner.push_batch([1, 2]).unwrap();
+        assert_eq!(owner.pop(), Ok(2));
+        let thread = thread::spawn(move || other.pop());
+        owner.push(3).unwrap();
+        let popped = owner.pop().unwrap();
+        assert_eq!(popped + thread.join().unwrap().unwrap(), 4);
+    });
+}
+
 /// The intake of a shard stops where it finds items returned by an abort.
 #[test]
 fn an_abort_that_hides_a_shard_hides_no_item() {

@@ -18,20 +18,13 @@ pub(super) struct Partition<T, M, S> {
     returned: Vec<Entry<Stored<T, M>>>,
 }
 
-/// Adds the items of an intake to a sequence; if `TIMED`, before others are merged with them.
-struct Arrivals<'s, S, const TIMED: bool>(&'s mut S);
+/// Adds the items of an intake to a sequence.
+struct Arrivals<'s, S>(&'s mut S);
 
-impl<T, M, S, const TIMED: bool> Receive<Stored<T, M>> for Arrivals<'_, S, TIMED>
-where
-    S: Sequence<T, M>,
-{
+impl<T, M, S: Sequence<T, M>> Receive<Stored<T, M>> for Arrivals<'_, S> {
     #[inline(always)] // for each item
     fn receive(&mut self, entry: Entry<Stored<T, M>>) {
-        if TIMED {
-            self.0.arrive_timed(entry);
-        } else {
-            self.0.arrive(entry);
-        }
+        self.0.arrive(entry);
     }
 }
 
@@ -49,7 +42,8 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
     /// Takes in the visible items of the shards.
     #[inline(always)] // the pop of an order
     pub(super) fn take_in(&mut self) {
-        self.take_in_by::<false>();
+        self.take_returned();
+        self.intake.take_arrived(&mut Arrivals(&mut self.sequence));
     }
 
     /// As [`Partition::take_in`], for other calls.
@@ -59,27 +53,22 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
     }
 
     #[inline(always)] // the pop of an order
-    fn take_in_by<const TIMED: bool>(&mut self) {
-        let Self {
-            sequence,
-            intake,
-            returned,
-            ..
-        } = self;
-        if intake.has_returned() {
-            intake.take_returned(returned);
-            while let Some(entry) = returned.pop() {
-                sequence.come_back(entry);
+    fn take_returned(&mut self) {
+        if self.intake.has_returned() {
+            self.intake.take_returned(&mut self.returned);
+            while let Some(entry) = self.returned.pop() {
+                self.sequence.come_back(entry);
             }
-            returned.shrink_to(KEPT_CAPACITY);
+            self.returned.shrink_to(KEPT_CAPACITY);
         }
-        intake.take_arrived(&mut Arrivals::<S, TIMED>(sequence));
     }
 
     /// Takes in the visible items of the shards, and adds others that have become due, each at its time among them.
     pub(super) fn merge(&mut self, due: Vec<Due<Entry<Stored<T, M>>>>) {
-        self.take_in_by::<true>();
-        self.sequence.merge(due);
+        self.take_returned();
+        let mut fresh = Vec::new();
+        self.intake.take_arrived(&mut fresh);
+        self.sequence.merge(fresh, due);
     }
 
     /// Leaves the shards, so that their memory can be reclaimed.

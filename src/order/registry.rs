@@ -8,6 +8,8 @@ use std::time::Instant;
 /// What an order records of all its items, from before they are pushed until they are removed. Used
 /// concurrently by many threads.
 pub(crate) trait Registry<T, M> {
+    /// Whether it records anything: if not, items need not be registered.
+    const RECORDS: bool = true;
     /// The options of a push.
     type Place: Place;
 

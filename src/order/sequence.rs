@@ -6,6 +6,8 @@ use crate::raw::{Choice, Entry, Stored};
 /// A data structure that determines the next item. One thread at a time uses it, under a lock, so it must not run
 /// user code.
 pub(crate) trait Sequence<T, M> {
+    /// Whether the item that a handle has pushed last is the next one for it, unless others were [returned](Self::has_returned).
+    const LAST_FIRST: bool = false;
     /// The progress of a visit.
     type Visit;
     /// The former position of an item that is being shown.
@@ -14,16 +16,16 @@ pub(crate) trait Sequence<T, M> {
     /// Adds an item that was pushed.
     fn arrive(&mut self, entry: Entry<Stored<T, M>>);
 
-    /// Same as [`Sequence::arrive`], but followed by [`Sequence::merge`], which may determine its position.
-    fn arrive_timed(&mut self, entry: Entry<Stored<T, M>>) {
-        self.arrive(entry);
-    }
-
     /// Takes back a dequeued item, ahead of all others of its kind.
     ///
     /// Items that are returned together are passed last one first, so that they are again in the order in which
     /// they were dequeued.
     fn come_back(&mut self, entry: Entry<Stored<T, M>>);
+
+    /// Whether there may be items that came back.
+    fn has_returned(&self) -> bool {
+        false
+    }
 
     /// Dequeues the next item: `for_good` if it will not come back. A sequence that tracks removals is told of the
     /// end of each item by [`Sequence::leave`].
@@ -39,11 +41,13 @@ pub(crate) trait Sequence<T, M> {
         0
     }
 
-    /// Adds items that have become due, in the order of their times.
-    fn merge(&mut self, due: Vec<Due<Entry<Stored<T, M>>>>) {
-        for Due { entry, .. } in due {
-            self.arrive(entry);
-        }
+    /// Adds items that were pushed, and others that have become due, in the order of their times.
+    fn merge(&mut self, fresh: Vec<Entry<Stored<T, M>>>, due: Vec<Due<Entry<Stored<T, M>>>>) {
+        let due = due.into_iter().map(|due| due.entry);
+        fresh
+            .into_iter()
+            .chain(due)
+            .for_each(|entry| self.arrive(entry));
     }
 
     /// Removes the item with a ticket, which is not held, if the sequence can find it.

@@ -15,7 +15,7 @@
 use super::partition::Partition;
 use super::{Dequeued, Due, Registry, Sequence, Shown, Source, Ticket};
 use crate::raw::{Choice, Entry, Intake, Shards, Stored};
-use crate::sync::{lock, planted, Mutex, MutexGuard};
+use crate::sync::{lock, planted, AtomicBool, Mutex, MutexGuard, Ordering};
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(crate) struct Sorted<T, M, S, R> {
     registry: R,
     shards: Arc<Shards<Stored<T, M>>>,
     tracks_removal: bool,
+    /// Whether there may be [returned](Sequence::has_returned) items in the sequence.
+    has_returned: AtomicBool,
 }
 
 impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
@@ -38,6 +40,7 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
             registry,
             shards: Arc::clone(shards),
             tracks_removal,
+            has_returned: AtomicBool::new(false),
         }
     }
 
@@ -50,7 +53,19 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
     pub(crate) fn with<B>(&self, f: impl FnOnce(&mut S) -> B) -> B {
         let mut partition = self.lock();
         partition.take_in_slowly();
-        f(&mut partition.sequence)
+        let result = f(&mut partition.sequence);
+        self.note_returned(&partition);
+        result
+    }
+
+    /// Notes under the lock whether an owner finds its last item behind others.
+    #[inline]
+    fn note_returned(&self, partition: &Partition<T, M, S>) {
+        if S::LAST_FIRST {
+            // ORDERING: Relaxed; a hint, which decides about the order alone.
+            self.has_returned
+                .store(partition.sequence.has_returned(), Ordering::Relaxed);
+        }
     }
 
     /// Releases the memory of empty shards.
@@ -103,6 +118,7 @@ where
                 return None;
             }
         };
+        self.note_returned(&partition);
         partition.taken += 1;
         *number = partition.taken;
         drop(partition);
@@ -117,20 +133,24 @@ where
         self.tracks_removal
     }
 
+    #[inline(always)] // the pop of an order
+    fn yields_to_owner(&self) -> bool {
+        // ORDERING: Relaxed; as in `note_returned`.
+        S::LAST_FIRST && !self.has_returned.load(Ordering::Relaxed) && !self.shards.has_returned()
+    }
+
     fn take_in(&self) {
-        self.lock().take_in_slowly();
+        self.with(|_| ());
     }
 
     fn restore(&self, entries: Vec<Entry<Stored<T, M>>>) {
-        let mut partition = self.lock();
-        partition.take_in_slowly();
-        for entry in entries {
-            partition.sequence.arrive(entry);
-        }
+        self.with(|sequence| entries.into_iter().for_each(|entry| sequence.arrive(entry)));
     }
 
     fn merge(&self, due: Vec<Due<Entry<Stored<T, M>>>>) {
-        self.lock().merge(due);
+        let mut partition = self.lock();
+        partition.merge(due);
+        self.note_returned(&partition);
     }
 
     fn cancel(&self, ticket: Ticket) -> Option<Entry<Stored<T, M>>> {
@@ -196,6 +216,7 @@ where
                 (entry, count)
             })
             .collect();
+        self.note_returned(&partition);
         drop(partition);
         let removed = removed.into_iter().rev().map(|(entry, count)| {
             self.registry.unregister(entry.item.meta, count);

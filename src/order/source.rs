@@ -34,6 +34,12 @@ pub(crate) trait Source<T, M> {
         false
     }
 
+    /// Whether a handle may take the item that it has pushed last out of its shard, past this source.
+    #[inline]
+    fn yields_to_owner(&self) -> bool {
+        false
+    }
+
     /// Takes in the items of the shards.
     fn take_in(&self) {}
 
@@ -128,6 +134,7 @@ impl<T> Source<T, ()> for Unsorted {
 }
 
 impl<T> Registry<T, ()> for Unsorted {
+    const RECORDS: bool = false;
     type Place = ();
 
     #[inline]

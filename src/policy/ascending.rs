@@ -9,13 +9,13 @@ const SLACK: usize = 8;
 /// vacant entry, until those are more than the values.
 pub(super) struct Ascending<K, V> {
     entries: Vec<(K, Option<V>)>,
-    len: usize,
+    vacant: usize,
 }
 
 impl<K, V> Default for Ascending<K, V> {
     fn default() -> Self {
-        let (entries, len) = (Vec::new(), 0);
-        Self { entries, len }
+        let (entries, vacant) = (Vec::new(), 0);
+        Self { entries, vacant }
     }
 }
 
@@ -24,17 +24,11 @@ impl<K: Copy + Ord, V> Ascending<K, V> {
     pub(super) fn add(&mut self, key: K, value: V) {
         debug_assert!(self.entries.last().map_or(true, |(last, _)| *last < key));
         self.entries.push((key, Some(value)));
-        self.len += 1;
     }
 
     fn index_of(&self, key: K) -> Option<usize> {
-        match self.entries.last() {
-            Some((last, _)) if *last == key => Some(self.entries.len() - 1),
-            _ => self
-                .entries
-                .binary_search_by_key(&key, |entry| entry.0)
-                .ok(),
-        }
+        let found = self.entries.binary_search_by_key(&key, |entry| entry.0);
+        found.ok()
     }
 
     pub(super) fn get_mut(&mut self, key: K) -> Option<&mut V> {
@@ -42,27 +36,38 @@ impl<K: Copy + Ord, V> Ascending<K, V> {
         self.entries[index].1.as_mut()
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, key: K) -> Option<V> {
+        match self.entries.last() {
+            Some((last, _)) if *last == key && self.vacant == 0 => self.entries.pop()?.1,
+            _ => self.remove_inner(key),
+        }
+    }
+
+    /// Not inlined, so that a value from the end is not copied to where it would put one.
+    #[inline(never)]
+    fn remove_inner(&mut self, key: K) -> Option<V> {
         let index = self.index_of(key)?;
         let removed = self.entries[index].1.take()?;
-        self.len -= 1;
-        // The next key need only be greater than those of the values.
-        while let Some((_, None)) = self.entries.last() {
-            self.entries.pop();
-        }
-        if self.entries.len() > 2 * self.len + SLACK {
-            self.tidy();
-        }
+        self.vacant += 1;
+        self.trim();
         Some(removed)
     }
 
-    /// Removes the vacant entries, and frees memory that is not needed.
-    #[cold]
-    fn tidy(&mut self) {
-        let mut entries = Vec::with_capacity(self.len + SLACK);
-        let all = mem::take(&mut self.entries).into_iter();
-        entries.extend(all.filter(|(_, value)| value.is_some()));
-        self.entries = entries;
+    /// Removes the vacant entries at the end, since the next key need only be greater than those of the values, and all of them,
+    /// with memory that is not needed, if they are many.
+    fn trim(&mut self) {
+        while let Some((_, None)) = self.entries.last() {
+            self.entries.pop();
+            self.vacant -= 1;
+        }
+        let len = self.entries.len() - self.vacant;
+        if self.vacant > len + SLACK {
+            let mut entries = Vec::with_capacity(len + SLACK);
+            let all = mem::take(&mut self.entries).into_iter();
+            entries.extend(all.filter(|(_, value)| value.is_some()));
+            (self.entries, self.vacant) = (entries, 0);
+        }
     }
 
     /// The values, in the order of their keys.

@@ -5,7 +5,7 @@
 //! | the inbox, if it failed | no lock | an abort waits for nobody |
 //! | the arrivals, if it was pushed with a time | a lock that is held for a few steps | pushes do not wait for each other's place in the heap |
 //!
-//! Both are moved into heaps by those who take out what is due, and by a push if the arrivals are many. An item is
+//! Both are moved into a heap by those who take out what is due, and by a push if the arrivals are many. An item is
 //! *counted* before it comes, and until it is ready. The time of the due timer is never after that of any item: a push
 //! plans its time under the lock of the arrivals, unless an earlier arrival has planned; whoever clears the plan then takes in
 //! all arrivals, and plans the next time.
@@ -17,7 +17,7 @@ use crate::order::{Due, Ticket};
 use crate::raw::{Entry, Inbox, OnceBox, Vacant};
 use crate::sync::{lock, step, try_lock, weak, AtomicUsize, Mutex, Ordering};
 use crate::time::NEVER;
-use std::{iter, mem};
+use std::mem;
 
 mod visit;
 
@@ -34,30 +34,20 @@ pub(crate) struct Delayed<T> {
     /// Locked by whoever makes due items ready. The others do not wait for it: it may be stalled.
     releasing: Mutex<()>,
     /// Made for the first item.
-    heaps: Mutex<Option<Box<Heaps<T>>>>,
-    /// The number of items in the inbox, in the arrivals, in a heap, and due but not yet ready.
+    heap: Mutex<Option<Box<DueHeap<T>>>>,
+    /// The number of items in the inbox, in the arrivals, in the heap, and due but not yet ready.
     count: AtomicUsize,
 }
 
-/// Scheduled items that are not in their heap yet.
+/// Scheduled items that are not in the heap yet.
 struct Arrivals<T> {
     items: Vec<Scheduled<T>>,
     /// The least of their times.
     first: u64,
 }
 
-struct Heaps<T> {
-    failed: DueHeap<T>,
-    scheduled: DueHeap<T>,
-    /// Empty: arrivals are swapped for it.
-    spare: Vec<Scheduled<T>>,
-}
-
-/// Due items.
-pub(crate) struct DueItems<T> {
-    pub(crate) failed: Vec<Due<Entry<T>>>,
-    pub(crate) scheduled: Vec<Due<Entry<T>>>,
-}
+/// Due items: those that failed, and the scheduled ones.
+pub(crate) type DueItems<T> = [Vec<Due<Entry<T>>>; 2];
 
 impl<T> Default for Arrivals<T> {
     fn default() -> Self {
@@ -74,7 +64,7 @@ impl<T> Delayed<T> {
             inbox: Inbox::new(),
             arrivals: OnceBox::default(),
             releasing: Mutex::new(()),
-            heaps: Mutex::new(None),
+            heap: Mutex::new(None),
             count: AtomicUsize::new(0),
         }
     }
@@ -125,8 +115,8 @@ impl<T> Delayed<T> {
         let are_many = arrivals.items.len() >= MANY;
         drop(arrivals);
         if are_many {
-            if let Some(mut heaps) = try_lock(&self.heaps) {
-                self.take_in(&mut heaps);
+            if let Some(mut heap) = try_lock(&self.heap) {
+                self.take_in(&mut heap);
             }
         }
         earlier
@@ -147,76 +137,69 @@ impl<T> Delayed<T> {
         let Some(_releasing) = try_lock(&self.releasing) else {
             return false;
         };
-        let mut heaps = lock(&self.heaps);
+        let mut heap = lock(&self.heap);
         // Before the inbox is emptied: an item that is put in later lowers the due time again. Only one thread clears it at a
         // time, so none erases the plan of another one.
         begin();
-        let heaps = self.take_in_all(&mut heaps);
-        let due = |heap: &mut DueHeap<T>| iter::from_fn(|| heap.pop_due(now)).collect();
+        let heap = self.take_in_all(&mut heap);
+        let mut due = DueItems::default();
+        while let Some((item, is_scheduled)) = heap.pop_due(now) {
+            due[usize::from(is_scheduled)].push(item);
+        }
         // Under the lock: whoever looks for one of them by its ticket finds it here, or where it is ready.
-        put(DueItems {
-            failed: due(&mut heaps.failed),
-            scheduled: due(&mut heaps.scheduled),
-        });
-        end(heaps.failed.next().min(heaps.scheduled.next()));
+        put(due);
+        end(heap.next());
         true
     }
 
-    /// Moves the arrivals, and what is in the inbox, into their heaps.
-    fn take_in_all<'h>(&self, heaps: &'h mut Option<Box<Heaps<T>>>) -> &'h mut Heaps<T> {
+    /// Moves the arrivals, and what is in the inbox, into the heap.
+    fn take_in_all<'h>(&self, heap: &'h mut Option<Box<DueHeap<T>>>) -> &'h mut DueHeap<T> {
         let failed = self.inbox.take_all();
-        let heaps = self.take_in(heaps);
+        let heap = self.take_in(heap);
         for Failed { entry, due, .. } in failed {
-            heaps.failed.insert(due, None, entry);
+            heap.insert(due, None, entry);
         }
-        heaps
+        heap
     }
 
-    /// Moves the arrivals into their heap.
-    fn take_in<'h>(&self, heaps: &'h mut Option<Box<Heaps<T>>>) -> &'h mut Heaps<T> {
-        let heaps = heaps.get_or_insert_with(Box::default);
+    /// Moves the arrivals into the heap.
+    fn take_in<'h>(&self, heap: &'h mut Option<Box<DueHeap<T>>>) -> &'h mut DueHeap<T> {
+        let heap = heap.get_or_insert_with(Box::default);
+        let mut items = mem::take(&mut heap.spare);
         if let Some(arrivals) = self.arrivals.get() {
             let mut arrivals = lock(arrivals);
             arrivals.first = NEVER;
-            mem::swap(&mut arrivals.items, &mut heaps.spare);
+            mem::swap(&mut arrivals.items, &mut items);
         }
-        for Scheduled { due, ticket, entry } in heaps.spare.drain(..) {
-            heaps.scheduled.insert(due, Some(ticket), entry);
+        for Scheduled { due, ticket, entry } in items.drain(..) {
+            heap.insert(due, Some(ticket), entry);
         }
-        heaps.spare.shrink_to(MANY);
-        heaps
+        items.shrink_to(MANY);
+        heap.spare = items;
+        heap
     }
 
-    /// Calls `f` with the scheduled items.
+    /// Calls `f` with the heap, if an item was ever scheduled.
     fn with_scheduled<R>(&self, f: impl FnOnce(&mut DueHeap<T>) -> R) -> Option<R> {
         self.arrivals.get()?;
-        let mut heaps = lock(&self.heaps);
-        Some(f(&mut self.take_in(&mut heaps).scheduled))
+        let mut heap = lock(&self.heap);
+        Some(f(self.take_in(&mut heap)))
     }
 
     /// The time of the next scheduled item; [`NEVER`] if there is none.
     pub(crate) fn next_scheduled(&self) -> u64 {
-        self.with_scheduled(|items| items.next()).unwrap_or(NEVER)
+        let next = self.with_scheduled(|heap| heap.next_scheduled());
+        next.flatten().unwrap_or(NEVER)
     }
 
     /// Removes the scheduled item with a ticket. It stays counted.
     pub(crate) fn remove(&self, ticket: Ticket) -> Option<Entry<T>> {
-        self.with_scheduled(|items| items.remove(ticket))?
+        self.with_scheduled(|heap| heap.remove(ticket))?
     }
 
     /// Changes the scheduled item with a ticket by `change`; returns `false` if there is none.
     pub(crate) fn change(&self, ticket: Ticket, change: impl FnOnce(&mut Entry<T>)) -> bool {
-        let found = self.with_scheduled(|items| items.get_mut(ticket).map(change));
+        let found = self.with_scheduled(|heap| heap.get_mut(ticket).map(change));
         found.flatten().is_some()
-    }
-}
-
-impl<T> Default for Heaps<T> {
-    fn default() -> Self {
-        Self {
-            failed: DueHeap::default(),
-            scheduled: DueHeap::default(),
-            spare: Vec::new(),
-        }
     }
 }

@@ -4,7 +4,7 @@ use super::failed::Failed;
 use super::lease::{Lease, LeaseTable, WatchOf};
 use super::limit::{HeldTokens, Token};
 use super::Policies;
-use crate::order::{EntryOf, Order, Source, StoredOf};
+use crate::order::{EntryOf, Order, Registry, RegistryOf, StoredOf};
 use crate::raw::{
     DeliveryMeta, Endpoint, Fresh, HeldPosition, ItemRef, Unborrowed, Vacant, VacantList,
 };
@@ -47,7 +47,8 @@ impl<T, O: Order<T>> Deliveries<T, O> {
     /// Those of a new handle with this name, if any, and with these counters.
     pub(crate) fn new(policies: &Policies<T, O>, name: Option<Arc<str>>, counters: usize) -> Self {
         let listens = Policies::<T, O>::RECLAIMS || policies.is_observed();
-        let registers = <O::Source as Source<T, O::Meta>>::SORTS || policies.records().is_some();
+        let registers =
+            <RegistryOf<T, O> as Registry<T, O::Meta>>::RECORDS || policies.records().is_some();
         let is_watched = name.is_some() || policies.timed || listens;
         Self {
             flags: if listens || registers { ALWAYS } else { 0 },
@@ -183,8 +184,12 @@ impl<T, O: Order<T>> Deliveries<T, O> {
         if policies.is_observed() {
             policies.emit_delivered(source, stored, delivery);
         }
-        Policies::<T, O>::RECLAIMS
-            && policies.lease(watch, stored, delivery, position, policies.time.now())
+        if !Policies::<T, O>::RECLAIMS {
+            return false;
+        }
+        let now = policies.time.clock_now();
+        let term = (now, policies.term_after(now));
+        policies.lease(watch, stored, delivery, position, term)
     }
 
     /// An item was taken for a peek.

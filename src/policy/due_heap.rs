@@ -1,4 +1,4 @@
-//! Items in the order of their due times, each of which can be found by its ticket.
+//! Items in the order of their due times; the scheduled ones can be found by their tickets.
 //!
 //! The heap has short keys, and the items stay in their places, so that its moves are short. The key of an item that was
 //! removed before its time stays behind until it is the first one, or such keys are too many.
@@ -26,6 +26,8 @@ pub(super) struct DueHeap<T> {
     index: Option<HashMap<Ticket, usize>>,
     /// The number of visits in progress. Meanwhile items stay in their places.
     visits: usize,
+    /// Empty: arrivals are swapped for it.
+    pub(super) spare: Vec<Scheduled<T>>,
 }
 
 /// A due time, the number of an arrival, and the place of the item.
@@ -57,7 +59,8 @@ impl<T> Place<T> {
 /// An item and what is kept of it.
 pub(super) struct Filled<T> {
     pub(super) entry: Entry<T>,
-    ticket: Option<Ticket>,
+    /// `None`: it is not scheduled, but has failed.
+    pub(super) ticket: Option<Ticket>,
     arrival: u64,
 }
 
@@ -79,6 +82,7 @@ impl<T> Default for DueHeap<T> {
             arrivals: 0,
             index: None,
             visits: 0,
+            spare: Vec::new(),
         }
     }
 }
@@ -119,23 +123,34 @@ impl<T> DueHeap<T> {
         self.keys.peek().map_or(NEVER, |key| key.0 .0)
     }
 
-    /// Takes out the next item, if it is due at `now`.
-    pub(super) fn pop_due(&mut self, now: u64) -> Option<Due<Entry<T>>> {
+    /// The due time of the next scheduled item. Looks at all items if a failed one comes before it.
+    pub(super) fn next_scheduled(&self) -> Option<u64> {
+        let is_scheduled = |key: &&Reverse<Key>| match &self.places[key.0 .2] {
+            Place::Filled(filled) => filled.arrival == key.0 .1 && filled.ticket.is_some(),
+            Place::Empty(_) => false,
+        };
+        let any = || self.keys.iter().filter(is_scheduled).max();
+        let first = self.keys.peek().filter(is_scheduled);
+        first.or_else(any).map(|key| key.0 .0)
+    }
+
+    /// Takes out the next item, if it is due at `now`, and returns whether it is a scheduled one.
+    pub(super) fn pop_due(&mut self, now: u64) -> Option<(Due<Entry<T>>, bool)> {
         if self.next() > now {
             return None;
         }
         let Reverse((due, _, place)) = self.keys.pop()?;
-        let entry = self.vacate(place)?;
+        let Filled { entry, ticket, .. } = self.vacate(place)?;
         self.tidy();
-        Some(Due { due, entry })
+        Some((Due { due, entry }, ticket.is_some()))
     }
 
     /// Removes the item with a ticket.
     pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Entry<T>> {
         let place = *self.index().get(&ticket)?;
-        let entry = self.vacate(place);
+        let filled = self.vacate(place);
         self.tidy();
-        entry
+        filled.map(|filled| filled.entry)
     }
 
     /// The item with a ticket.
@@ -161,10 +176,10 @@ impl<T> DueHeap<T> {
         })
     }
 
-    fn vacate(&mut self, place: usize) -> Option<Entry<T>> {
+    fn vacate(&mut self, place: usize) -> Option<Filled<T>> {
         let filled = self.replace(place, Place::vacant(self.vacant))?;
         self.vacated(place, filled.ticket);
-        Some(filled.entry)
+        Some(filled)
     }
 
     /// Replaces what is in a place by something else, if that is an item.
@@ -227,7 +242,7 @@ impl<T> DueHeap<T> {
         }
         self.keys = keys.into();
         (self.vacant, self.len) = (self.places.len(), from.len);
-        self.arrivals = from.arrivals;
+        (self.arrivals, self.spare) = (from.arrivals, from.spare);
     }
 }
 

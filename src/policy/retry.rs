@@ -55,29 +55,14 @@ impl From<ReturnTo> for Disposition {
 
 /// The rules of a queue for failed deliveries, with the delayed items and dead letters.
 pub(crate) struct Failures<T, M> {
-    max_attempts: Option<NonZeroU32>,
-    backoff: Option<Backoff>,
-    return_to: ReturnTo,
+    pub(super) max_attempts: Option<NonZeroU32>,
+    pub(super) backoff: Option<Backoff>,
+    pub(super) return_to: ReturnTo,
     pub(crate) delayed: Delayed<Stored<T, M>>,
     pub(crate) letters: Letters<T, M>,
 }
 
 impl<T, M> Failures<T, M> {
-    pub(crate) fn new(
-        max_attempts: Option<NonZeroU32>,
-        backoff: Option<Backoff>,
-        return_to: ReturnTo,
-        letters: Letters<T, M>,
-    ) -> Self {
-        Self {
-            max_attempts,
-            backoff,
-            return_to,
-            delayed: Delayed::new(),
-            letters,
-        }
-    }
-
     /// Whether an item that fails can go elsewhere than to the head.
     #[inline]
     pub(crate) fn has_rules(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The settings of a queue.
 
-use super::dead::Letters;
+use super::dead::{Letters, Overflow};
+use super::delay::Delayed;
 use super::records::{Callbacks, MakeTickets};
 use super::retry::{Failures, ReturnTo};
 use super::telemetry::Telemetry;
@@ -18,18 +19,16 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many items a consumer takes from a shard before it compares shards again, unless it is set.
-const STICKINESS: u32 = 64;
-
 /// The settings of a queue of any order.
 #[allow(clippy::struct_excessive_bools)] // each is an option
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) capacity: Option<usize>,
     /// The capacity that it shares, if any.
     pub(crate) budget: Option<Budget>,
     pub(crate) max_attempts: Option<NonZeroU32>,
-    pub(crate) max_dead_letters: usize,
+    /// `None`: any number.
+    pub(crate) max_dead_letters: Option<usize>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) return_to: ReturnTo,
     pub(crate) clock: Option<Arc<dyn Clock>>,
@@ -50,35 +49,11 @@ pub(crate) struct Settings {
     pub(crate) max_held: Option<usize>,
     pub(crate) paused: bool,
     pub(crate) name: Option<Arc<str>>,
-    pub(crate) stickiness: u32,
+    /// How many items a consumer takes from a shard before it compares shards again, if that is set.
+    pub(crate) stickiness: Option<u32>,
 }
 
 impl Settings {
-    pub(crate) fn new() -> Self {
-        Self {
-            capacity: None,
-            budget: None,
-            max_attempts: None,
-            max_dead_letters: usize::MAX,
-            backoff: None,
-            return_to: ReturnTo::Head,
-            clock: None,
-            timestamps: false,
-            ttl: None,
-            own_ttls: false,
-            after_ttl: AfterTtl::Drop,
-            records: None,
-            unique_for: Duration::ZERO,
-            on_duplicate: OnDuplicate::Refuse,
-            lease: None,
-            pace: Pace::unlimited(),
-            max_held: None,
-            paused: false,
-            name: None,
-            stickiness: STICKINESS,
-        }
-    }
-
     /// How long items live, if not for ever.
     pub(crate) fn ttl(&self) -> Option<Ttl> {
         let after = self.after_ttl;
@@ -88,7 +63,7 @@ impl Settings {
 
     /// The room of a queue with these settings, if it is bounded.
     pub(crate) fn room(&self) -> Option<Arc<Room>> {
-        let own = || self.capacity.map(|limit| Arc::new(Room::new(limit)));
+        let own = || self.capacity.map(|limit| Arc::new(Room::new(limit, false)));
         self.budget.as_ref().map(Budget::room).or_else(own)
     }
 
@@ -105,6 +80,16 @@ impl Settings {
             || !self.pace.is_unlimited()
             || self.max_held.is_some()
             || self.name.is_some()
+    }
+
+    fn failures<T, M>(&self, overflow: Option<Overflow<T>>) -> Failures<T, M> {
+        Failures {
+            max_attempts: self.max_attempts,
+            backoff: self.backoff,
+            return_to: self.return_to,
+            delayed: Delayed::new(),
+            letters: Letters::new(self.max_dead_letters.unwrap_or(usize::MAX), overflow),
+        }
     }
 
     /// The policies of a queue with these settings, and with this wait queue for items.
@@ -128,8 +113,8 @@ impl Settings {
             room,
             shards,
         );
-        let letters = Letters::new(self.max_dead_letters, callbacks.overflow);
-        let time = self.clock.map_or_else(Time::system, Time::of);
+        let failures = self.failures(callbacks.overflow);
+        let time = Time::new(self.clock);
         // An item whose lease expires may become a dead letter, and one whose time to live is over is gone.
         let frees = Policies::<T, O>::RECLAIMS || self.ttl.is_some();
         let room = room.filter(|_| frees).cloned();
@@ -140,8 +125,8 @@ impl Settings {
             due_timer,
             time,
             gate: Gate::new(self.pace, self.max_held),
-            failures: Failures::new(self.max_attempts, self.backoff, self.return_to, letters),
-            watches: WatchTable::new(),
+            failures,
+            watches: WatchTable::default(),
             lease: self.lease.map_or(0, whole),
             timed,
             tracking,

@@ -255,7 +255,8 @@ impl<T, M> Table<T, M> {
 
 /// The keys of a queue.
 pub(crate) struct Unique<T, M> {
-    key_of: KeyOf<T>,
+    /// The key of an item. User code.
+    pub(crate) key_of: KeyOf<T>,
     /// For how long a key stays taken after a commit; 0 if not at all.
     window: u64,
     pub(crate) rule: OnDuplicate,
@@ -277,11 +278,6 @@ impl<T, M> Unique<T, M> {
             on_supersede,
             tables: Default::default(),
         }
-    }
-
-    /// The key of an item. Runs user code.
-    pub(crate) fn key(&self, item: &T) -> Key {
-        (self.key_of)(item)
     }
 
     fn superseding(&self, number: Option<u64>, item: &mut T) {
@@ -353,41 +349,32 @@ impl<T, M> Unique<T, M> {
         matches!(taken.state, State::Queued).then_some(taken.since)
     }
 
-    /// What the other item is that has the key of one of these, if any. A held one that a push could follow counts only if nothing
-    /// follows it yet. Runs user code.
+    /// What the other item is that has this key, if any. A held one that a push could follow counts only if nothing follows it yet.
     pub(crate) fn duplicate_of(
         &self,
-        items: &[T],
+        key: &Key,
         follows: bool,
         staging: Option<&Arc<Staging>>,
         now: u64,
     ) -> Option<DuplicateOf> {
         let follows = follows && self.rule == OnDuplicate::Follow;
-        items.iter().find_map(|item| {
-            let key = self.key(item);
-            let mut table = lock(self.table(&key));
-            let taken = table.find(&key)?;
-            let may_follow = follows && taken.next.is_none();
-            let of = taken.is(staging, now)?;
-            (!may_follow || of != DuplicateOf::Held).then_some(of)
-        })
+        let mut table = lock(self.table(key));
+        let taken = table.find(key)?;
+        let may_follow = follows && taken.next.is_none();
+        let of = taken.is(staging, now)?;
+        (!may_follow || of != DuplicateOf::Held).then_some(of)
     }
 
-    /// Adds a waker to a transaction that has staged an item with the key of one of these; returns false if there is none. Runs
-    /// user code.
-    pub(crate) fn await_staged(&self, items: &[T], waker: &Waker) -> bool {
-        items.iter().any(|item| {
-            let key = self.key(item);
-            let staging = || match &lock(self.table(&key)).find(&key)?.state {
-                State::Staged(staging) => Some(Arc::clone(staging)),
-                _ => None,
-            };
-            let Some(by) = staging().filter(|staging| staging.add(waker)) else {
-                return false;
-            };
-            planted!("unique.looks-once")
-                || staging().is_some_and(|staging| Arc::ptr_eq(&staging, &by))
-        })
+    /// Adds a waker to a transaction that has staged an item with this key; returns false if there is none. Runs user code.
+    pub(crate) fn await_staged(&self, key: &Key, waker: &Waker) -> bool {
+        let staging = || match &lock(self.table(key)).find(key)?.state {
+            State::Staged(staging) => Some(Arc::clone(staging)),
+            _ => None,
+        };
+        let Some(by) = staging().filter(|staging| staging.add(waker)) else {
+            return false;
+        };
+        planted!("unique.looks-once") || staging().is_some_and(|staging| Arc::ptr_eq(&staging, &by))
     }
 
     /// An item with a key was taken, or will be put back. Returns what replaces it.
@@ -410,13 +397,17 @@ impl<T, M> Unique<T, M> {
         }
     }
 
-    /// Replaces the last one of the items that have the key of this one, unless it is held. An error with what has the key. Runs user
-    /// code.
-    pub(crate) fn replace(&self, mut item: T, now: u64) -> Result<(), (T, Option<DuplicateOf>)> {
-        let key = self.key(&item);
-        let mut table = lock(self.table(&key));
-        let Some(taken) = table.find(&key) else {
-            return Err((item, None));
+    /// Replaces the last one of the items that have this key, unless it is held, by this one. Returns this one with what has the key if
+    /// that is not possible. Runs user code.
+    pub(crate) fn replace(
+        &self,
+        key: &Key,
+        mut item: T,
+        now: u64,
+    ) -> Option<(T, Option<DuplicateOf>)> {
+        let mut table = lock(self.table(key));
+        let Some(taken) = table.find(key) else {
+            return Some((item, None));
         };
         let old = match (taken.is(None, now), &mut taken.next) {
             (Some(_), Some(next)) => {
@@ -428,11 +419,11 @@ impl<T, M> Unique<T, M> {
                 let old = taken.value.replace(Box::new(item));
                 old.map(|old| *old)
             }
-            (of, _) => return Err((item, of)),
+            (of, _) => return Some((item, of)),
         };
         drop(table);
         swallow_panic(|| drop(old));
-        Ok(())
+        None
     }
 
     /// Adds the next item to a held one, or to one that was held in an earlier process; returns it if there is no such one.

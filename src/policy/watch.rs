@@ -8,6 +8,7 @@ use std::sync::{atomic, Arc};
 use std::thread::{self, ThreadId};
 
 /// The watches of a queue, by the number of the handle's counters. Numbers are small: handles get the lowest free ones.
+#[derive(Default)]
 pub(crate) struct WatchTable<R>(Mutex<Vec<Option<Arc<Watch<R>>>>>);
 
 /// The state of one handle that is visible to others.
@@ -26,10 +27,6 @@ pub(crate) struct Watch<R> {
 }
 
 impl<R: Default> WatchTable<R> {
-    pub(crate) fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
-    }
-
     /// Adds a watch for a handle.
     pub(crate) fn add(&self, counters: usize, name: Option<Arc<str>>) -> Arc<Watch<R>> {
         let watch = Arc::new(Watch {

@@ -2,20 +2,14 @@
 
 use crate::core::shared::Shared;
 use crate::order::{Order, StoredOf};
+use crate::policy::dead::ALL;
 use crate::policy::failed::Failed;
 use crate::policy::unique::{Stage, Staging};
 use crate::raw::{Entry, Stored};
 use crate::sync::defer_with;
-use crate::{DeadLetter, Fifo};
-use std::collections::VecDeque;
+use crate::{DeadLetter, Fifo, PushError};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-
-/// The number of letters set aside at a time while they are visited.
-const PART: usize = 32;
-
-/// A letter that was taken out, if there was one.
-type OutOf<T, O> = Option<Failed<StoredOf<T, O>>>;
 
 /// The dead letters of a queue, from [`Queue::dead_letters`](crate::Queue::dead_letters): a view to inspect, remove
 /// or requeue them.
@@ -69,10 +63,9 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
 
     /// Visits all dead letters, oldest first, and returns their number. They stay.
     ///
-    /// A letter that stays is visited once; those added or removed meanwhile may be missed. Some thirty at a time are
-    /// set aside for `visit`, without a lock: they count in [`len`](Self::len), but other calls can neither remove
-    /// nor visit them, and an [overflow](crate::Builder::on_dead_overflow) is handled afterwards. They are put back
-    /// even if `visit` panics.
+    /// A letter that stays is visited once; those added or removed meanwhile may be missed. Each one is set aside for
+    /// `visit`, without a lock: it counts in [`len`](Self::len), but other calls can neither remove nor visit it, and an
+    /// [overflow](crate::Builder::on_dead_overflow) is handled afterwards. It is put back even if `visit` panics.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -86,25 +79,23 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     pub fn visit(&self, mut visit: impl FnMut(&DeadLetter<T>)) -> usize {
         self.shared.reclaim();
         let letters = &self.shared.failures.letters;
-        let (mut next, mut count) = (0, 0);
-        let end = letters.died();
-        loop {
-            let set_aside: VecDeque<_> = letters.begin_visit(next..end, PART).into();
-            // Unvisited ones first, then visited ones. They are put back also if user code panics.
-            let mut part = defer_with(set_aside, |part| {
-                letters.end_visit(part.drain(..));
+        let (mut next, mut count, end) = (0, 0, letters.died());
+        while let Some(failed) = letters.begin_visit(next..end) {
+            next = failed.letter + 1;
+            let (meta, delivery, due) = (failed.entry.item.meta, failed.entry.delivery, failed.due);
+            let letter = Some(DeadLetter::new(failed, &self.shared.time));
+            // Put back also if the visitor panics.
+            let shown = defer_with(letter, |letter| {
+                if let Some(letter) = letter.take() {
+                    letters.end_visit(letter.into_failed(meta, delivery, due));
+                }
                 // Items may have failed meanwhile; their overflow was left to this call.
                 letters.drop_excess(&self.shared.time);
             });
-            let Some(last) = part.back() else {
-                return count;
-            };
-            next = last.letter + 1;
-            for _ in 0..part.len() {
-                self.show_next(&mut part, &mut visit);
-                count += 1;
-            }
+            shown.iter().for_each(&mut visit);
+            count += 1;
         }
+        count
     }
 
     /// Removes and returns the present dead letters, oldest first. It returns no more than there were at the call, so
@@ -125,7 +116,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// Removes the oldest letter.
     fn take_oldest(&self) -> Option<DeadLetter<T>> {
         self.shared.reclaim();
-        let failed = self.shared.failures.letters.take()?;
+        let failed = self.shared.failures.letters.take(ALL)?;
         Some(DeadLetter::new(failed, &self.shared.time))
     }
 
@@ -158,13 +149,8 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn requeue(&self, id: u64) -> bool {
-        let letter = self.shared.failures.letters.take_one(id);
-        let pushed = self.push_again(letter);
-        let is_pushed = pushed.is_ok();
-        if let Err(Some(duplicate)) = pushed {
-            self.shared.failures.letters.put_back(duplicate);
-        }
-        is_pushed
+        let letter = self.shared.failures.letters.take(id..id.saturating_add(1));
+        letter.is_some_and(|letter| self.push_again(letter).is_ok())
     }
 
     /// Pushes all present dead letters again, oldest first, and returns their number. Their delivery counts restart;
@@ -184,65 +170,34 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn requeue_all(&self) -> usize {
+        self.shared.reclaim();
         let letters = &self.shared.failures.letters;
-        // Put back also if user code panics.
-        let mut duplicates = defer_with(Vec::new(), |duplicates| {
-            for letter in duplicates.drain(..) {
-                letters.put_back(letter);
-            }
-        });
-        let mut pushed = 0;
-        for _ in 0..self.len() {
-            match self.push_again(letters.take()) {
+        let (mut next, mut pushed, end) = (0, 0, letters.died());
+        while let Some(letter) = letters.take(next..end) {
+            next = letter.letter + 1;
+            match self.push_again(letter) {
                 Ok(()) => pushed += 1,
-                Err(Some(duplicate)) => duplicates.push(duplicate),
-                Err(None) => break,
+                Err(refused) if refused.is_duplicate() => {}
+                Err(_) => break,
             }
         }
         pushed
     }
 
-    /// Shows the first letter, and puts it behind the others.
-    fn show_next(
-        &self,
-        letters: &mut VecDeque<Failed<StoredOf<T, O>>>,
-        visit: &mut impl FnMut(&DeadLetter<T>),
-    ) {
-        let Some(failed) = letters.pop_front() else {
-            return;
-        };
-        let (meta, delivery, due) = (failed.entry.item.meta, failed.entry.delivery, failed.due);
-        let letter = Some(DeadLetter::new(failed, &self.shared.time));
-        // Put back also if the visitor panics.
-        let shown = defer_with(letter, |letter| {
-            let shown = letter.take();
-            letters.extend(shown.map(|letter| letter.into_failed(meta, delivery, due)));
-        });
-        if let Some(letter) = &*shown {
-            visit(letter);
-        }
-    }
-
-    /// Pushes a removed letter, if any, to the queue again. If the push is refused it returns a duplicate, and puts any other
-    /// letter back.
-    fn push_again(&self, letter: OutOf<T, O>) -> Result<(), OutOf<T, O>> {
-        let letters = &self.shared.failures.letters;
+    /// Pushes a removed letter to the queue again, or puts it back if the push is refused.
+    fn push_again(&self, letter: Failed<StoredOf<T, O>>) -> Result<(), PushError<()>> {
+        let (shared, letters) = (&self.shared, &self.shared.failures.letters);
         // Put back also if user code panics.
-        let mut letter = defer_with(letter, |letter| {
+        let mut letter = defer_with(Some(letter), |letter| {
             if let Some(letter) = letter.take() {
                 letters.put_back(letter);
             }
         });
-        let shared = &self.shared;
         let staging = shared.unique().is_some().then(|| Arc::new(Staging::new()));
         let enter = |letter: &Failed<_>| shared.enter_again(&letter.entry, staging.as_ref());
-        let known = match letter.as_ref().map(enter) {
-            Some(Err(refused)) if refused.is_duplicate() => return Err(letter.take()),
-            Some(Ok(known)) => known,
-            _ => return Err(None),
-        };
-        let Some(failed) = letter.take() else {
-            return Err(None);
+        let known = letter.as_ref().map(enter).transpose()?;
+        let Some((failed, known)) = letter.take().zip(known) else {
+            return Ok(());
         };
         let Entry { item, delivery } = failed.entry;
         let Stored { item, meta } = item;
@@ -250,17 +205,15 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         if let Some(staging) = &staging {
             staging.wake(Some(Stage::Committed));
         }
-        let Err(refused) = self.shared.push_as(item, known) else {
-            return Ok(());
-        };
-        self.shared.withdraw(known);
-        let item = Stored {
-            item: refused.into_inner(),
-            meta,
-        };
-        let entry = Entry { item, delivery };
-        letters.put_back(Failed { entry, ..failed });
-        Err(None)
+        let pushed = shared.push_as(item, known);
+        pushed.map_err(|refused| {
+            shared.withdraw(known);
+            refused.map(|item| {
+                let item = Stored { item, meta };
+                let entry = Entry { item, delivery };
+                letters.put_back(Failed { entry, ..failed });
+            })
+        })
     }
 }
 

@@ -25,7 +25,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     pub fn restore(&self) -> Restore<'_, T, O> {
         Restore {
             shared: self.shared(),
-            restored: Restored::new(),
+            restored: Restored::<T, O>::default(),
         }
     }
 }
@@ -49,8 +49,7 @@ impl<T, O: Order<T>> Restore<'_, T, O> {
 
 impl<T, O: Order<T>> Drop for Restore<'_, T, O> {
     fn drop(&mut self) {
-        let restored = mem::replace(&mut self.restored, Restored::new());
-        self.shared.restore(restored);
+        self.shared.restore(mem::take(&mut self.restored));
     }
 }
 

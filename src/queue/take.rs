@@ -149,7 +149,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         /// # Errors
         ///
         /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
-        async(&self) -> QueueTake<T, O> { QueueTake::new(OwnedPopping::new(self.shared(), self.pool())) }
+        async(&self) -> QueueTake<T, O> { QueueTake::new(OwnedPopping::new(self.pool())) }
         /// A future that takes an item for delivery when there is one. Neither it nor the delivery borrows anything, so both can
         /// be moved into a task. Its output is that of [`Queue::take_blocking`].
         ///

@@ -20,8 +20,8 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// while the other item is only staged, and are refused at once otherwise. A transaction that has staged items itself
     /// does not wait: two could wait for each other. Of a batch, all items are pushed or none.
     ///
-    /// `key` is called at the push, and again at each attempt of a push that waits, without a lock. If it panics, nothing is
-    /// pushed. The item keeps its key even if a worker modifies it.
+    /// `key` is called once by each push, before that waits, without a lock. If it panics, nothing is pushed. The item keeps its key
+    /// even if a worker modifies it.
     ///
     /// ```
     /// use requeue::{DuplicateOf, PushError, Queue};

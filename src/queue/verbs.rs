@@ -208,7 +208,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         /// # Errors
         ///
         /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
-        async(&self) -> OwnedPop<T, O> { OwnedPop::new(OwnedPopping::new(self.shared(), self.pool())) }
+        async(&self) -> OwnedPop<T, O> { OwnedPop::new(OwnedPopping::new(self.pool())) }
         /// A future that pops an item when there is one. It borrows nothing, so it can be spawned. Its output is that of
         /// [`Queue::pop_blocking`].
         ///

@@ -100,7 +100,7 @@ mod tests {
 
     fn wait_queue() -> Arc<DueTimer> {
         let wait_queue = WaitQueue::new(WaitWord::default(), false);
-        DueTimer::new(Time::system(), wait_queue, None)
+        DueTimer::new(Time::new(None), wait_queue, None)
     }
 
     #[test]

@@ -4,9 +4,8 @@ use crate::raw::handle::endpoint::Endpoint;
 use crate::raw::handle::items::Unborrowed;
 #[cfg(not(any(loom, shuttle)))]
 use crate::raw::hold::position::HeldPosition;
-use crate::raw::memory::entry::{DeliveryMeta, Entry};
+use crate::raw::memory::entry::DeliveryMeta;
 use crate::raw::registry::consumer::Consumer;
-use crate::raw::registry::intake::Receive;
 use crate::raw::registry::shards::Shards;
 use crate::raw::shard::run::Home;
 use crate::raw::shard::sink::Sink;
@@ -23,7 +22,7 @@ impl<T> Endpoint<T> {
     /// Aborts the transaction: gives back the held items, then drops the staged ones.
     pub(super) fn abort(&mut self, unborrowed: &Unborrowed<'_>) {
         self.give_back(unborrowed);
-        self.end_staging();
+        self.counters().abort_staging();
         self.drop_staged(0);
     }
 
@@ -83,12 +82,6 @@ impl<T> Endpoint<T> {
         let held = std::iter::from_fn(next);
         held.map(|(item, delivery)| (item.clone(), delivery))
             .collect()
-    }
-}
-
-impl<T> Receive<T> for Vec<T> {
-    fn receive(&mut self, entry: Entry<T>) {
-        self.push(entry.item);
     }
 }
 

@@ -42,19 +42,10 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    pub(crate) fn system() -> Self {
-        Self {
-            clock: None,
-            origin: SystemClock.now(),
-        }
-    }
-
-    pub(crate) fn of(clock: Arc<dyn Clock>) -> Self {
-        let origin = clock.now();
-        Self {
-            clock: Some(clock),
-            origin,
-        }
+    /// The time of a clock, or of the system.
+    pub(crate) fn new(clock: Option<Arc<dyn Clock>>) -> Self {
+        let origin = now(clock.as_ref());
+        Self { clock, origin }
     }
 
     /// Whether it is the time of the system clock, for which threads can wait by a timeout.
@@ -62,13 +53,10 @@ impl Time {
         self.clock.is_none()
     }
 
-    /// The current time. In the models the system clock stands still.
+    /// The current time.
+    #[inline(never)] // out of the waits, whose fast parts need no registers for it
     pub(crate) fn now(&self) -> u64 {
-        match &self.clock {
-            Some(clock) => self.nanos(clock.now()),
-            None if cfg!(any(loom, shuttle)) => START,
-            None => self.nanos(SystemClock.now()),
-        }
+        self.nanos(self.clock_now())
     }
 
     /// The current time as a timestamp: one more, so that 0 can represent an unknown time.
@@ -97,11 +85,12 @@ impl Time {
         self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock))
     }
 
-    /// The current time of the clock.
+    /// The current time of the clock. In the models the system clock stands still.
     pub(crate) fn clock_now(&self) -> Instant {
-        self.clock
-            .as_ref()
-            .map_or_else(|| SystemClock.now(), Clock::now)
+        match &self.clock {
+            None if cfg!(any(loom, shuttle)) => self.origin,
+            clock => now(clock.as_ref()),
+        }
     }
 
     /// The time after `delay`, clamped to the last time before [`NEVER`].
@@ -154,6 +143,10 @@ mod timer {
     use super::{Instant, Waker};
 
     pub(super) fn wake_at(_: Instant, _: &Waker) {}
+}
+
+fn now(clock: Option<&Arc<dyn Clock>>) -> Instant {
+    clock.map_or_else(|| SystemClock.now(), Clock::now)
 }
 
 /// The time `delay` after `now`, clamped to the last time before [`NEVER`].

@@ -86,7 +86,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         end: impl FnOnce(&mut CellOf<T, O>) -> Ended<T, O>,
     ) -> (Taken<'h, T, O>, impl Sized) {
         let cell = self.open.close();
-        let Ended { taken, remains } = end(cell);
+        let (taken, remains) = end(cell);
         (Taken::new(cell, taken), remains)
     }
 

@@ -4,7 +4,7 @@ use super::commit_all::sealed::Member;
 use super::taken::OwnedTaken;
 use super::Transaction;
 use crate::core::end::Ended;
-use crate::core::failed::{NoRoom, Settlement};
+use crate::core::failed::Settlement;
 use crate::core::pool::{CheckedOut, Home};
 use crate::core::{CellOf, Local};
 use crate::item::Items;
@@ -111,10 +111,10 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         let cell = self.cell();
         let deliveries = cell.get_mut().deliveries();
         let given_up = deliveries.has_given_up();
-        let Ended { taken, remains } = if deliveries.are_guarded() {
+        let (taken, remains) = if deliveries.are_guarded() {
             cell.commit()
         } else {
-            Ended::of(cell.commit_unguarded())
+            (cell.commit_unguarded(), None)
         };
         swallow_panic(|| {
             let _taken = Taken::new(cell, taken);
@@ -187,8 +187,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// [`PushError::Full`] as for [`Transaction::retry_after`]: earlier items have been given back, that one and later ones are still held.
     #[doc(alias("nack", "delay"))]
     pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
-        let retried = self.cell().release_all(&Settlement::Retry(Some(delay)));
-        retried.map_err(|NoRoom| PushError::Full(()))
+        self.cell().release_all(&Settlement::Retry(Some(delay)))
     }
 
     /// [Fails all held items](Transaction::fail): they become [dead letters](crate::Queue::dead_letters) with this
@@ -214,8 +213,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// If `error` panics when it is formatted. All items are still held then.
     pub fn fail_all(&mut self, error: impl fmt::Display) -> Result<(), PushError<()>> {
         let settlement = Settlement::Fail(error.to_string().into());
-        let failed = self.cell().release_all(&settlement);
-        failed.map_err(|NoRoom| PushError::Full(()))
+        self.cell().release_all(&settlement)
     }
 
     /// Commits: the pushes become visible all at once, the pops final. The handle goes back to its pool, or is
@@ -272,7 +270,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         end: impl FnOnce(&mut CellOf<T, O>) -> Ended<T, O>,
     ) -> (OwnedTaken<T, O>, impl Sized) {
         let mut cell = self.close();
-        let Ended { taken, remains } = end(&mut cell);
+        let (taken, remains) = end(&mut cell);
         (OwnedTaken::new(cell, taken), remains)
     }
 

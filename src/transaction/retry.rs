@@ -1,7 +1,7 @@
 //! Giving single items back before the end of a transaction.
 
 use super::Transaction;
-use crate::core::failed::{NoRoom, Settlement};
+use crate::core::failed::Settlement;
 use crate::order::Order;
 use crate::{Item, PushError};
 use std::fmt;
@@ -142,6 +142,6 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     fn release(&self, item: Item<'_, T>, settlement: &Settlement) -> Result<(), PushError<()>> {
         let released = self.local().release_item(item.reference, settlement, None);
-        released.map(drop).map_err(|NoRoom| PushError::Full(()))
+        released.map(drop)
     }
 }

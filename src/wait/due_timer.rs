@@ -80,6 +80,14 @@ impl DueTimer {
         step!("duetimer.plans-no-room", self.notify_room());
     }
 
+    /// Wakes a waiter for room where a plan may make room and no waiter wakes by then: it may have been planned for items alone.
+    #[inline]
+    pub(crate) fn notify_room_unless_led(&self) {
+        if self.room.is_some() && !self.has_leader() {
+            self.notify_room();
+        }
+    }
+
     /// Wakes a waiter for room to take up a plan, if it may make room.
     pub(crate) fn notify_room(&self) {
         if let Some(room) = &self.room {

@@ -15,7 +15,7 @@ use std::task::{Poll, Wake, Waker};
 
 /// Waits on this thread, without a deadline.
 fn block_forever<R>(poll: impl FnMut(&WakeTarget<'_>) -> Poll<R>) -> Option<R> {
-    block(Wait::Forever, &Time::system(), poll)
+    block(Wait::Forever, &Time::new(None), poll)
 }
 
 /// A wait by `attempt`, in whose stead nobody may attempt.
@@ -318,7 +318,7 @@ fn a_waiter_comes_back_with_its_record() {
 /// The wait queue of an open queue.
 fn open_queue() -> Ready {
     let wait_queue = Ready::wait_queue(WaitWord::default());
-    Ready::new(&DueTimer::new(Time::system(), wait_queue, None))
+    Ready::new(&DueTimer::new(Time::new(None), wait_queue, None))
 }
 
 #[test]

@@ -303,11 +303,11 @@ impl WaitQueue {
     /// Removes a waiter. `spent`: it has used its wake-up.
     pub(super) fn leave(&self, key: WaiterKey, spent: bool) {
         let mut list = lock(&self.list);
-        let left = list.leave(key, spent);
+        let (waker, to_wake) = list.leave(key, spent);
         self.update(&list);
         drop(list);
-        self.wake(left.to_wake);
-        swallow_panic(|| drop(left.waker));
+        self.wake(to_wake);
+        swallow_panic(|| drop(waker));
     }
 
     /// Records that the caller has given way to the waiters that are being served, in vain: none of them has reacted.

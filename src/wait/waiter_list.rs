@@ -44,14 +44,6 @@ pub(super) struct WaiterList {
     owed: usize,
 }
 
-/// The result of removing a waiter.
-pub(super) struct Left {
-    /// Its waker if it was not woken; for the caller to drop.
-    pub(super) waker: Option<Waker>,
-    /// How many others must be woken in its place, at least: its own wake-up included, if it was unused.
-    pub(super) to_wake: usize,
-}
-
 impl WaiterList {
     /// `may_gather`: whether waiters that gather may come.
     pub(super) fn new(may_gather: bool) -> Self {
@@ -302,7 +294,10 @@ impl WaiterList {
     }
 
     /// Removes a waiter. `spent`: it has used its wake-up, if it was woken.
-    pub(super) fn leave(&mut self, key: WaiterKey, spent: bool) -> Left {
+    ///
+    /// Returns its waker if it was not woken, for the caller to drop, and how many others must be woken in its place, at least:
+    /// its own wake-up included, if it was unused.
+    pub(super) fn leave(&mut self, key: WaiterKey, spent: bool) -> (Option<Waker>, usize) {
         let mut to_wake =
             usize::from(self.is_woken(key) && !spent && !planted!("waiterlist.has-no-heir"));
         self.end_service(key);
@@ -322,7 +317,7 @@ impl WaiterList {
         self.owed -= owed;
         step!("waiterlist.owes-nothing", to_wake += owed);
         to_wake = to_wake.max(usize::from(self.is_gatherer_next()));
-        Left { waker, to_wake }
+        (waker, to_wake)
     }
 
     /// Whether the oldest waiter gathers, and was not woken.

@@ -12,7 +12,7 @@
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct WaitWord(pub(super) usize);
 
-const NUMBER_OF_QUIET: u32 = 4;
+const NUMBER_OF_QUIET: u32 = 5;
 const NUMBER_OF_LOUD: u32 = 3;
 
 impl WaitWord {

@@ -16,19 +16,13 @@ use std::fmt::Debug;
 #[cfg(feature = "tokio")]
 use std::future::Future;
 
-/// An item that has left the queue for good. Its delivery is open until the end of the run, so until then the queue is not
-/// drained, and the item counts: as held, for its key, and for what may be held at a time. It can come back no more: the
-/// transaction of the run does not hold it, and its lease, if any, has ended.
-pub(super) struct ItemOut<T, O: Order<T>> {
-    pub(super) item: T,
-    pub(super) own: Own<Acking<T, O>>,
-}
-
 impl<T: Send, O: Order<T>> QueueWorker<Queue<T, O>> {
-    /// Waits for an item, takes it out and begins a run.
+    /// Waits for an item, takes it out of the queue for good, and begins a run. Its delivery is open until the end of the
+    /// run, so until then the queue is not drained, and the item counts: as held, for its key, and for what may be held at
+    /// a time. It can come back no more: the transaction of the run does not hold it, and its lease, if any, has ended.
     pub(super) async fn take_out(
         &self,
-    ) -> Result<ItemOut<T, O>, Stop<<Queue<T, O> as Backend>::Error>> {
+    ) -> Result<(T, Own<Acking<T, O>>), Stop<<Queue<T, O> as Backend>::Error>> {
         loop {
             let taking = self.queue.take_async();
             // It fails only if the queue is closed and drained.
@@ -46,7 +40,7 @@ impl<T: Send, O: Order<T>> QueueWorker<Queue<T, O>> {
                 since,
                 delivery,
             };
-            return Ok(ItemOut { item, own });
+            return Ok((item, own));
         }
     }
 }
@@ -69,7 +63,7 @@ impl<T: Send, O: Order<T>> Takes<Queue<T, O>> for Owned {
         worker: &QueueWorker<Queue<T, O>>,
         _: &Keeper<OwnedTransaction<T, O>>,
     ) -> Result<(T, u32, Option<Own<Acking<T, O>>>), Stop<<Queue<T, O> as Backend>::Error>> {
-        let ItemOut { item, own } = worker.take_out().await?;
+        let (item, own) = worker.take_out().await?;
         Ok((item, own.attempts, Some(own)))
     }
 }
@@ -153,6 +147,6 @@ impl<T: Send + 'static, O: Order<T> + 'static> PoolBuilder<Queue<T, O>> {
         F: Fn(T, TaskTransaction<T, O>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.spawn(Owned, run)
+        Tasks::new(self.futures(Owned, run))
     }
 }

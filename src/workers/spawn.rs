@@ -20,6 +20,8 @@ use std::time::Duration;
 pub(super) type WorkerFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Makes the work of workers.
 pub(super) type FuturesOf = Box<dyn Fn(Vec<Arc<Worker>>) -> Vec<WorkerFuture> + Send + Sync>;
+/// A pool, what makes the work of its workers, and that of the first ones.
+pub(super) type Futures = (Workers, FuturesOf, Vec<WorkerFuture>);
 /// An item of a run by a task.
 type ItemOf<B> = KeptItem<<B as Backend>::Tx>;
 /// Its transaction.
@@ -85,7 +87,7 @@ where
         F: Fn(ItemOf<B>, TransactionOf<B>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        self.spawn(SINGLE, each(run))
+        Tasks::new(self.futures(SINGLE, each(run)))
     }
 
     /// Spawns tasks that run `run` on up to `max` items at a time, all of them in one transaction, like
@@ -126,7 +128,7 @@ where
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
         let batches = self.batches(max);
-        self.spawn(batches, run)
+        Tasks::new(self.futures(batches, run))
     }
 
     /// Like `run_async` (feature `tokio`) on any executor: `spawn` gets the future of each worker. What is returned is used
@@ -164,22 +166,7 @@ where
         workers
     }
 
-    #[cfg(feature = "tokio")]
-    #[track_caller]
-    pub(super) fn spawn<K, Y, E, F, R>(self, takes: K, run: F) -> Tasks
-    where
-        K: Takes<B>,
-        Y: Into<Ran> + 'static,
-        E: Debug + 'static,
-        F: Fn(K::Items, TransactionOf<B>) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Y, E>> + Send + 'static,
-    {
-        let (workers, futures, first) = self.futures(takes, run);
-        Tasks::new(workers, futures, first)
-    }
-
-    /// A pool, what makes the work of its workers, and that of the first ones.
-    fn futures<K, Y, E, F, R>(self, takes: K, run: F) -> (Workers, FuturesOf, Vec<WorkerFuture>)
+    pub(super) fn futures<K, Y, E, F, R>(self, takes: K, run: F) -> Futures
     where
         K: Takes<B>,
         Y: Into<Ran> + 'static,
@@ -232,10 +219,8 @@ where
     #[track_caller]
     pub fn run_jobs_async(mut self) -> Tasks {
         self.run_timeout = None;
-        self.spawn(
-            SINGLE,
-            each(|mut job: ItemOf<B>, _| async move { Ok::<bool, ()>(job.run_async().await) }),
-        )
+        let run = |mut job: ItemOf<B>, _| async move { Ok::<bool, ()>(job.run_async().await) };
+        Tasks::new(self.futures(SINGLE, each(run)))
     }
 }
 

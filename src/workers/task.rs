@@ -4,6 +4,7 @@ use crate::backend::{settle_by, Holds, Settlement, Tx};
 pub use crate::raw::{KeptItem, KeptTransaction};
 use crate::{Fifo, OwnedTransaction};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The item of a task's run of a [`Queue`](crate::Queue).
@@ -112,6 +113,34 @@ impl<X: Tx + 'static> KeptTransaction<X> {
     #[track_caller]
     pub fn fail(&self, item: KeptItem<X>, error: impl fmt::Display) -> Result<(), X::Refused> {
         self.settle(item, Settlement::Fail(error.to_string().into()))
+    }
+
+    /// The last error with which a run of the item has failed before, where the queue keeps it; see
+    /// [`backend::Delivery::last_error`](crate::backend::Delivery::last_error).
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::builder().tracked().build();
+    /// queue.push("https://example.org/")?;
+    /// queue.close();
+    /// let tasks = Workers::builder(&queue).tasks(1).run_async(|page, tx| async move {
+    ///     match tx.last_error(&page) {
+    ///         None => Err("too many requests"),
+    ///         Some(error) => Ok(assert_eq!(&*error, "\"too many requests\"")),
+    ///     }
+    /// });
+    /// assert_eq!(tasks.join().await.done, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If it is the item of another run, and as for [`Transaction::last_error`](crate::Transaction::last_error).
+    pub fn last_error(&self, item: &KeptItem<X>) -> Option<Arc<str>> {
+        self.tx().last_error(item.held())
     }
 
     #[track_caller]

@@ -1,7 +1,7 @@
 //! A pool of tasks.
 
 use super::pause::for_at_most;
-use super::spawn::{FuturesOf, WorkerFuture};
+use super::spawn::{Futures, FuturesOf};
 use super::worker::Command;
 use super::{Report, WorkerStatus, Workers};
 use std::future::Future;
@@ -42,7 +42,7 @@ pub struct Tasks {
 
 impl Tasks {
     #[track_caller]
-    pub(super) fn new(mut workers: Workers, futures: FuturesOf, first: Vec<WorkerFuture>) -> Self {
+    pub(super) fn new((mut workers, futures, first): Futures) -> Self {
         workers.ended = true; // they need no wait: they are aborted
         let (mut spawned, watch) = (JoinSet::new(), JoinSet::new());
         for worker in first {

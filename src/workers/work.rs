@@ -1,7 +1,6 @@
 //! The steps of a worker thread for one transaction.
 
 use super::block::Driver;
-use super::owned::ItemOut;
 use super::step::{Batches, Own, QueueWorker, Stepped, Stop, NOT_OWN};
 use super::worker::Ran;
 use super::CommitWith;
@@ -168,13 +167,13 @@ impl<B: Backend> WorkerThread<'_, B> {
 }
 
 impl<T: Send, O: Order<T>> WorkerThread<'_, Queue<T, O>> {
-    /// Takes an item out of the queue, and runs on it; see [`ItemOut`].
+    /// [Takes an item out](QueueWorker::take_out) of the queue, and runs on it.
     pub(super) fn owned<E: Debug>(
         &mut self,
         run: impl Fn(T, &Transaction<'static, T, O>) -> Result<(), E>,
     ) -> Stepped<Queue<T, O>> {
         self.tx.vouch();
-        let ItemOut { item, own } = self.driver.drive(self.of.take_out())?;
+        let (item, own) = self.driver.drive(self.of.take_out())?;
         let ran = self.call(own.attempts, || run(item, self.tx.view()));
         self.end(ran, Some(own))
     }

@@ -107,6 +107,20 @@ fn a_lease_goes_on_in_a_transaction() {
     queue.stats().check().unwrap();
 }
 
+#[test]
+fn an_extended_lease_in_a_transaction_keeps_no_later_one() {
+    let (clock, queue) = leased([1, 2]);
+    let first = queue.take().unwrap();
+    first.extend(2 * SECOND).unwrap();
+    let tx = first.try_into_transaction().unwrap();
+    assert_eq!(*tx.pop().unwrap(), 2);
+    clock.advance(SECOND);
+    assert_eq!(queue.take().unwrap().try_ack(), Ok(2));
+    assert!(tx.try_commit().is_err());
+    assert_eq!(queue.pop(), Ok(1));
+    queue.stats().check().unwrap();
+}
+
 fn keeps_room_and_limits<O: Order<u32>>(queue: &Queue<u32, O>, clock: &requeue::ManualClock) {
     queue.push_batch([1, 2]).unwrap();
     let late = queue.take_batch(2);

@@ -130,6 +130,26 @@ fn a_renewal_against_an_expiry() {
     });
 }
 
+/// It ends no earlier than another one, whose end is planned.
+#[test]
+fn a_lease_against_an_expiry() {
+    large_model(|| {
+        let (queue, clock) = lending();
+        let (mut pusher, mut popper) = two(&queue);
+        pusher.push(2).unwrap();
+        let first = queue.take().unwrap();
+        let later = clock.clone();
+        let other = thread::spawn(move || {
+            later.advance(TERM);
+            (usize::from(popper.pop().is_ok()), popper)
+        });
+        let second = queue.take();
+        let (popped, popper) = other.join().unwrap();
+        assert_eq!(popped + drain(&queue, &clock), 2);
+        drop((first, second, pusher, popper));
+    });
+}
+
 #[test]
 fn a_sleeper_against_a_lease() {
     model(|| {

@@ -48,6 +48,39 @@ fn found_items_are_older_than_later_pushes_of_other_handles() {
 }
 
 #[test]
+fn an_owner_pops_its_last_item_behind_those_that_were_returned() {
+    let (_, mut handle) = filled();
+    let tx = handle.begin();
+    assert_eq!((*tx.pop().unwrap(), *tx.pop().unwrap()), (3, 2));
+    tx.abort();
+    handle.push(4).unwrap();
+    assert_eq!(handle.pop(), Ok(3));
+    handle.push(5).unwrap();
+    assert_eq!(handle.pop(), Ok(2));
+    assert_eq!(handle.pop(), Ok(5));
+    assert_eq!([handle.pop(), handle.pop()], [Ok(4), Ok(1)]);
+}
+
+#[test]
+fn an_owner_pops_its_last_item_wherever_it_is() {
+    let (queue, mut handle) = filled();
+    assert_eq!(
+        [handle.pop(), handle.pop(), handle.pop()],
+        [Ok(3), Ok(2), Ok(1)]
+    );
+    for round in 0..2000 {
+        let items = 0..=round % 3;
+        items.clone().for_each(|item| handle.push(item).unwrap());
+        items
+            .rev()
+            .for_each(|item| assert_eq!(handle.pop(), Ok(item)));
+    }
+    assert_at_rest(&queue, 0, 0);
+    let stats = queue.stats();
+    assert_eq!(stats.committed, stats.pushed);
+}
+
+#[test]
 fn the_pushes_of_a_commit_become_ready_together_and_the_last_comes_first() {
     let (queue, mut handle) = filled();
     let tx = handle.begin();

@@ -13,3 +13,4 @@ mod snapshot;
 mod ttl;
 mod unique;
 mod unique_model;
+mod unique_once;

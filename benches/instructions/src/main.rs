@@ -60,6 +60,8 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("lifo", |count| {
         pairs(&Queue::builder().lifo().build(), count);
     }),
+    ("lifo-own", |count| own(1, count)),
+    ("lifo-own-64", |count| own(64, count)),
     ("fair", fair),
     ("priority", priority),
     ("at-now", at_now),
@@ -110,6 +112,19 @@ fn pairs<O: Order<u64>>(queue: &Queue<u64, O>, count: u64) {
     for item in 0..count {
         pusher.push(item).unwrap();
         black_box(popper.pop().unwrap());
+    }
+}
+
+/// One handle pushes to a stack, so many items at a time, and pops them.
+fn own(ready: u64, count: u64) {
+    let mut handle = Queue::builder().lifo().build().handle();
+    for _ in 0..count / ready {
+        for item in 0..ready {
+            handle.push(item).unwrap();
+        }
+        for _ in 0..ready {
+            black_box(handle.pop().unwrap());
+        }
     }
 }
 

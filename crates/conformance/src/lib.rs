@@ -4,7 +4,7 @@
 //! can do has a macro of its own: [`closing_suite!`], [`bounded_suite!`], [`leased_suite!`], [`settled_at_once_suite!`],
 //! [`settled_late_suite!`], [`strict_order_suite!`], [`threads_suite!`], [`ttl_suite!`], [`tail_suite!`], [`removed_suite!`],
 //! [`closed_now_suite!`], [`unique_suite!`], [`unique_at_once_suite!`],
-//! [`duplicates_suite!`] and [`weighed_suite!`]. A case decides nothing that the documentation of the traits leaves open.
+//! [`duplicates_suite!`], [`weighed_suite!`] and [`errors_suite!`]. A case decides nothing that the documentation of the traits leaves open.
 //!
 //! ```ignore
 //! requeue_conformance::suite!(fifo, Memory::fifo());
@@ -129,6 +129,8 @@ pub struct Settings {
     pub unique_for: Duration,
     /// The weight of an item, if items have weights.
     pub weigh: Option<fn(u32) -> usize>,
+    /// Whether each item keeps its last error, where it can be chosen.
+    pub tracked: bool,
 }
 
 /// A dead letter.

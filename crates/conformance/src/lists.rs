@@ -392,6 +392,23 @@ macro_rules! duplicates_suite {
     };
 }
 
+/// Makes a module of tests: the cases for queues that can keep the last error of each item.
+#[macro_export]
+macro_rules! errors_suite {
+    ($name:ident, $subject:expr) => {
+        $crate::tests! { $name, $subject,
+            errors:
+                an_item_has_the_error_of_its_last_abort
+                all_items_of_an_abort_have_its_error
+                an_item_keeps_its_error_when_nothing_is_said
+                a_delayed_item_keeps_its_error
+                a_new_item_has_no_error
+                a_delivery_says_the_last_error
+                a_run_sees_the_errors_and_panics_of_those_before;
+        }
+    };
+}
+
 /// Makes a module of tests: the cases for [`Removing`](crate::Removing) subjects that can be closed at once.
 #[macro_export]
 macro_rules! closed_now_suite {

@@ -6,8 +6,8 @@
 mod server;
 
 use requeue_conformance::{
-    duplicates_suite, removed_suite, settled_late_suite, strict_order_suite, suite, tail_suite,
-    ttl_suite, unique_suite,
+    duplicates_suite, errors_suite, removed_suite, settled_late_suite, strict_order_suite, suite,
+    tail_suite, ttl_suite, unique_suite,
 };
 use requeue_conformance::{
     Letter, Removal, Removing, Settings, Subject, Superseding, ViewOf, LONG,
@@ -123,6 +123,7 @@ impl Superseding for Postgresql {
 suite!(locked_items, locked());
 duplicates_suite!(locked_items_have_duplicates, locked());
 duplicates_suite!(leased_items_have_duplicates, leased());
+errors_suite!(locked_items_keep_errors, locked());
 ttl_suite!(locked_items_live, locked());
 tail_suite!(locked_items_return, locked());
 removed_suite!(locked_items_removed, locked());
@@ -134,5 +135,6 @@ removed_suite!(leased_items_removed, leased());
 settled_late_suite!(locked_items_settled, locked());
 strict_order_suite!(locked_items_in_order, locked());
 suite!(leased_items, leased());
+errors_suite!(leased_items_keep_errors, leased());
 settled_late_suite!(leased_items_settled, leased());
 strict_order_suite!(leased_items_in_order, leased());

@@ -3,6 +3,7 @@
 use crate::codec::Payload;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio_postgres::Row;
 
@@ -28,6 +29,7 @@ pub struct PgItem<T> {
     ticket: Ticket,
     attempts: u32,
     pushed_at: SystemTime,
+    pub(crate) error: Option<Arc<str>>,
 }
 
 impl<T> PgItem<T> {
@@ -37,6 +39,7 @@ impl<T> PgItem<T> {
             ticket: Ticket(record.ticket),
             attempts: record.deliveries(),
             pushed_at: record.pushed,
+            error: record.error.clone(),
         }
     }
 
@@ -46,6 +49,13 @@ impl<T> PgItem<T> {
     /// [counts attempts](crate::Builder::count_attempts).
     pub fn attempts(&self) -> u32 {
         self.attempts
+    }
+
+    /// Returns the last error with which a delivery of the item has failed before: the first 1,000 characters of what a run of
+    /// [workers](crate::PgQueue::workers) reported, or panicked with. Deliveries that end without an error, as by
+    /// [`retry`](crate::PgTransaction::retry), leave it as it is.
+    pub fn last_error(&self) -> Option<&str> {
+        self.error.as_deref()
     }
 
     /// Returns the ticket of the item.
@@ -106,6 +116,7 @@ pub(crate) struct Record {
     pub(crate) expires: Option<SystemTime>,
     /// How long it lives, from its claim on.
     pub(crate) lives: Option<Duration>,
+    pub(crate) error: Option<Arc<str>>,
 }
 
 impl Record {
@@ -125,6 +136,7 @@ impl Record {
             pushed: row.get(6),
             expires: None,
             lives: None,
+            error: None,
         }
     }
 
@@ -136,6 +148,7 @@ impl Record {
         let now: SystemTime = row.get(9);
         let lives = |expires: SystemTime| expires.duration_since(now).unwrap_or_default();
         record.lives = record.expires.map(lives);
+        record.error = row.get::<_, Option<&str>>(10).map(Arc::from);
         record
     }
 

@@ -117,7 +117,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
         if Policies::<T, O>::RECLAIMS {
             let watches = self.watches.all();
-            let ready = watches.iter().map(|watch| self.take_away(watch, now, 0));
+            let ready = watches.iter().map(|watch| self.take_away(watch, now, None));
             released += ready.sum::<usize>();
         }
         if let Some(until) = self.paused_until() {
@@ -140,13 +140,7 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Makes due items ready, and returns their number. Where the order is that of the shards, all of them go to the head, in
     /// the order of their times; otherwise only the failed ones do.
-    fn make_ready(
-        &self,
-        DueItems {
-            mut failed,
-            mut scheduled,
-        }: DueItems<StoredOf<T, O>>,
-    ) -> usize {
+    fn make_ready(&self, [mut failed, mut scheduled]: DueItems<StoredOf<T, O>>) -> usize {
         if self.expires() {
             // Their time begins now.
             for Due { entry, due } in &mut scheduled {
@@ -174,21 +168,22 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// See [`Queue::recover`](crate::Queue::recover).
     pub(crate) fn recover(&self, worker: &str, before: Instant) -> usize {
         self.release_due();
-        let before = self.time.nanos(before);
         let watches = self.watches.all();
         let named = watches
             .iter()
             .filter(|watch| watch.name().is_some_and(|name| **name == *worker));
-        let ready = named.map(|watch| self.take_away(watch, 0, before)).sum();
+        let ready = named
+            .map(|watch| self.take_away(watch, 0, Some(before)))
+            .sum();
         self.notify_end(ready);
         self.drop_excess_letters();
         ready
     }
 
-    /// Reclaims the items of a watch that were taken before `taken` or whose time is over at `now`: they go to the head, or
+    /// Reclaims the items of a watch that were taken `before`, or whose time is over at `now`: they go to the head, or
     /// become dead letters. Returns how many became ready. The caller then wakes their waiters.
-    fn take_away(&self, watch: &WatchOf<T, O>, now: u64, taken: u64) -> usize {
-        let entries = self.policies.take_away(watch, now, taken);
+    fn take_away(&self, watch: &WatchOf<T, O>, now: u64, before: Option<Instant>) -> usize {
+        let entries = self.policies.take_away(watch, now, before);
         let (count, cause) = (entries.len(), Reason::Expired.into());
         let (mut alive, mut permits) = (Vec::new(), 0);
         for entry in entries {

@@ -13,7 +13,7 @@ mod unique;
 mod visit;
 
 use crate::bound::Room;
-use crate::core::mode::{mode, Ready, NOTIFY_ENDS, SLOW_POPS};
+use crate::core::mode::{mode, Ready, BOUNDED, NOTIFY_ENDS, REGISTERED, SLOW_POPS, SORTED};
 use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf};
 use crate::policy::records::Callbacks;
 use crate::policy::settings::Settings;
@@ -25,6 +25,9 @@ use crate::{PopError, PushError};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How many items a consumer takes from a shard before it compares shards again, unless it is set.
+const STICKINESS: u32 = 64;
 
 /// A queue: its shards, wait queues and room, and its failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
@@ -61,15 +64,17 @@ impl<T, O: Order<T>> Shared<T, O> {
         let stickiness = if Self::SORTS {
             u32::MAX
         } else {
-            settings.stickiness
+            settings.stickiness.unwrap_or(STICKINESS)
         };
         let shards = Arc::new(Shards::with(timed, stickiness));
-        let slow_pops = timed || Self::SORTS || settings.slows_pops();
         let room = settings.room();
-        let mut mode = mode(room.is_some(), timed || Self::SORTS, slow_pops);
-        if tracks {
-            mode = mode.with(WaitWord::of(NOTIFY_ENDS));
-        }
+        let mode = mode([
+            (room.is_some(), BOUNDED),
+            (timed || Self::REGISTERS, REGISTERED),
+            (Self::SORTS, SORTED),
+            (timed || settings.slows_pops(), SLOW_POPS),
+            (tracks, NOTIFY_ENDS),
+        ]);
         let wait_queue = Ready::wait_queue(mode);
         let policies = settings.policies(callbacks, timed, wait_queue, room.as_ref(), &shards);
         let source = O::source(order, &shards);

@@ -8,13 +8,16 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Whether items are taken from the shards by a [`Source`], and not directly.
     pub(crate) const SORTS: bool = <O::Source as Source<T, O::Meta>>::SORTS;
 
+    /// Whether each item is registered before it is pushed, since the order needs it.
+    pub(crate) const REGISTERS: bool = <RegistryOf<T, O> as Registry<T, O::Meta>>::RECORDS;
+
     pub(super) fn registry(&self) -> &RegistryOf<T, O> {
         self.source.registry()
     }
 
     /// Whether each item is registered before it is pushed.
     pub(crate) fn registers(&self) -> bool {
-        self.timed || Self::SORTS
+        self.timed || Self::REGISTERS
     }
 
     /// Whether the order has room for some items; checked before any permit is taken for them, so that none has to be
@@ -33,7 +36,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Records that a held item is gone for good. May run the destructor of its key, whose panics are caught.
     #[inline(never)] // out of the pop, which seldom needs it
     pub(crate) fn retire(&self, meta: O::Meta) {
-        if Self::SORTS {
+        if Self::REGISTERS {
             let ready = self.source.leave(meta, true);
             if ready > 0 {
                 // After a close, another thread may have checked when the item was gone and these were not ready yet.
@@ -44,7 +47,7 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// As [`Shared::retire`], for an item that was never delivered, or not pushed after all.
     pub(crate) fn unregister(&self, meta: O::Meta) {
-        if Self::SORTS {
+        if Self::REGISTERS {
             self.registry().unregister(meta, 1);
         }
     }
@@ -96,24 +99,6 @@ impl<T, O: Order<T>> Shared<T, O> {
         // An item may be counted twice while it moves. One of weight 0 needs no room.
         let room = self.room().filter(|_| !self.weighs());
         room.map_or(seen, |room| seen.min(room.capacity.limit() as u64))
-    }
-
-    /// The number of items in the order that cannot be taken yet.
-    pub(crate) fn waiting_items(&self) -> u64 {
-        self.source.counts().1 as u64
-    }
-
-    /// The earliest known time stamp of the ready items.
-    pub(crate) fn least_since(&self) -> Option<u64> {
-        if !self.timed {
-            return None;
-        }
-        self.shards
-            .oldest()
-            .into_iter()
-            .chain(self.source.oldest())
-            .min()
-            .map(|since| self.pushed_at(since))
     }
 
     /// Whether nothing is ready; linearizable.

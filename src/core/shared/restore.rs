@@ -10,22 +10,8 @@ use crate::Reason;
 use std::slice;
 use std::time::Duration;
 
-/// Items on their way into the queue.
-pub(crate) struct Restored<T, O: Order<T>> {
-    /// Those that were delivered before and are due. They come first.
-    returned: Vec<EntryOf<T, O>>,
-    /// The others.
-    pushed: Vec<EntryOf<T, O>>,
-}
-
-impl<T, O: Order<T>> Restored<T, O> {
-    pub(crate) fn new() -> Self {
-        Self {
-            returned: Vec::new(),
-            pushed: Vec::new(),
-        }
-    }
-}
+/// Items on their way into the queue: first those that were delivered before and are due, then the others.
+pub(crate) type Restored<T, O> = [Vec<EntryOf<T, O>>; 2];
 
 impl<T, O: Order<T>> Shared<T, O> {
     /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones. If its key is taken, it
@@ -43,24 +29,24 @@ impl<T, O: Order<T>> Shared<T, O> {
         delay: Duration,
         (place, terms): (PlaceOf<T, O>, Terms),
     ) -> bool {
-        let weight = self.weigh(slice::from_ref(&item)).nth(0);
-        if !self.takes(weight) {
+        let weights = self.weigh(slice::from_ref(&item));
+        let known = weights.nth(0);
+        if !self.takes(known.0.unwrap_or(1)) {
             return false;
         }
-        if let Some(unique) = self.unique() {
-            let key = unique.key(&item);
+        if let Some((unique, key)) = self.unique().zip(known.1.as_ref()) {
             let follows = unique.rule == OnDuplicate::Follow && delivery.attempts == 0;
-            if follows && terms.when().is_none() && unique.since(&key).is_some() {
-                match self.follow(item, delivery.since, place) {
+            if follows && terms.when().is_none() && unique.since(key).is_some() {
+                match self.follow(item, delivery.since, known, place) {
                     Ok(followed) => return followed.is_ok(),
                     Err(other) => item = other,
                 }
             }
-            while let Some(since) = unique.since(&key) {
-                self.free(unique, &key, since, false); // then what followed has it
+            while let Some(since) = unique.since(key) {
+                self.free(unique, key, since, false); // then what followed has it
             }
         }
-        let entered = self.enter(&item, delivery.since, place, (weight, Some(&terms)), None);
+        let entered = self.enter(&item, delivery.since, place, (known, Some(&terms)), None);
         let PushMeta { since, meta } = entered.expect("a queue has room for what is restored");
         let delivery = DeliveryMeta { since, ..delivery };
         let item = Stored { item, meta };
@@ -73,20 +59,14 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.failures.delayed.count_coming(1);
             let entry = for_next_delivery(entry);
             self.schedule(std::iter::once(Scheduled { due, ticket, entry }));
-        } else if delivery.attempts > 0 {
-            restored.returned.push(entry);
         } else {
-            restored.pushed.push(entry);
+            restored[usize::from(delivery.attempts == 0)].push(entry);
         }
         true
     }
 
     /// Makes restored items ready, in their order: before all others, or in a queue that sorts before what is pushed later.
-    pub(crate) fn restore(&self, restored: Restored<T, O>) {
-        let Restored {
-            mut returned,
-            pushed,
-        } = restored;
+    pub(crate) fn restore(&self, [mut returned, pushed]: Restored<T, O>) {
         if !Self::SORTS {
             returned.extend(pushed);
             self.put_at_head(returned);

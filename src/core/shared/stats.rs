@@ -1,7 +1,7 @@
 //! The statistics of a queue.
 
 use super::Shared;
-use crate::order::Order;
+use crate::order::{Order, Source};
 use crate::policy::telemetry::Event;
 use crate::{DeliveryId, Held, Stats};
 use std::time::Duration;
@@ -22,7 +22,8 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     fn delayed_items(&self) -> u64 {
-        self.failures.delayed.count() as u64 + self.waiting_items()
+        let (_, not_ready) = self.source.counts();
+        (self.failures.delayed.count() + not_ready) as u64
     }
 
     fn count(&self) -> Stats {
@@ -43,9 +44,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
+    /// The time since the earliest known push of a ready item.
     fn oldest(&self) -> Option<Duration> {
-        let since = self.least_since()?;
-        Some(self.time.age(since))
+        if !self.timed {
+            return None;
+        }
+        let known = self.shards.oldest().into_iter().chain(self.source.oldest());
+        Some(self.time.age(self.pushed_at(known.min()?)))
     }
 
     /// The deliveries of each open transaction.

@@ -1,22 +1,29 @@
 //! Items that are known: from their registration until they are gone for good, or are dead letters.
 
 use super::Shared;
-use crate::core::weights::Weights;
+use crate::core::weights::{Known, Weights};
 use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry, Terms, Ticket};
 use crate::policy::records::Record;
 use crate::policy::unique::Staging;
 use crate::raw::{Entry, Stored};
 use crate::sync::defer;
 use crate::PushError;
+use std::mem::ManuallyDrop;
 use std::slice;
 use std::sync::Arc;
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// The weights of items that are about to be pushed. May run user code.
+    /// The weights and keys of items that are about to be pushed. May run user code.
     #[inline]
     pub(crate) fn weigh(&self, items: &[T]) -> Weights {
-        let weigh = self.weigher();
-        weigh.map_or_else(Weights::default, |weigh| Weights::by(weigh, items))
+        let (weigh, key_of) = (self.weigher(), self.unique().map(|unique| &unique.key_of));
+        let key = |item| ManuallyDrop::new(key_of.map(|key| key(item)));
+        let known = |item| Known(weigh.map(|weigh| weigh(item)), key(item));
+        match items {
+            _ if weigh.is_none() && key_of.is_none() => Weights::None,
+            [item] => Weights::One(known(item)),
+            _ => Weights::Each(items.iter().map(known).collect()),
+        }
     }
 
     /// The weight of all items that are known; 1 for each where they have none.
@@ -28,8 +35,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Registers an item with this weight and these terms that is about to be pushed to this place, at this time, or to be staged;
-    /// one with a deadline is stamped as if it had been pushed so much earlier. May run user code.
+    /// Registers an item, with what is known of it and its terms, that is about to be pushed to this place, at this time, or to be
+    /// staged; one with a deadline is stamped as if it had been pushed so much earlier. May run user code.
     ///
     /// A caller that does not push it afterwards [withdraws](Shared::withdraw) it.
     #[inline(always)] // the push of an order
@@ -38,7 +45,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
-        terms: (usize, Option<&Terms>),
+        terms: (&Known, Option<&Terms>),
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         if stamp > 0 {
@@ -56,13 +63,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         item: &T,
         stamp: u64,
         place: PlaceOf<T, O>,
-        terms: (usize, Option<&Terms>),
+        terms: (&Known, Option<&Terms>),
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let register = || self.registry().register(item, place);
-        let known = self.record(item, stamp, terms, register)?;
+        let known = self.record(stamp, terms, register)?;
         // Last, so that a key is taken only by what is pushed, or refused because of a close.
-        self.reserve(known, staging)?;
+        self.reserve(known, terms.0, staging)?;
         Ok(known)
     }
 
@@ -78,22 +85,21 @@ impl<T, O: Order<T>> Shared<T, O> {
         } else {
             delivery.since
         };
-        let terms = (self.weigh(slice::from_ref(item)).nth(0), None);
+        let weights = self.weigh(slice::from_ref(item));
         let register = || self.registry().register_again(item, *meta);
-        let known = self.record(item, stamp, terms, register)?;
-        self.reserve(known, staging)?;
+        let known = self.record(stamp, (weights.nth(0), None), register)?;
+        self.reserve(known, weights.nth(0), staging)?;
         Ok(known)
     }
 
     /// As [`enter`](Shared::enter), for an item whose key is not taken.
     pub(super) fn record(
         &self,
-        item: &T,
         stamp: u64,
-        terms: (usize, Option<&Terms>),
+        terms: (&Known, Option<&Terms>),
         register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        let since = self.track(item, stamp, terms);
+        let since = self.track(stamp, terms);
         // Also if the registration panics.
         let tracked = defer(|| {
             self.forget(since);
@@ -104,11 +110,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Makes the record of an item that was pushed then, if there are records. Returns its time stamp.
-    fn track(&self, item: &T, pushed: u64, (weight, terms): (usize, Option<&Terms>)) -> u64 {
+    fn track(&self, pushed: u64, (known, terms): (&Known, Option<&Terms>)) -> u64 {
         let Some(records) = self.records() else {
             return pushed;
         };
-        let key = self.unique().map(|unique| unique.key(item));
         let ticket = || terms.and_then(|terms| terms.ticket);
         let ticket = || ticket().unwrap_or_else(|| Ticket::first_of(1));
         let ticket = records.tickets.as_ref().map(|_| ticket());
@@ -119,8 +124,8 @@ impl<T, O: Order<T>> Shared<T, O> {
             stamp,
             Record {
                 pushed,
-                weight,
-                key,
+                weight: known.0.unwrap_or(1),
+                key: Option::clone(&known.1),
                 ticket,
             },
         )
@@ -136,7 +141,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let begin = stamp - (record.pushed - since).min(stamp);
         let pushed = stamp;
         let again = records.add(begin, Record { pushed, ..record });
-        self.restamped(since, again);
+        self.with_key(again, |unique, key| unique.restamp(key, since, again));
         again
     }
 

@@ -2,6 +2,7 @@
 
 use super::ttl::FIRST;
 use super::Shared;
+use crate::core::weights::Known;
 use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Registry};
 use crate::policy::failed::Cause;
 use crate::policy::records::Tracked;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 impl<T, O: Order<T>> Shared<T, O> {
     /// Calls `call` with the key of an item, if keys are unique. Its `Eq` is user code, whose panics are caught.
     #[inline]
-    fn with_key<R>(
+    pub(super) fn with_key<R>(
         &self,
         since: u64,
         call: impl FnOnce(&Unique<T, O::Meta>, &Key) -> R,
@@ -43,21 +44,19 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline(never)]
     pub(super) fn reserve(
         &self,
-        known: PushMetaOf<T, O>,
+        recorded: PushMetaOf<T, O>,
+        known: &Known,
         staging: Option<&Arc<Staging>>,
     ) -> Result<(), PushError<()>> {
-        let Some(unique) = self.unique() else {
-            return Ok(());
-        };
-        let Some(key) = self.records().and_then(|records| records.key(known.since)) else {
+        let Some((unique, key)) = self.unique().zip(known.1.as_ref()) else {
             return Ok(());
         };
         // Also if a clock or the comparison of keys panics.
         let added = defer(|| {
-            self.withdraw(known);
+            self.withdraw(recorded);
         });
         let now = unique.now(&self.time);
-        let reserved = unique.reserve(&key, known.since, staging, now);
+        let reserved = unique.reserve(key, recorded.since, staging, now);
         reserved.map_err(|of| PushError::Duplicate((), of))?;
         added.cancel();
         Ok(())
@@ -98,11 +97,6 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.with_key(since, |unique, key| self.free(unique, key, since, true));
     }
 
-    /// The time stamp of an item was another one.
-    pub(super) fn restamped(&self, before: u64, since: u64) {
-        self.with_key(since, |unique, key| unique.restamp(key, before, since));
-    }
-
     /// The item with this key is forgotten.
     pub(super) fn forget_key(&self, key: Key, since: u64) {
         swallow_panic(|| {
@@ -137,27 +131,27 @@ impl<T, O: Order<T>> Shared<T, O> {
         &self,
         item: T,
         stamp: u64,
+        known: &Known,
         place: PlaceOf<T, O>,
     ) -> Result<Result<(), PushError<T>>, T> {
         let register = || self.registry().register(&item, place);
-        let known = match self.record(&item, stamp, (1, None), register) {
+        let recorded = match self.record(stamp, (known, None), register) {
             Ok(recorded) => recorded,
             Err(refusal) => return Ok(Err(refusal.of(item))),
         };
-        let (PushMeta { since, meta }, delayed) = (known, &self.failures.delayed);
+        let (PushMeta { since, meta }, delayed) = (recorded, &self.failures.delayed);
         delayed.count_coming(1);
         // Also if the comparison of keys panics.
         let coming = defer(|| {
             delayed.count_released(1);
-            self.withdraw(known);
+            self.withdraw(recorded);
             self.notify_end(0);
         });
-        let key = self.records().and_then(|records| records.key(since));
-        let Some((unique, key)) = self.unique().zip(key) else {
+        let Some((unique, key)) = self.unique().zip(known.1.as_ref()) else {
             return Err(item);
         };
         let next = Next {
-            key,
+            key: key.clone(),
             since,
             meta,
             item,

@@ -39,7 +39,7 @@ impl<T, O: Order<T>> Shared<T, O> {
                 self,
                 shown.iter().map(|shown| {
                     let Entry { item, delivery } = shown.entry();
-                    let so_far = if shown.is_failed {
+                    let so_far = if shown.is_failed() {
                         *delivery
                     } else {
                         delivery.before()

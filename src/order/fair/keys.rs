@@ -124,10 +124,7 @@ impl<K: Hash + Eq, T> Keys<K, T> {
     /// The key of an item if it has reached its limit.
     pub(crate) fn key_at_limit(&self, item: &T) -> Option<K> {
         let key = self.key_of(item);
-        let (hash, shard) = self.shard(&key);
-        let limit = self.rules.limit;
-        let at_limit = self.table(shard).alive(hash, &key) >= limit;
-        at_limit.then_some(key)
+        (!self.has_room(&key, 1)).then_some(key)
     }
 
     /// The number of a key and the stored key, if an item with it is alive.

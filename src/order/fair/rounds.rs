@@ -18,7 +18,7 @@ use super::ages::Ages;
 use super::keys::UNLIMITED;
 use super::meta::KeyMeta;
 use super::pages::Pages;
-use crate::order::lists::{List, Lists};
+use crate::order::lists::{List, Lists, Position};
 use crate::order::{Dequeued, Sequence, Shown, PART};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
@@ -163,12 +163,6 @@ impl<T> Rounds<T> {
         }
     }
 
-    /// Whether held items are counted.
-    #[inline]
-    fn is_limited(&self) -> bool {
-        self.most_held != UNLIMITED
-    }
-
     /// Whether the next item of a key waits for the one before.
     #[inline]
     fn is_serial(&self) -> bool {
@@ -227,31 +221,21 @@ impl<T> Rounds<T> {
             return;
         };
         let key = self.keys.get(number);
-        if let Some(since) = key.and_then(|key| self.items.since_of_first(&key.items)) {
+        if let Some((.., since)) = key.and_then(|key| self.items.first_item(&key.items)) {
             ages.note(number, since);
         }
     }
 
-    /// Takes out the first item of a key, which is not a gap, for good and without a turn.
-    fn remove_first(&mut self, number: u32) -> Option<Dequeued<T, KeyMeta>> {
-        let key = &mut self.keys[number];
-        let entry = self.items.pop_front(&mut key.items)?;
-        self.items.trim_gone(&mut key.items);
-        let entry = with_meta(entry, KeyMeta::new(number, key.weight));
-        key.len -= 1;
-        let (is_out, is_gone) = (key.is_out(), key.len == 0 && key.held == 0);
-        let mut gone = 1;
-        if key.items.is_empty() {
-            if !is_out {
-                self.leave_ring(number);
-            }
-            if is_gone {
-                gone += self.forget(number);
-            }
-        } else if self.most_held == 1 && !is_out && self.items.begins_with_gap(&key.items) {
-            self.blocked += 1;
-        }
-        Some(Dequeued { entry, gone })
+    /// Takes an item out of the list of its key, to be shown, or for good and without a turn.
+    fn take_out(&mut self, number: u32, at: Position) -> Option<Shown<T, KeyMeta, KeyPosition>> {
+        let (is_serial, key) = (self.is_serial(), &mut self.keys[number]);
+        let entry = self.items.take(at)?;
+        let is_first = self.items.is_first(&key.items, at);
+        self.blocked += usize::from(is_serial && is_first && !key.is_out());
+        Some(Shown {
+            entry: with_meta(entry, KeyMeta::new(number, key.weight)),
+            position: KeyPosition { key: number, at },
+        })
     }
 
     /// Releases the memory of places that are not needed, unless a visit needs them.
@@ -406,7 +390,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     }
 
     fn tracks_removal(&self) -> bool {
-        self.is_limited()
+        self.most_held != UNLIMITED
     }
 
     fn take_old(
@@ -431,9 +415,12 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             }
             ages.remove_first();
             let key = self.keys.get(number);
-            let first = key.and_then(|key| self.items.since_of_first(&key.items));
-            if first.is_some_and(|first| first <= until) {
-                into.extend(self.remove_first(number));
+            let first = key.and_then(|key| self.items.first_item(&key.items));
+            let old = first.filter(|(.., since)| *since <= until);
+            if let Some(shown) = old.and_then(|(at, ..)| self.take_out(number, at)) {
+                let gone = self.forget_shown(shown.position);
+                let entry = shown.entry;
+                into.push(Dequeued { entry, gone });
             }
             self.note_age(number); // not while its first item is shown
         };
@@ -492,21 +479,11 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     }
 
     fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, KeyPosition>>) -> bool {
-        let is_serial = self.is_serial();
         for _ in 0..PART {
             let Some(number) = self.next_place(visit) else {
                 break;
             };
-            let (at, key) = (visit.at, &mut self.keys[number]);
-            let Some(entry) = self.items.take(at) else {
-                continue;
-            };
-            let is_first = self.items.is_first(&key.items, at);
-            self.blocked += usize::from(is_serial && is_first && !key.is_out());
-            into.push(Shown {
-                entry: with_meta(entry, KeyMeta::new(number, key.weight)),
-                position: KeyPosition { key: number, at },
-            });
+            into.extend(self.take_out(number, visit.at));
         }
         !visit.keys.is_empty()
     }

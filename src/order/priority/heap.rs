@@ -19,18 +19,15 @@ use super::levels::Levels;
 use super::meta::PriorityMeta;
 use super::times::DueTimes;
 use super::PriorityEntry;
+use crate::order::chunks::SLACK;
 use crate::order::lists::Position;
 use crate::order::{Dequeued, Due, Sequence, Shown, Ticket, PART, SCAN_STEP};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
-use std::mem;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The capacity that is kept for pushed items.
-const KEPT_CAPACITY: usize = 256;
 
 /// The items of a priority queue.
 pub(crate) struct PriorityHeap<T> {
@@ -40,8 +37,6 @@ pub(crate) struct PriorityHeap<T> {
     levels: Levels<T>,
     /// The other ready items.
     ranked: Ranks<T>,
-    /// Pushed items that will become ready with the next [`Sequence::merge`].
-    fresh: Vec<PriorityEntry<T>>,
     /// The arrival numbers: increasing for items that become ready, decreasing for returned ones.
     last: i64,
     first: i64,
@@ -113,7 +108,6 @@ impl<T> PriorityHeap<T> {
             ageing,
             levels: Levels::new(),
             ranked: BTreeMap::new(),
-            fresh: Vec::new(),
             last: 0,
             first: 0,
             places: None,
@@ -173,11 +167,7 @@ impl<T> PriorityHeap<T> {
             return self.rank(number, entry);
         }
         let meta = entry.item.meta;
-        let place = if number > 0 {
-            self.levels.push_back(number, entry)
-        } else {
-            self.levels.push_front(number, entry)
-        };
+        let place = self.levels.push(number, entry);
         self.note_place(meta, Place::Listed(Position { place, number }));
     }
 
@@ -210,7 +200,7 @@ impl<T> PriorityHeap<T> {
         let since = |item: &Ranked<T>| item.entry.delivery.since;
         if ages
             .as_ref()
-            .map_or(true, |it| it.len() > 2 * ranked.len() + KEPT_CAPACITY)
+            .map_or(true, |it| it.len() > 2 * ranked.len() + SLACK)
         {
             let all = ranked.iter();
             let all = all.map(|(rank, item)| Reverse((since(item), *rank)));
@@ -330,12 +320,6 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         self.add(number, entry);
     }
 
-    /// Defers an item, so that items due before its push, as far as that is known, go first: within a priority the order is
-    /// that in which items become ready.
-    fn arrive_timed(&mut self, entry: PriorityEntry<T>) {
-        self.fresh.push(entry);
-    }
-
     /// It was dequeued before, so it is due.
     fn come_back(&mut self, entry: PriorityEntry<T>) {
         self.first -= 1;
@@ -351,18 +335,17 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         })
     }
 
-    fn merge(&mut self, due: Vec<Due<PriorityEntry<T>>>) {
+    /// Items due before the push of another one, as far as that is known, go first: within a priority the order is that in
+    /// which items become ready.
+    fn merge(&mut self, fresh: Vec<PriorityEntry<T>>, due: Vec<Due<PriorityEntry<T>>>) {
         let mut due = due.into_iter().peekable();
-        let mut fresh = mem::take(&mut self.fresh);
-        for entry in fresh.drain(..) {
+        for entry in fresh {
             let pushed = entry.delivery.since.wrapping_sub(1); // an unknown time is after all others
             while let Some(first) = due.next_if(|first| first.due <= pushed) {
                 self.arrive(first.entry);
             }
             self.arrive(entry);
         }
-        fresh.shrink_to(KEPT_CAPACITY);
-        self.fresh = fresh;
         due.for_each(|left| self.arrive(left.entry));
     }
 

@@ -136,17 +136,16 @@ impl<T> Levels<T> {
         }
     }
 
-    /// Adds an item behind all others of its priority, and returns its place.
+    /// Adds an item behind all others of its priority, or before them if it was returned, and so has no positive number;
+    /// returns its place.
     #[inline(always)] // the arrival
-    pub(super) fn push_back(&mut self, number: i64, entry: PriorityEntry<T>) -> u32 {
-        let level = usize::from(entry.item.meta.priority());
-        self.items.push_back(self.lists.fill(level), number, entry)
-    }
-
-    /// Adds an item before all others of its priority, and returns its place.
-    pub(super) fn push_front(&mut self, number: i64, entry: PriorityEntry<T>) -> u32 {
-        let level = usize::from(entry.item.meta.priority());
-        self.items.push_front(self.lists.fill(level), number, entry)
+    pub(super) fn push(&mut self, number: i64, entry: PriorityEntry<T>) -> u32 {
+        let list = self.lists.fill(usize::from(entry.item.meta.priority()));
+        if number > 0 {
+            self.items.push_back(list, number, entry)
+        } else {
+            self.items.push_front(list, number, entry)
+        }
     }
 
     /// Removes the first item.
@@ -230,7 +229,7 @@ impl<T> Levels<T> {
             while !self.trim_list(level) {
                 let page = self.lists.place(level / BITS);
                 let list = &mut self.lists.made[page].lists[level % BITS];
-                let first = self.items.since_of_first(list);
+                let first = self.items.first_item(list).map(|first| first.2);
                 if first > Some(until) || into.len() >= most {
                     least = least.into_iter().chain(first).min();
                     break;

@@ -5,20 +5,18 @@
 //! neither due nor found by their tickets until they are put back, in their places: a time that comes meanwhile is planned
 //! again then.
 
-use super::{Delayed, Heaps};
+use super::Delayed;
 use crate::policy::due_heap::{DueHeap, Filled, Key};
 use crate::raw::{Choice, Entry};
 use crate::sync::lock;
 use crate::time::NEVER;
 
-/// The progress of a visit: the keys that are left, the next one last, and whether they are those of failed items.
-pub(crate) struct Visit(Vec<(Key, bool)>);
+/// The progress of a visit: the keys that are left, the next one last.
+pub(crate) struct Visit(Vec<Key>);
 
 /// An item that is being shown.
 pub(crate) struct Shown<T> {
     filled: Filled<T>,
-    /// Whether its delivery has failed; otherwise it is scheduled, and counted for the delivery to come.
-    pub(crate) is_failed: bool,
     key: Key,
 }
 
@@ -27,41 +25,27 @@ impl<T> Shown<T> {
         &self.filled.entry
     }
 
+    /// Whether its delivery has failed; otherwise it is scheduled, and counted for the delivery to come.
+    pub(crate) fn is_failed(&self) -> bool {
+        self.filled.ticket.is_none()
+    }
+
     /// When it is due.
     pub(crate) fn due(&self) -> u64 {
         self.key.0
     }
 }
 
-impl<T> Heaps<T> {
-    fn heap(&mut self, is_failed: bool) -> &mut DueHeap<T> {
-        if is_failed {
-            &mut self.failed
-        } else {
-            &mut self.scheduled
-        }
-    }
-
-    fn tidy(&mut self) {
-        self.failed.tidy();
-        self.scheduled.tidy();
-    }
-}
-
 impl<T> Delayed<T> {
     /// Calls `f` with all items, except for those that come meanwhile.
-    fn with_all<R>(&self, f: impl FnOnce(&mut Heaps<T>) -> R) -> R {
-        let mut heaps = lock(&self.heaps);
-        f(self.take_in_all(&mut heaps))
+    fn with_all<R>(&self, f: impl FnOnce(&mut DueHeap<T>) -> R) -> R {
+        let mut heap = lock(&self.heap);
+        f(self.take_in_all(&mut heap))
     }
 
     /// Begins a visit to the items that are there.
     pub(crate) fn begin_visit(&self) -> Visit {
-        let mut keys: Vec<_> = self.with_all(|heaps| {
-            let failed = heaps.failed.begin_visit().map(|key| (key, true));
-            let scheduled = heaps.scheduled.begin_visit().map(|key| (key, false));
-            failed.chain(scheduled).collect()
-        });
+        let mut keys: Vec<_> = self.with_all(|heap| heap.begin_visit().collect());
         keys.sort_unstable_by(|a, b| b.cmp(a));
         Visit(keys)
     }
@@ -70,16 +54,12 @@ impl<T> Delayed<T> {
     pub(crate) fn show(&self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool {
         let keys = &mut visit.0;
         let part = keys.drain(keys.len().saturating_sub(Choice::MOST)..).rev();
-        self.with_all(|heaps| {
-            into.extend(part.filter_map(|(key, is_failed)| {
-                let filled = heaps.heap(is_failed).show(key)?;
-                Some(Shown {
-                    filled,
-                    is_failed,
-                    key,
-                })
+        self.with_all(|heap| {
+            into.extend(part.filter_map(|key| {
+                let filled = heap.show(key)?;
+                Some(Shown { filled, key })
             }));
-            heaps.tidy();
+            heap.tidy();
         });
         !keys.is_empty()
     }
@@ -93,18 +73,17 @@ impl<T> Delayed<T> {
         plan: impl FnOnce(u64),
     ) -> Vec<(Entry<T>, bool)> {
         let (mut removed, mut first) = (Vec::new(), NEVER);
-        self.with_all(|heaps| {
+        self.with_all(|heap| {
             for (index, shown) in shown.drain(..).enumerate() {
-                let heap = heaps.heap(shown.is_failed);
                 if gone.has(index) {
-                    let entry = heap.forget(shown.key, shown.filled);
-                    removed.push((entry, shown.is_failed));
+                    let is_failed = shown.is_failed();
+                    removed.push((heap.forget(shown.key, shown.filled), is_failed));
                 } else {
                     first = first.min(shown.due());
                     heap.put_back(shown.key, shown.filled);
                 }
             }
-            heaps.tidy();
+            heap.tidy();
             plan(first);
         });
         removed
@@ -112,9 +91,6 @@ impl<T> Delayed<T> {
 
     /// Ends a visit.
     pub(crate) fn end_visit(&self) {
-        self.with_all(|heaps| {
-            heaps.failed.end_visit();
-            heaps.scheduled.end_visit();
-        });
+        self.with_all(DueHeap::end_visit);
     }
 }

@@ -47,7 +47,7 @@ fn a_heap_behaves_like_its_model() {
                 now += below(&mut random, 30) as u64;
                 while let Some((&(due, item), _)) = model.iter().next().filter(|at| at.0 .0 <= now)
                 {
-                    let found = heap.pop_due(now).unwrap();
+                    let found = heap.pop_due(now).unwrap().0;
                     assert_eq!((found.due, found.entry.item), (due, item));
                     model.remove(&(due, item));
                 }
@@ -126,6 +126,6 @@ fn removed_items_release_their_memory() {
         assert_eq!(heap.remove(ticket).unwrap().item, item);
         assert_small(&heap);
     }
-    assert_eq!(heap.pop_due(NEVER).unwrap().entry.item, 0);
+    assert_eq!(heap.pop_due(NEVER).unwrap().0.entry.item, 0);
     assert!(heap.pop_due(NEVER).is_none());
 }

@@ -149,13 +149,22 @@ impl<T> Drop for Outstanding<T> {
 }
 
 impl<T> Endpoint<T> {
-    /// Takes an item out, and counts its delivery. `None` if the queue is empty.
+    /// Takes an item out, and counts its delivery. `None` if the queue is empty, or, unless it `searches`, if something else has
+    /// to be done than taking the next item.
     #[inline(always)] // the take
-    pub(crate) fn take_away(&mut self, outstanding: &Outstanding<T>) -> Option<Away<T>> {
+    pub(crate) fn take_away(
+        &mut self,
+        outstanding: &Outstanding<T>,
+        searches: bool,
+    ) -> Option<Away<T>> {
         let counters = outstanding.counters();
         counters.count_taken(1);
         let Some(item) = self.consumer.take_next() else {
-            return self.search_away(counters);
+            if searches {
+                return self.search_away(counters);
+            }
+            counters.uncount_taken(1);
+            return None;
         };
         let delivery = DeliveryMeta::first(0);
         let (shard, rank) = (self.consumer.shard_number(), self.consumer.last_rank());

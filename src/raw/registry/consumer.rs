@@ -285,11 +285,19 @@ impl<T> Consumer<T> {
     }
 
     /// Enters the common shard if items were put back there.
+    #[inline]
     pub(in crate::raw) fn go_to_head(&mut self, shards: &Shards<T>) {
-        if shards.common().front().has_runs() {
-            self.enter(shards, COMMON);
-            self.turns = false;
+        // A consumer begins in the common shard, so it was made.
+        if shards.records.get(COMMON).front().has_runs() {
+            self.enter_head(shards);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_head(&mut self, shards: &Shards<T>) {
+        self.enter(shards, COMMON);
+        self.turns = false;
     }
 
     /// Makes the next take move to the next other shard with items, once in [`ROUND`] aborts. The abort itself must not

@@ -142,7 +142,7 @@ impl Counters {
     }
 
     /// Announces that the staged items were dropped instead of published.
-    pub(in crate::raw) fn abort_staging(&self) {
+    pub(crate) fn abort_staging(&self) {
         // ORDERING: Relaxed, both; a single writer.
         if self.staging.load(Ordering::Relaxed) && !planted!("counters.drops-uncounted") {
             let count = self.unstaged.load(Ordering::Relaxed) + 1;

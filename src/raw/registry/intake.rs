@@ -31,6 +31,12 @@ pub(crate) trait Receive<T> {
     fn receive(&mut self, entry: Entry<T>);
 }
 
+impl<T> Receive<T> for Vec<Entry<T>> {
+    fn receive(&mut self, entry: Entry<T>) {
+        self.push(entry);
+    }
+}
+
 /// Passes each item on.
 struct PassOn<'r, R>(&'r mut R);
 

@@ -89,7 +89,7 @@ impl<T> Shards<T> {
         self.push_common(Entry { item, delivery }, |shard, producer| {
             let is_late = !admit() && !planted!("shards.admits-late");
             let refused = is_late.then(|| producer.retract(shard)).flatten();
-            refused.map_or(Ok(()), |entry| Err(entry.item))
+            refused.map_or(Ok(()), Err)
         })
     }
 
@@ -149,6 +149,12 @@ impl<T> Shards<T> {
             _ => (self.records.get(shard), self.timed),
         };
         Cursor::new(shard, noted, self.stickiness)
+    }
+
+    /// Whether items were returned to the common shard.
+    #[inline]
+    pub(crate) fn has_returned(&self) -> bool {
+        self.common().front().has_runs()
     }
 
     pub(in crate::raw) fn attached(&self) -> &NumberSet {

@@ -27,7 +27,7 @@ pub(in crate::raw) use run::{Block, HeldSlot, Home, Progress, Run};
 pub(in crate::raw) use sink::Sink;
 
 use crate::raw::memory::{
-    known, reclaim, Age, Directory, DirectoryEnd, Entry, NumberSet, Segment, MAX_ITEMS,
+    known, reclaim, Age, Directory, DirectoryEnd, NumberSet, Segment, MAX_ITEMS,
 };
 use crate::raw::shard::front::{Head, FIRST};
 use crate::raw::shard::joint::Joint;
@@ -292,28 +292,20 @@ impl<T> Shard<T> {
         Some(limit)
     }
 
-    /// Claims the last published position, if it is at the head, and takes its item back.
+    /// Takes the item at `position`, if it is at the head.
     ///
     /// # Safety
     ///
-    /// The caller is the owner, and stored the item at `position` in `segment`.
-    pub(in crate::raw) unsafe fn retract(
-        &self,
-        segment: Segment<T>,
-        position: u64,
-    ) -> Option<Entry<T>> {
-        // ORDERING: SeqCst, between the publication and the read of the head; pairs with `strict.between`,
-        // between the two passes of `Shards::left_when_closed`: if the first pass shows that the item before
-        // is claimed, either that is seen here too, or the second pass shows the publication.
-        barrier::full("shard.retract");
+    /// The caller is the owner, and published the item at `position` in `segment`.
+    #[inline(always)] // the pop of a stack
+    pub(in crate::raw) unsafe fn take_at(&self, segment: Segment<T>, position: u64) -> Option<T> {
         self.claim_at(position, 1)?;
-        self.count_skipped(1);
         // SAFETY: claimed just now, so it is filled and the caller's, and keeps its segment alive until
         // it is finished.
         unsafe {
-            let entry = segment.take_one(position);
+            let item = segment.slot(position).take();
             self.finish(segment, 1);
-            Some(entry)
+            Some(item)
         }
     }
 

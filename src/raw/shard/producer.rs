@@ -2,7 +2,7 @@
 
 use crate::raw::memory::{DeliveryMeta, DirectoryEnd, Entry, Notes, Segment, Slot};
 use crate::raw::shard::{Producer, Shard};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{barrier, AtomicU64, Ordering};
 use std::slice;
 
 impl<T> Producer<T> {
@@ -66,13 +66,23 @@ impl<T> Producer<T> {
         shard.publish(self.next);
     }
 
-    /// Takes the last published item back, if it is at the head and nobody else claims it.
-    /// Nothing is staged.
-    pub(in crate::raw) fn retract(&mut self, shard: &Shard<T>) -> Option<Entry<T>> {
-        let position = self.next.checked_sub(1)?;
-        let segment = self.segment?;
-        // SAFETY: the segment covers the position before `next`: it was opened for it, or before.
-        unsafe { shard.retract(segment, position) }
+    /// Takes the last published item, if it is at the head and nobody else claims it. Nothing is staged.
+    #[inline(always)] // the pop of a stack
+    pub(in crate::raw) fn take_last(&mut self, shard: &Shard<T>) -> Option<T> {
+        let segment = self.segment.filter(|it| it.first() < self.next)?;
+        // SAFETY: the segment covers the position before `next`, which was published.
+        unsafe { shard.take_at(segment, self.next - 1) }
+    }
+
+    /// As [`take_last`](Self::take_last), for an item that is not delivered.
+    pub(in crate::raw) fn retract(&mut self, shard: &Shard<T>) -> Option<T> {
+        // ORDERING: SeqCst, between the publication and the read of the head; pairs with `strict.between`,
+        // between the two passes of `Shards::left_when_closed`: if the first pass shows that the item before
+        // is claimed, either that is seen here too, or the second pass shows the publication.
+        barrier::full("shard.retract");
+        let item = self.take_last(shard)?;
+        shard.count_skipped(1);
+        Some(item)
     }
 
     #[inline]

@@ -29,7 +29,7 @@ impl Wake for Bell {
 fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     let (clock, bell) = (ManualClock::new(), Arc::new(Bell::default()));
     let wait_queue = WaitQueue::new(WaitWord::default(), false);
-    let due_timer = DueTimer::new(Time::of(Arc::new(clock.clone())), wait_queue, None);
+    let due_timer = DueTimer::new(Time::new(Some(Arc::new(clock.clone()))), wait_queue, None);
     let waker = Waker::from(Arc::clone(&bell));
     let mut wait = Alone {
         waiter: &mut Waiter::default(),

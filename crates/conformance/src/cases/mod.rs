@@ -12,6 +12,7 @@ pub mod closing;
 pub mod delays;
 pub mod deliveries;
 pub mod duplicates;
+pub mod errors;
 pub mod leased;
 pub mod letters;
 pub mod order;

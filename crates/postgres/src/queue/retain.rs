@@ -73,7 +73,7 @@ impl<T: 'static> PgQueue<T> {
             ticket: Ticket(record.ticket),
             attempts: record.deliveries(),
             pushed_at: record.pushed,
-            due: row.get(10),
+            due: row.get(11),
         };
         let item = self.items.decode(&record.payload);
         item.map_or(true, |item| keep(&item, queued))

@@ -12,10 +12,13 @@ if installed is null or installed < 3 then -- the tables of a script that has en
     alter table @.dead alter priority type int;
 end if;
 if installed is null or installed < 4 then -- programs that use version 3 go on: all columns that they do not know may be null
-    alter table @.ready add column if not exists expires timestamptz, add column if not exists ticket bigint;
+    alter table @.ready add column if not exists expires timestamptz, add column if not exists ticket bigint,
+        add column if not exists error text;
     -- An item that follows another one is due, but not ready before the one with this ticket is gone.
-    alter table @.delayed add column if not exists expires timestamptz, add column if not exists follows bigint;
-    alter table @.leased add column if not exists expires timestamptz, add column if not exists ticket bigint;
+    alter table @.delayed add column if not exists expires timestamptz, add column if not exists follows bigint,
+        add column if not exists error text;
+    alter table @.leased add column if not exists expires timestamptz, add column if not exists ticket bigint,
+        add column if not exists error text;
     alter table @.queues add column if not exists dead_on_expiry boolean,
         add column if not exists timed_out bigint not null default 0;
     create index if not exists ready_expires on @.ready (expires) where expires is not null;

@@ -23,6 +23,7 @@ create table if not exists @.ready (
     bytes bytea,
     pushed timestamptz not null default now(),
     expires timestamptz,
+    error text, -- of its last delivery that failed with one
     ticket bigint -- if that is not the id
 );
 create index if not exists ready_order on @.ready (queue, priority, id);
@@ -40,6 +41,7 @@ create table if not exists @.delayed (
     pushed timestamptz not null,
     until timestamptz not null,
     expires timestamptz,
+    error text,
     follows bigint
 );
 create index if not exists delayed_until on @.delayed (until);
@@ -58,6 +60,7 @@ create table if not exists @.leased (
     claim bigint not null, -- the number of the statement that took it, a random one
     since timestamptz not null,
     expires timestamptz,
+    error text,
     ticket bigint
 );
 create index if not exists leased_holder on @.leased (holder, since);

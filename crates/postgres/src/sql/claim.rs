@@ -91,9 +91,9 @@ pub(super) fn claim(order: Order, leased: bool) -> String {
     let all = format!(
         "{taken}{busy},
         held as (insert into @.leased ({PLACED}, holder, claim, since)
-            select id, queue, priority, key, attempts + 1, json, bytes, pushed, expires, ticket, $3, $4, now()
-            from taken returning *)
-        select {CLAIMED} from held"
+            select {}, $3, $4, now() from taken returning *)
+        select {CLAIMED} from held",
+        PLACED.replace("attempts", "attempts + 1")
     );
     let open = format!("{OPEN} and {NO_SYNC}");
     all.replace(":after", "$5::text").replace(":open", &open)

@@ -16,24 +16,27 @@ use write::write;
 /// The columns of an item that all tables have.
 const COLUMNS: &str = "id, queue, priority, key, attempts, json, bytes, pushed";
 /// Those of an item that is not dead.
-const LIVING: &str = "id, queue, priority, key, attempts, json, bytes, pushed, expires";
+const LIVING: &str = "id, queue, priority, key, attempts, json, bytes, pushed, expires, error";
 /// Those of a ready or leased item.
-const PLACED: &str = "id, queue, priority, key, attempts, json, bytes, pushed, expires, ticket";
+const PLACED: &str =
+    "id, queue, priority, key, attempts, json, bytes, pushed, expires, error, ticket";
 /// The columns that all tables have, of a ready or leased item that leaves its place.
 const UNPLACED: &str =
     "coalesce(ticket, id) as id, queue, priority, key, attempts, json, bytes, pushed";
 /// The columns of a leased item without its last claim.
 const UNDELIVERED: &str =
-    "id, queue, priority, key, attempts - 1 as attempts, json, bytes, pushed, expires, ticket, holder";
+    "id, queue, priority, key, attempts - 1 as attempts, json, bytes, pushed, expires, error, ticket, holder";
 /// What a statement returns of an item.
 const RECORD: &str = "id, priority, key, attempts, json::text, bytes, pushed";
 /// What it returns of a ready or leased one.
-const CLAIMED: &str = "id, priority, key, attempts, json::text, bytes, pushed, ticket, expires, statement_timestamp()";
+const CLAIMED: &str = "id, priority, key, attempts, json::text, bytes, pushed, ticket, expires, statement_timestamp(), error";
 /// A ready item has not expired. The server takes a condition in this form as true of nearly all rows, whatever it knows of them, so
 /// it goes on to read them in the order of an index; of a table that was empty it would sort them otherwise.
 const ALIVE: &str = "least(expires, statement_timestamp()) is distinct from expires";
 /// How many items were removed.
 const REMOVED: &str = "select (select count(*) from gone) + (select count(*) from later)";
+/// How many characters of an error an item that is not dead keeps.
+const ERROR: u32 = 1000;
 /// How many rows of a table are removed by one statement.
 pub(crate) const PIECE: u64 = 1000;
 /// The ready item with the ticket `$2`.
@@ -76,7 +79,7 @@ fn free_keys(table: &str) -> String {
 /// The rows of `source` as they are ready at the tail, in their order.
 fn at_tail(source: &str) -> String {
     format!(
-        "select nextval(:ids), queue, priority, key, attempts, json, bytes, pushed, expires, coalesce(ticket, id)
+        "select nextval(:ids), queue, priority, key, attempts, json, bytes, pushed, expires, error, coalesce(ticket, id)
             from (select * from {source} order by id) r"
     )
 }
@@ -121,7 +124,7 @@ pub(crate) fn move_to_tail(ids: &[String]) -> String {
         with old as (delete from @.ready where ctid = any(array(
             select ctid from @.ready where id = any(array[{}]::bigint[]) for update skip locked)) returning *),
         counted as (delete from @.attempts where id = any(array(select id from old)) returning id, count),
-        moved as (select o.id, queue, priority, key, greatest(attempts, count) as attempts, json, bytes, pushed, expires, ticket
+        moved as (select o.id, queue, priority, key, greatest(attempts, count) as attempts, json, bytes, pushed, expires, error, ticket
             from old o left join counted using (id))
         insert into @.ready ({PLACED}) {};
         exception when query_canceled or others then null;
@@ -163,15 +166,16 @@ fn remove(ready: &str, delayed: &str) -> String {
     )
 }
 
-/// Has the item in `back` ready at its place, at the tail if `$1` is negative, or after `$1` microseconds; if that is null, makes it
-/// a dead letter with the error `$2` and the reason `$3`.
-fn settle(back: &str) -> String {
+/// Has the item in `ended` ready at its place, at the tail if `$1` is negative, or after `$1` microseconds, with the last error `$2`;
+/// if `$1` is null, makes it a dead letter with this error and the reason `$3`.
+fn settle(ended: &str) -> String {
     format!(
-        "with {back},
+        "with {ended},
+        back as (select {COLUMNS}, expires, ticket, left($2::text, {ERROR}) as error from ended),
         ready as (insert into @.ready ({PLACED}) select {PLACED} from back where $1::bigint = 0),
         tail as (insert into @.ready ({PLACED}) {}),
-        later as (insert into @.delayed ({COLUMNS}, expires, until)
-            select {UNPLACED}, expires, now() + $1::bigint * interval '1 microsecond' from back where $1::bigint > 0),
+        later as (insert into @.delayed ({LIVING}, until)
+            select {UNPLACED}, expires, error, now() + $1::bigint * interval '1 microsecond' from back where $1::bigint > 0),
         dead as (insert into @.dead ({COLUMNS}, error, reason, died)
             select {UNPLACED}, $2::text, $3::text, clock_timestamp() from back where $1::bigint is null)
         select @.require_held(exists (select from back))",
@@ -263,12 +267,12 @@ statements! {
         and not exists (select from @.delayed i where i.id = a.id)
         and not exists (select from @.leased i where i.id = a.id)";
     /// Settles an item that this transaction has deleted: its columns are the parameters after those of [`settle`].
-    settle_locked: settle("back as (select $4::bigint as id, $5::int as queue, $6::int as priority, $7::text as key,
+    settle_locked: settle("ended as (select $4::bigint as id, $5::int as queue, $6::int as priority, $7::text as key,
             $8::int as attempts, $9::text::jsonb as json, $10::bytea as bytes, $11::timestamptz as pushed,
             $12::timestamptz as expires, $13::bigint as ticket)");
     /// Settles the item `$4` of the claim `$5`.
-    settle_leased: settle(&format!("back as (delete from @.leased where id = $4 and claim = $5 returning *), {}",
-        free_keys("back")));
+    settle_leased: settle(&format!("ended as (delete from @.leased where id = $4 and claim = $5 returning *), {}",
+        free_keys("ended")));
     /// Gives back the items `$1` of the leases `$2`.
     release: give_back(&format!("delete from @.leased where {} returning *", held("$1", "$2")),
         ReturnTo::Head, "the transaction was aborted", "aborted");
@@ -391,12 +395,12 @@ statements! {
         where queue = $1 and (priority, id) > ($2::int, $3::bigint) and id < $4 and {ALIVE} order by priority, id limit 100",
         CLAIMED.replace("attempts", "greatest(attempts, (select a.count from @.attempts a where a.id = i.id))"));
     /// Some delayed items after the id `$3`, in the same way.
-    look_delayed: format!("select {RECORD}, null::bigint, expires, statement_timestamp(), until from @.delayed
+    look_delayed: format!("select {RECORD}, null::bigint, expires, statement_timestamp(), error, until from @.delayed
         where queue = $1 and $2::int is not null and id > $3 and id < $4 and follows is null order by id limit 100");
     reprioritize: format!("with old as (delete from @.ready where ctid = any(array(
             select ctid from @.ready where {OF_TICKET} and queue = $1 for update skip locked)) returning *),
         ready as (insert into @.ready ({PLACED})
-            select id, queue, $3, key, attempts, json, bytes, pushed, expires, ticket from old),
+            select id, queue, $3, key, attempts, json, bytes, pushed, expires, error, ticket from old),
         later as (update @.delayed set priority = $3 where id = $2 and queue = $1 returning id)
         select (select count(*) from old) + (select count(*) from later)");
     count_dead: "select count(*) from @.dead where queue = $1";
@@ -411,5 +415,5 @@ statements! {
         forgotten as (delete from @.attempts where id = any(array(select id from back))),
         ready as (insert into @.ready ({LIVING})
             select id, queue, priority, key, 0, json, bytes, pushed,
-                statement_timestamp() + $3::bigint * interval '1 microsecond' from back) {}", counts("back"));
+                statement_timestamp() + $3::bigint * interval '1 microsecond', null from back) {}", counts("back"));
 }

@@ -115,7 +115,7 @@ fn replace(finishes: bool) -> Vec<String> {
         ),
         format!(
             "again as (insert into @.ready ({PLACED})
-                select o.id, queue, priority, key, attempts, k.json, k.bytes, pushed, expires, o.ticket
+                select o.id, queue, priority, key, attempts, k.json, k.bytes, pushed, expires, error, o.ticket
                 from old o join known k on k.ticket = coalesce(o.ticket, o.id) returning queue, coalesce(ticket, id) as item)"
         ),
         format!(

@@ -228,7 +228,7 @@ impl Taken {
         };
         let (delay, error, reason) = match &self.ending {
             Ending::Done => return Ok(()),
-            Ending::Retry(delay) => (Some(*delay), None, None),
+            Ending::Retry(delay) => (Some(*delay), record.error.as_deref(), None),
             Ending::Dead(error, reason) => (None, Some(&**error), Some(*reason)),
         };
         let end: Params<'_> = &[&delay, &error, &reason];

@@ -24,8 +24,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The error and the reason of an item that was retried too often.
-const RETRIED: (&str, &str) = ("the item was retried", "retried");
+/// An item is retried without an error, for this reason.
+const RETRIED: (Option<&str>, &str) = (None, "retried");
 
 /// A transaction over any queues of one database, and over the user's own tables.
 ///
@@ -263,12 +263,14 @@ impl Taken {
         self.delivered && self.core.rules.return_to == ReturnTo::Tail
     }
 
-    /// The item is tried again, if it has an attempt left: there, or after a delay at its place. Otherwise it is dead with this error
-    /// and reason.
-    fn retry_to(&mut self, to: ReturnTo, delay: Duration, (error, reason): (&str, &'static str)) {
+    /// The item is tried again, if it has an attempt left: there, or after a delay at its place, and has this error from then on, if there
+    /// is one. Otherwise it is dead with this error and reason.
+    fn retry_to(&mut self, to: ReturnTo, delay: Duration, why: (Option<&str>, &'static str)) {
+        let (error, reason) = why;
         let next = self.record.attempts.saturating_add(1);
+        self.record.error = error.map(text).or(self.record.error.take());
         self.ending = if self.core.is_exhausted(next) {
-            Ending::dead(error, reason)
+            Ending::dead(error.unwrap_or("the item was retried"), reason)
         } else if delay.is_zero() && to == ReturnTo::Tail {
             Ending::Retry(TAIL)
         } else {
@@ -279,8 +281,13 @@ impl Taken {
 
 impl Ending {
     fn dead(error: &str, reason: &'static str) -> Self {
-        Self::Dead(error.replace('\0', "\u{fffd}").into(), reason) // the server's text has no NUL
+        Self::Dead(text(error), reason)
     }
+}
+
+/// The text of an error, as the server's text is: without NUL.
+fn text(error: &str) -> Arc<str> {
+    error.replace('\0', "\u{fffd}").into()
 }
 
 requeue::debug_struct!([] PgTransaction<'_>, |tx| held: tx.held(), staged: tx.staged());

@@ -159,7 +159,8 @@ impl Bound {
         for taken in tx.taken.iter_mut().filter(|taken| taken.delivered) {
             let backoff = taken.core.rules.backoff.unwrap_or(cause.backoff);
             let delay = backoff.delay(taken.record.deliveries());
-            taken.retry_to(taken.core.rules.return_to, delay, (&cause.error, reason));
+            let why = (Some(&*cause.error), reason);
+            taken.retry_to(taken.core.rules.return_to, delay, why);
         }
         tx.leave(); // all that is unknown was undone
         tx.commit_in_place().await.map(drop)
@@ -331,6 +332,10 @@ impl<T: Send + 'static> Holds for OwnedTransaction<T> {
 
     fn attempts(item: &PgItem<T>) -> u32 {
         item.attempts()
+    }
+
+    fn last_error(&self, item: &PgItem<T>) -> Option<Arc<str>> {
+        item.error.clone()
     }
 
     fn view(&self) -> &Self {

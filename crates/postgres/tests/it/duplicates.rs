@@ -172,6 +172,25 @@ async fn a_held_item_is_not_replaced() {
     }
 }
 
+/// Although the key of what it commits is to stay taken.
+#[tokio::test]
+async fn a_commit_passes_its_key_on_to_what_it_pushes() {
+    for leased in [false, true] {
+        for rule in [OnDuplicate::Replace, OnDuplicate::Follow] {
+            let db = Db::new().await;
+            let builder = builder(&db, leased).on_duplicate(rule);
+            let queue = builder.unique_for(LONG).build();
+            queue.push("a1".into()).await.unwrap();
+            let mut tx = take(&db, &queue, "a1").await;
+            tx.push(&queue, "a2".into()).await.unwrap();
+            let ticket = tx.commit().await.unwrap()[0];
+            assert_eq!(queue.push("a3".into()).await.unwrap(), ticket);
+            assert_eq!(done(&db, &queue).await, "a3");
+            assert!(is_duplicate(queue.push("a4".into()).await, "a"));
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_transaction_of_the_user_undoes_a_replacement() {
     for (db, _, queue) in each().await {

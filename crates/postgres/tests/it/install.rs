@@ -40,9 +40,10 @@ const EARLIER: [(i32, &str); 3] = [
     (2, SMALL_PRIORITIES),
     (1, "drop index @.leased_holder"),
 ];
-const NO_COLUMNS: &str = "alter table @.ready drop column expires, drop column ticket;
-    alter table @.delayed drop column expires, drop column follows;
-    alter table @.leased drop column expires, drop column ticket;
+const NO_COLUMNS: &str =
+    "alter table @.ready drop column expires, drop column ticket, drop column error;
+    alter table @.delayed drop column expires, drop column follows, drop column error;
+    alter table @.leased drop column expires, drop column ticket, drop column error;
     alter table @.queues drop column dead_on_expiry, drop column timed_out;
     drop table @.uniques; drop function @.require_unique; drop function @.lock_uniques";
 const SMALL_PRIORITIES: &str = "alter table @.ready alter priority type smallint;
@@ -72,8 +73,9 @@ async fn tables_of_an_earlier_version_are_changed() {
         assert_eq!(db.number(indexes).await, 5);
         let columns = "select count(*) from information_schema.columns where table_schema = '@'
             and (table_name, column_name) in (('ready', 'expires'), ('delayed', 'expires'), ('leased', 'expires'),
-                ('delayed', 'follows'), ('ready', 'ticket'), ('leased', 'ticket'), ('queues', 'dead_on_expiry'))";
-        assert_eq!(db.number(columns).await, 7);
+                ('delayed', 'follows'), ('ready', 'ticket'), ('leased', 'ticket'), ('queues', 'dead_on_expiry'),
+                ('ready', 'error'), ('delayed', 'error'), ('leased', 'error'))";
+        assert_eq!(db.number(columns).await, 10);
         assert_eq!(queue.stats().await.unwrap().timed_out, 0);
         let unique: PgQueue<u32> = other.builder("unique").unique_by(u32::to_string).build();
         unique.push(1).await.unwrap();

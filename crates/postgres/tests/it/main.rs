@@ -2,6 +2,7 @@
 
 mod commits;
 mod duplicates;
+mod errors;
 mod expiry;
 mod failing;
 mod faults;

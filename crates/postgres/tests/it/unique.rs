@@ -128,17 +128,25 @@ async fn a_key_stays_taken_for_a_time_after_a_commit() {
             db.execute("update @.uniques set until = now()").await;
             assert!(!is_taken(&db, &queue).await);
         }
-        // The letter of an earlier item, which is requeued.
-        queue.push("a1".into()).await.unwrap();
-        let mut tx = db.begin().await.unwrap();
-        let item = tx.pop(&queue).await.unwrap().unwrap();
-        tx.fail(item, "no").unwrap();
-        tx.commit().await.unwrap();
-        let ticket = queue.push("a2".into()).await.unwrap();
-        assert_eq!(queue.dead_letters().requeue_all().await.unwrap(), 1);
-        assert_eq!(done(&db, &queue).await, "a1");
-        assert!(queue.cancel(ticket).await.unwrap().is_some());
-        assert!(!is_taken(&db, &queue).await);
+        // The letter of an earlier item, which is requeued: it is committed alone, or with the last one.
+        for both in [false, true] {
+            queue.push("a1".into()).await.unwrap();
+            let mut tx = db.begin().await.unwrap();
+            let item = tx.pop(&queue).await.unwrap().unwrap();
+            tx.fail(item, "no").unwrap();
+            tx.commit().await.unwrap();
+            let ticket = queue.push("a2".into()).await.unwrap();
+            assert_eq!(queue.dead_letters().requeue_all().await.unwrap(), 1);
+            if both {
+                let mut tx = db.begin().await.unwrap();
+                assert_eq!(tx.pop_batch(&queue, 9).await.unwrap().len(), 2);
+                tx.commit().await.unwrap();
+            } else {
+                assert_eq!(done(&db, &queue).await, "a1");
+                assert!(queue.cancel(ticket).await.unwrap().is_some());
+            }
+            assert_eq!(is_taken(&db, &queue).await, both);
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Tests of the heap against a simple model: after any operations both return the same items in the same order.
 
 use super::*;
-use crate::order::chunks::SLACK;
 use crate::order::priority::DEFAULT_PRIORITY;
 use crate::order::tests::{oldest as oldest_of, remove_some, show_all};
 use crate::order::Registry;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::time::NEVER;
 use std::collections::HashSet;
+use std::mem;
 
 const STEP: u64 = 100;
 const OPERATIONS: usize = 12_000;
@@ -217,9 +217,6 @@ impl Pair {
         let (fresh, scheduled): (Vec<_>, Vec<_>) =
             fresh.into_iter().partition(|known| known.due == 0);
         self.waiting.extend(scheduled);
-        for known in &fresh {
-            self.heap.arrive_timed(entry(*known));
-        }
         let now = self.now;
         let (mut due, waiting): (Vec<_>, _) = mem::take(&mut self.waiting)
             .into_iter()
@@ -230,7 +227,9 @@ impl Pair {
             due: known.due,
             entry: entry(*known),
         };
-        self.heap.merge(due.iter().map(of).collect());
+        let arrived = fresh.iter().map(|known| entry(*known));
+        self.heap
+            .merge(arrived.collect(), due.iter().map(of).collect());
         let mut due = due.into_iter().peekable();
         for known in fresh {
             while let Some(first) = due.next_if(|first| first.due < known.since) {
@@ -465,12 +464,12 @@ fn due_items_go_before_items_pushed_later() {
                 PriorityMeta::plain(DEFAULT_PRIORITY),
             ),
         });
-        for (item, time) in times.into_iter().enumerate() {
+        let fresh = times.into_iter().enumerate().map(|(item, time)| {
             let mut entry = plain(item, PriorityMeta::plain(DEFAULT_PRIORITY));
             entry.delivery.since = if time == 0 { 0 } else { time + 1 };
-            heap.arrive_timed(entry);
-        }
-        heap.merge(due.into());
+            entry
+        });
+        heap.merge(fresh.collect(), due.into());
         assert_eq!(heap.ready(), 5);
         assert_eq!(heap.ranked.len(), 0);
         assert_eq!(all(&mut heap), order, "{times:?}");

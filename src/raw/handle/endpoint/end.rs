@@ -153,7 +153,7 @@ impl<T> Drop for Endpoint<T> {
             endpoint.drop_taken(&unborrowed);
         }
         endpoint.give_back(&unborrowed);
-        endpoint.end_staging();
+        endpoint.counters().abort_staging();
         endpoint.drop_staged(0);
     }
 }

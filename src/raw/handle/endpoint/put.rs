@@ -35,7 +35,7 @@ impl<T> Endpoint<T> {
     }
 
     /// Takes back the item of the last [`Endpoint::push_hidden`], if it is not yet dequeued and no item is ready before it.
-    pub(crate) fn retract(&mut self) -> Option<Entry<T>> {
+    pub(crate) fn retract(&mut self) -> Option<T> {
         let shard = self.shard()?;
         self.producer.retract(shard)
     }
@@ -68,11 +68,6 @@ impl<T> Endpoint<T> {
             room: slots.len(),
             slots,
         }
-    }
-
-    /// Announces that none of the staged items will be published.
-    pub(crate) fn end_staging(&mut self) {
-        self.counters().abort_staging();
     }
 
     /// Removes the last staged item, unless no more than `kept` are staged.

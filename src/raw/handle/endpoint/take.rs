@@ -9,6 +9,7 @@ use crate::raw::shard::Sink;
 
 impl<T> Endpoint<T> {
     /// Moves to the common shard if items were put back there without a handle, since these come first.
+    #[inline]
     pub(crate) fn go_to_head(&mut self) {
         self.consumer.go_to_head(&self.shards);
     }
@@ -45,6 +46,14 @@ impl<T> Endpoint<T> {
     #[inline(always)] // the pop
     pub(crate) fn pop_next(&mut self) -> Option<T> {
         let item = self.consumer.take_next()?;
+        self.counters().count_popped(1);
+        Some(item)
+    }
+
+    /// Pops the item that this handle has pushed last, if it is the only one in its shard. Nothing is staged.
+    #[inline(always)] // the pop of a stack
+    pub(crate) fn pop_last(&mut self) -> Option<T> {
+        let item = self.producer.take_last(self.shard()?)?;
         self.counters().count_popped(1);
         Some(item)
     }

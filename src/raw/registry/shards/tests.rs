@@ -56,6 +56,25 @@ fn hold_all(holder: &mut Endpoint<u32>) {
 }
 
 #[test]
+fn an_owner_takes_no_item_of_a_segment_that_it_has_used_up() {
+    let shards = Arc::new(Shards::new(false));
+    let mut owner = Endpoint::new(Arc::clone(&shards));
+    assert_eq!(owner.pop_last(), None);
+    for item in 0..10_000 {
+        owner.push(item);
+        if owner.producer.is_full() {
+            // Nothing is in the segment that it opens.
+            owner.make_room_for_one();
+            assert_eq!(owner.pop_last(), None);
+            assert_eq!(owner.pop(), Some(item));
+        } else {
+            assert_eq!(owner.pop_last(), Some(item));
+            assert_eq!(owner.pop_last(), None);
+        }
+    }
+}
+
+#[test]
 fn walks_skip_empty_shards_of_dropped_handles() {
     let shards = Arc::new(Shards::new(false));
     let mut endpoints = endpoints(&shards);
@@ -382,7 +401,8 @@ fn an_intake_detaches_what_is_idle_too() {
     assert!(shards.count() <= 1, "{} shards", shards.count());
     endpoints[700].push(20);
     intake.take_arrived(&mut arrived);
-    assert!(arrived.into_iter().eq(0..=20));
+    let arrived = arrived.into_iter().map(|entry| entry.item);
+    assert!(arrived.eq(0..=20));
 }
 
 #[test]
