@@ -3,9 +3,9 @@
 use requeue::backend::Settlement;
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
 use requeue_conformance::{
-    bounded_suite, closed_now_suite, closing_suite, duplicates_suite, leased_suite, removed_suite,
-    settled_at_once_suite, suite, tail_suite, threads_suite, ttl_suite, unique_at_once_suite,
-    unique_suite, weighed_suite,
+    bounded_suite, closed_now_suite, closing_suite, duplicates_suite, errors_suite, leased_suite,
+    removed_suite, settled_at_once_suite, suite, tail_suite, threads_suite, ttl_suite,
+    unique_at_once_suite, unique_suite, weighed_suite,
 };
 use requeue_conformance::{
     HeldOf, Letter, Removal, Removing, Settings, Subject, Superseding, Threaded, ViewOf, LONG,
@@ -170,6 +170,7 @@ macro_rules! orders {
             unique_at_once_suite!(has_keys_at_once, super::$order());
             duplicates_suite!(has_duplicates, super::$order());
             weighed_suite!(weighs, super::$order());
+            errors_suite!(keeps_errors, super::$order());
         }
     )*};
 }
