@@ -11,7 +11,7 @@ fn taken<const N: usize>() -> (Arc<Outstanding<u32>>, [Away<u32>; N], Endpoint<u
     let mut endpoint = Endpoint::new(Arc::clone(&shards));
     (1..=N as u32).for_each(|item| endpoint.push(item));
     let outstanding = Arc::new(Outstanding::new(&shards));
-    let away = [(); N].map(|()| endpoint.take_away(&outstanding).unwrap());
+    let away = [(); N].map(|()| endpoint.take_away(&outstanding, true).unwrap());
     (outstanding, away, endpoint)
 }
 
