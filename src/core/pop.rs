@@ -38,7 +38,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         let last = local.shared.source.yields_to_owner();
         match last.then(|| local.endpoint.pop_last()).flatten() {
             Some(stored) => Ok(local.deliver(stored)),
-            None => local.pop_next().map_or_else(|| self.pop_slowly(), Ok),
+            None => local.pop_next().ok_or(PopError::Empty),
         }
     }
 

@@ -715,7 +715,7 @@ impl<T> Builder<T> {
     /// Pushes are those of any [`Queue`]. A [handle](crate::Handle) that pops the only item which is left of those that it has
     /// pushed takes no lock, if no item was returned. All other pops share one lock, under which they move pushed items onto a stack
     /// and take the next item from it: unlike with a [`Queue`] in the default order, a thread that stalls there delays the others.
-    /// A push and a pop of a number take 114 instructions on one thread if a handle pops each item at once, 226 if it pushes 64
+    /// A push and a pop of a number take 112 instructions on one thread if a handle pops each item at once, 225 if it pushes 64
     /// and then pops them, and 287 if another handle pops each, where the default order takes 80. The stack takes 24 bytes for an item in addition to its
     /// size, and grows by doubling; it shrinks when three quarters of it are unused.
     pub fn lifo(self) -> Builder<T, Lifo>
