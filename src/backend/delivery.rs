@@ -80,7 +80,7 @@ impl<X: Tx + 'static> Delivery<X> {
     }
 
     /// The last error with which a delivery of the item has failed before, where the queue keeps it: one in memory does if it is
-    /// [tracked](crate::Builder::tracked), and one in `PostgreSQL` does.
+    /// [tracked](crate::Builder::tracked), one on disk or in `PostgreSQL` always does.
     pub fn last_error(&self) -> Option<Arc<str>> {
         self.tx.tx().last_error(self.item.held())
     }

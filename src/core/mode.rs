@@ -13,8 +13,8 @@
 //! |---|---|---|
 //! | `BOUNDED` | the queue has a capacity | initially |
 //! | `REGISTERED` | items have metadata, which pushes determine | initially |
+//! | `SLOW_POPS` | pops check more than the shards or the order | initially, or before the first item is delayed |
 //! | `SORTED` | items are taken from an order, and not from the shards | initially |
-//! | `SLOW_POPS` | pops check more than that | initially, or before the first item is delayed |
 //! | `NOTIFY_ENDS` | ends of transactions and pops notify the waiters for the queue to be idle | by the first of these; initially where barriers are symmetric |
 //! | `CLOSED` | pushes are refused | by `close` |
 //! | `SEALED` | the heavy barrier of `close` is done | by `close` |
@@ -28,8 +28,8 @@ use std::sync::Arc;
 pub(super) const BOUNDED: usize = WaitWord::quiet(0);
 pub(super) const REGISTERED: usize = WaitWord::quiet(1);
 pub(super) const SLOW_POPS: usize = WaitWord::quiet(2);
-pub(super) const NOTIFY_ENDS: usize = WaitWord::quiet(4);
 pub(super) const SORTED: usize = WaitWord::quiet(3);
+pub(super) const NOTIFY_ENDS: usize = WaitWord::quiet(4);
 const CLOSED: usize = WaitWord::loud(0);
 const SEALED: usize = WaitWord::loud(1);
 pub(super) const DRAINED: usize = WaitWord::loud(2);

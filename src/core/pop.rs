@@ -29,6 +29,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         }
     }
 
+    /// As [`CellOf::pop`], by an order: the last item of this handle, if that comes first, or the next one.
     #[inline(always)] // the pop of an order
     fn pop_sorted(&mut self) -> Result<T, PopError> {
         if self.is_unsettled() || self.get_mut().word().slows_sorted_pop() {
