@@ -89,7 +89,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Pops the next item of an order.
     #[inline(never)]
     fn pop_next(&mut self) -> Option<T> {
-        let item = self.shared.pop_next()?;
+        let item = self.shared.pop_next(&self.endpoint)?;
         self.endpoint.counters().count_popped(1);
         self.end_pop();
         Some(item)

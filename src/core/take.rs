@@ -5,7 +5,7 @@ use super::access::Access;
 use super::local::Local;
 use super::mode::{DRAINED, SLOW_POPS};
 use super::shared::Shared;
-use crate::order::{Order, StoredOf};
+use crate::order::{Order, Source, StoredOf};
 use crate::policy::limit::Token;
 use crate::policy::records::Tracked;
 use crate::policy::retry::Disposition;
@@ -45,7 +45,7 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
             *self = access.pop_alive();
             return self.is_some();
         }
-        *self = access.shared.pop_next();
+        *self = access.shared.pop_next(&access.endpoint);
         if self.is_some() {
             access.endpoint.counters().count_popped(1);
             access.permits.give_back(1);
@@ -129,28 +129,25 @@ fn accept_next<T, O: Order<T>>(access: &mut Access<T, O>, purpose: Purpose) -> b
         .is_some()
 }
 
-/// Takes the next item of the order, counted by these counters.
-fn next_of_order<T, O: Order<T>>(
-    shared: &Shared<T, O>,
-    counters: &Counters,
-) -> Option<Away<StoredOf<T, O>>> {
-    // Counted as taken beforehand; not any more if there is none, or if a comparison of keys panics.
-    counters.count_taken(1);
-    let uncount = defer_with(counters, |counters| counters.uncount_taken(1));
-    let mut number = 0;
-    let entry = shared.try_next(&mut number)?;
-    uncount.cancel();
-    Some(Away::ranked(entry, number))
-}
-
 impl<T, O: Order<T>> Access<T, O> {
+    /// Takes the next item of the order, counted by these counters.
+    fn next_of_order(&self, counters: &Counters) -> Option<Away<StoredOf<T, O>>> {
+        // Counted as taken beforehand; not any more if there is none, or if a comparison of keys panics.
+        counters.count_taken(1);
+        let uncount = defer_with(counters, |counters| counters.uncount_taken(1));
+        let (source, mut number) = (&self.shared.source, 0);
+        let entry = source.take(&self.endpoint, false, &mut number)?;
+        uncount.cancel();
+        Some(Away::ranked(entry, number))
+    }
+
     /// Takes the next item of an order, or of any queue whose items have a time to live; counted by these counters.
     #[inline]
     pub(super) fn take_next(&mut self, counters: &Counters) -> Option<Away<StoredOf<T, O>>> {
         if self.shared.tracks() {
             return self.take_alive(counters);
         }
-        next_of_order(&self.shared, counters)
+        self.next_of_order(counters)
     }
 
     /// Takes the next item whose time to live is not over, and that is not discarded.
@@ -161,7 +158,7 @@ impl<T, O: Order<T>> Access<T, O> {
         let over = self.shared.over();
         loop {
             let mut next = if Shared::<T, O>::SORTS {
-                next_of_order(&self.shared, counters)?
+                self.next_of_order(counters)?
             } else {
                 counters.count_taken(1);
                 self.endpoint.search_away(counters)?

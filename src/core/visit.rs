@@ -6,7 +6,7 @@ use super::local::{CellOf, Local};
 use super::shared::Shared;
 use crate::order::{Order, Source, PART};
 use crate::raw::{Choice, DeliveryMeta};
-use crate::sync::{defer, defer_with};
+use crate::sync::defer_with;
 use std::sync::Arc;
 
 /// What is known of an item that is examined: its deliveries so far, and when it is due, unless it is ready.
@@ -52,13 +52,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         if !Shared::<T, O>::SORTS {
             return self.visit_shards(keep);
         }
-        let begin = |source: &O::Source| {
-            if all {
-                source.begin_full_visit()
-            } else {
-                source.begin_visit()
-            }
-        };
+        let begin = |source: &O::Source| source.begin_visit(all);
         self.get_mut().visit_source(begin, || true, keep);
     }
 
@@ -98,12 +92,13 @@ impl<T, O: Order<T>> Local<T, O> {
             shared, endpoint, ..
         } = &self.access;
         let counters = endpoint.counters();
-        let mut visit = begin(&shared.source);
-        // Runs also if the visitor panics, as does the guard that puts the items back.
-        let _end = defer(|| shared.source.end_visit());
+        // Ended also if the visitor panics, as the items are put back.
+        let mut visit = defer_with(begin(&shared.source), |visit| {
+            shared.source.end_visit(visit)
+        });
         let mut more = true;
         while more {
-            let part = (&mut visit, Vec::with_capacity(PART), Choice::default());
+            let part = (&mut *visit, Vec::with_capacity(PART), Choice::default());
             let mut part = defer_with(part, |(visit, shown, gone)| {
                 let count = shown.len();
                 if count > 0 {

@@ -116,7 +116,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
     type Visit = [usize; STACKS];
     type Position = Position;
 
-    const LAST_FIRST: bool = true;
+    const ANOTHER: Option<fn() -> Self> = Some(Self::new);
 
     #[inline]
     fn has_returned(&self) -> bool {
@@ -200,7 +200,7 @@ impl<T> Sequence<T, ()> for Stacks<T> {
         self.ready
     }
 
-    fn begin_visit(&mut self) -> [usize; STACKS] {
+    fn begin_visit(&mut self, _all: bool) -> [usize; STACKS] {
         self.visits += 1;
         [RETURNED, PUSHED, AT_TAIL].map(|stack| self.end(stack))
     }
@@ -303,7 +303,7 @@ mod tests {
         stacks.arrive(entry(0));
         for _ in 0..10 {
             (1..=ITEMS).for_each(|item| stacks.arrive(entry(item)));
-            let visit = stacks.begin_full_visit();
+            let visit = stacks.begin_visit(true);
             // Not the last one, so that no gap is on top.
             let keep = |item: &usize| *item == 0 || *item == ITEMS;
             let removed = remove_some(&mut stacks, visit, keep);
@@ -318,7 +318,7 @@ mod tests {
     fn an_item_whose_gap_is_gone_is_put_on_top() {
         let mut stacks = Stacks::new();
         (0..4).for_each(|item| stacks.arrive(entry(item)));
-        let (mut visit, mut shown) = (stacks.begin_visit(), Vec::new());
+        let (mut visit, mut shown) = (stacks.begin_visit(false), Vec::new());
         assert!(!stacks.show(&mut visit, &mut shown));
         assert!(stacks.next(false).is_none());
         stacks.arrive(entry(4));

@@ -32,7 +32,7 @@ pub use ticket::Ticket;
 
 pub(crate) use registry::{Place, Registry, Terms, When};
 pub(crate) use sequence::{Dequeued, Due, Sequence, Shown, PART, SCAN_STEP};
-pub(crate) use sorted::Sorted;
+pub(crate) use sorted::{Sorted, Visit};
 pub(crate) use source::{Source, Unsorted};
 
 use crate::raw::{Entry, Shards, Stored};

@@ -58,6 +58,43 @@ fn what_an_owner_takes_past_the_stack_hides_no_item() {
     });
 }
 
+/// Two pops make the partitions, if one has to wait for the other: see `Sorted::divide`. Items that were taken in before, and
+/// after, are found.
+#[test]
+fn partitions_are_made_while_items_are_popped() {
+    large_model(|| {
+        let queue = queue();
+        let (mut one, mut other) = (warm(&queue), warm(&queue));
+        one.push_batch([1, 2]).unwrap();
+        let thread = thread::spawn(move || {
+            other.push(4).unwrap();
+            other.pop().unwrap()
+        });
+        let popped = one.pop().unwrap() + thread.join().unwrap();
+        assert_eq!(popped + queue.pop().unwrap(), 7);
+        assert_eq!(queue.pop(), Err(PopError::Empty));
+    });
+}
+
+/// One item is ready all the time: first in the partition that the search visits last, and then in the other one.
+#[test]
+fn an_item_is_found_in_some_partition() {
+    large_model(|| {
+        let queue = queue();
+        // Those of the first and the last one are in one partition.
+        let (mut searching, mut last, mut other) = (warm(&queue), warm(&queue), warm(&queue));
+        queue.shared().source.divide_now();
+        last.push_batch([1, 2]).unwrap();
+        assert_eq!(last.pop(), Ok(2)); // 1 is taken in
+        let thread = thread::spawn(move || {
+            other.push_batch([3, 4]).unwrap();
+            other.pop().unwrap() + last.pop().unwrap() // the first one takes 3 in
+        });
+        let found = searching.pop().unwrap();
+        assert_eq!(found + thread.join().unwrap(), 8);
+    });
+}
+
 /// The intake of a shard stops where it finds items returned by an abort.
 #[test]
 fn an_abort_that_hides_a_shard_hides_no_item() {

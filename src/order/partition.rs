@@ -1,7 +1,10 @@
 //! A sequence, and the intake that fills it from the shards.
 
 use super::{Due, Sequence};
-use crate::raw::{Entry, Intake, Receive, Stored};
+use crate::raw::{Entry, Intake, Receive, Shards, Stored};
+use crate::sync::Mutex;
+use crossbeam_utils::CachePadded;
+use std::sync::Arc;
 
 /// The capacity that is kept for returned items.
 const KEPT_CAPACITY: usize = 256;
@@ -29,14 +32,30 @@ impl<T, M, S: Sequence<T, M>> Receive<Stored<T, M>> for Arrivals<'_, S> {
 }
 
 impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
-    pub(super) fn new(sequence: S, intake: Intake<Stored<T, M>>) -> Self {
-        Self {
+    /// One that takes in the items of a share of these shards, or of all.
+    pub(super) fn locked(
+        sequence: S,
+        shards: &Arc<Shards<Stored<T, M>>>,
+        share: Option<usize>,
+    ) -> CachePadded<Mutex<Self>> {
+        CachePadded::new(Mutex::new(Self {
             sequence,
             shown: 0,
             taken: 0,
-            intake,
+            intake: Intake::new(Arc::clone(shards), share),
             returned: Vec::new(),
-        }
+        }))
+    }
+
+    /// Whether it takes in what was returned.
+    #[inline]
+    pub(super) fn is_first(&self) -> bool {
+        S::ANOTHER.is_none() || self.intake.drains_common()
+    }
+
+    /// Leaves all shards to the other partitions but the common one.
+    pub(super) fn narrow(&mut self) {
+        self.intake.narrow(0);
     }
 
     /// Takes in the visible items of the shards.
@@ -54,7 +73,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
 
     #[inline(always)] // the pop of an order
     fn take_returned(&mut self) {
-        if self.intake.has_returned() {
+        if self.intake.has_returned() && self.is_first() {
             self.intake.take_returned(&mut self.returned);
             while let Some(entry) = self.returned.pop() {
                 self.sequence.come_back(entry);

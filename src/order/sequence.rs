@@ -6,8 +6,9 @@ use crate::raw::{Choice, Entry, Stored};
 /// A data structure that determines the next item. One thread at a time uses it, under a lock, so it must not run
 /// user code.
 pub(crate) trait Sequence<T, M> {
-    /// Whether the item that a handle has pushed last is the next one for it, unless others were [returned](Self::has_returned).
-    const LAST_FIRST: bool = false;
+    /// Makes another one, which is empty, if the item that a handle has pushed last is the next one for it, unless others were
+    /// [returned](Self::has_returned): then the shards may be divided among several.
+    const ANOTHER: Option<fn() -> Self> = None;
     /// The progress of a visit.
     type Visit;
     /// The former position of an item that is being shown.
@@ -68,13 +69,8 @@ pub(crate) trait Sequence<T, M> {
         0
     }
 
-    /// Begins a visit to all ready items.
-    fn begin_visit(&mut self) -> Self::Visit;
-
-    /// Begins a visit to all items, also those that are [not ready](Sequence::waiting).
-    fn begin_full_visit(&mut self) -> Self::Visit {
-        self.begin_visit()
-    }
+    /// Begins a visit to the ready items, or to `all`, also those that are [not ready](Sequence::waiting).
+    fn begin_visit(&mut self, all: bool) -> Self::Visit;
 
     /// Continues a visit: takes out up to [`PART`] items to be shown, and returns whether there may be more. Like held
     /// items they are not available until they are put back.

@@ -1,7 +1,7 @@
 //! The source from which the items of a queue are taken.
 
 use super::{Dequeued, Due, Registry, Shown, Ticket};
-use crate::raw::{Choice, Entry, Stored};
+use crate::raw::{Choice, Endpoint, Entry, Stored};
 
 /// The source from which the items of a queue are taken: its shards, which is what the defaults implement, or a
 /// structure that [sorts](Source::SORTS) their items.
@@ -22,10 +22,15 @@ pub(crate) trait Source<T, M> {
         0
     }
 
-    /// Takes the next item: `for_good` if it will not come back. Then, if the source
-    /// [tracks removals](Source::tracks_removal), the caller also has to call [`Source::leave`]. Tells its number: that of an
-    /// item that was taken before is less.
-    fn take(&self, _for_good: bool, _number: &mut u64) -> Option<Entry<Stored<T, M>>> {
+    /// Takes the next item for the handle with this endpoint: `for_good` if it will not come back.
+    /// Then, if the source [tracks removals](Source::tracks_removal), the caller also has to call [`Source::leave`]. Tells its
+    /// number: that of an item that was taken before, and was pushed by the same handle, is less.
+    fn take(
+        &self,
+        _by: &Endpoint<Stored<T, M>>,
+        _for_good: bool,
+        _number: &mut u64,
+    ) -> Option<Entry<Stored<T, M>>> {
         None
     }
 
@@ -74,10 +79,7 @@ pub(crate) trait Source<T, M> {
     }
 
     /// Same as [`Sequence::begin_visit`](super::Sequence::begin_visit).
-    fn begin_visit(&self) -> Self::Visit;
-
-    /// Same as [`Sequence::begin_full_visit`](super::Sequence::begin_full_visit).
-    fn begin_full_visit(&self) -> Self::Visit;
+    fn begin_visit(&self, all: bool) -> Self::Visit;
 
     /// Same as [`Sequence::show`](super::Sequence::show), if `applies`, which is called under the lock.
     fn show(
@@ -101,7 +103,7 @@ pub(crate) trait Source<T, M> {
     }
 
     /// Same as [`Sequence::end_visit`](super::Sequence::end_visit).
-    fn end_visit(&self) {}
+    fn end_visit(&self, _: &Self::Visit) {}
 
     /// Whether nothing is ready, linearizably. Called only if the source sorts.
     fn is_empty(&self) -> bool {
@@ -128,9 +130,7 @@ impl<T> Source<T, ()> for Unsorted {
         self
     }
 
-    fn begin_visit(&self) {}
-
-    fn begin_full_visit(&self) {}
+    fn begin_visit(&self, _all: bool) {}
 }
 
 impl<T> Registry<T, ()> for Unsorted {

@@ -2,9 +2,10 @@
 
 use super::lifo::Stacks;
 use super::{Dequeued, Engine, Lifo, Sequence, ShardsOf, Shown, Sorted, Unleased, Unsorted};
-use crate::raw::{Entry, Shareable, Stored};
-use crate::{commit_all, PopError, Queue};
+use crate::raw::{Entry, Shareable, Stored, SHARES};
+use crate::{commit_all, Handle, ManualClock, PopError, Queue, ReturnTo};
 use std::sync::Arc;
+use std::time::Duration;
 
 fn queue() -> Queue<u32, Lifo> {
     Queue::builder().lifo().build()
@@ -13,7 +14,7 @@ fn queue() -> Queue<u32, Lifo> {
 /// Shows all items of an order, putting each part back before the next one; returns the items, and the number of
 /// parts.
 pub(crate) fn show_all<T: Clone, M>(order: &mut impl Sequence<T, M>) -> (Vec<T>, usize) {
-    let (mut visit, mut items, mut parts) = (order.begin_visit(), Vec::new(), 0);
+    let (mut visit, mut items, mut parts) = (order.begin_visit(false), Vec::new(), 0);
     let mut more = true;
     while more {
         let mut shown = Vec::new();
@@ -55,7 +56,7 @@ pub(crate) fn remove_some<T, M: Copy, S: Sequence<T, M>>(
 
 /// The least timestamp of an order, and the number of parts in which it was searched.
 pub(crate) fn oldest<T, M>(order: &mut impl Sequence<T, M>) -> (Option<u64>, usize) {
-    let (mut visit, mut least, mut parts) = (order.begin_visit(), None, 1);
+    let (mut visit, mut least, mut parts) = (order.begin_visit(false), None, 1);
     while order.scan_times(&mut visit, &mut least) {
         parts += 1;
     }
@@ -97,8 +98,8 @@ impl Sequence<u32, ()> for UntimedItems {
         self.0.ready()
     }
 
-    fn begin_visit(&mut self) -> Visit {
-        self.0.begin_visit()
+    fn begin_visit(&mut self, all: bool) -> Visit {
+        self.0.begin_visit(all)
     }
 
     fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<u32, (), Position>>) -> bool {
@@ -221,4 +222,111 @@ fn a_peek_takes_nothing() {
     assert_eq!((*item, item.attempts()), (2, 1));
     drop(tx);
     assert_eq!((queue.pop(), queue.pop()), (Ok(2), Ok(1)));
+}
+
+/// A queue with partitions that were made when handles had pushed and popped; with the handles, more than there are partitions,
+/// each of which has pushed what `items` says before, and as much again afterwards.
+fn divided(
+    queue: Queue<u32, Lifo>,
+    items: impl Fn(u32) -> Vec<u32>,
+) -> (Queue<u32, Lifo>, Vec<Handle<u32, Lifo>>) {
+    let mut handles: Vec<_> = (0..2 * SHARES).map(|_| queue.handle()).collect();
+    for (number, handle) in (0..).zip(&mut handles) {
+        handle.push_batch(items(number)).unwrap();
+    }
+    let items_so_far = queue.len();
+    queue.next_due(); // takes them in
+    queue.shared().source.divide_now();
+    for (number, handle) in (0..).zip(&mut handles) {
+        let later = items(number).into_iter().map(|item| item + 1000);
+        handle.push_batch(later).unwrap();
+    }
+    assert_eq!(queue.len(), 2 * items_so_far);
+    (queue, handles)
+}
+
+#[test]
+fn each_handle_of_a_divided_queue_takes_its_newest_items_and_then_all_others() {
+    let (queue, mut handles) = divided(queue(), |number| vec![10 * number, 10 * number + 1]);
+    for (number, handle) in (0..).zip(&mut handles).step_by(SHARES) {
+        let mut items = vec![handle.pop().unwrap(), handle.pop().unwrap()];
+        // Handles whose number differs by the number of shares share a partition.
+        assert!(items
+            .iter()
+            .all(|item| (item % 1000 / 10) % SHARES as u32 == number % SHARES as u32));
+        assert!(items.iter().all(|item| *item >= 1000));
+        handle.push_batch(items.iter().rev().copied()).unwrap();
+        assert_eq!([handle.pop().unwrap(), handle.pop().unwrap()], items[..]);
+        handle.push_batch(items.drain(..)).unwrap();
+    }
+    let mut left: Vec<_> = std::iter::from_fn(|| handles[0].pop().ok()).collect();
+    let first_old = left.iter().position(|item| *item < 1000).unwrap();
+    assert!(
+        left[first_old..].iter().all(|item| *item < 1000),
+        "what was there before comes last"
+    );
+    left.sort_unstable();
+    left.dedup();
+    assert_eq!(left.len(), 4 * 2 * SHARES);
+    assert_eq!(
+        (queue.pop(), queue.is_empty()),
+        (Err(PopError::Empty), true)
+    );
+    queue.stats().check().unwrap();
+}
+
+#[test]
+fn what_failed_in_a_divided_queue_comes_first_for_all_or_last() {
+    let (queue, mut handles) = divided(queue(), |number| vec![number]);
+    let tx = handles[3].begin();
+    let failed: Vec<u32> = tx.pop_batch(3).map(|item| *item).collect();
+    tx.abort();
+    assert_eq!(handles[5].pop(), Ok(failed[0]));
+    assert_eq!(handles[6].pop(), Ok(failed[1]));
+    queue.take().unwrap().nack_to(ReturnTo::Tail);
+    let left: Vec<_> = queue.drain().collect();
+    assert_eq!(left.len(), 4 * SHARES - 2);
+    assert_eq!(left.last(), Some(&failed[2]));
+}
+
+#[test]
+fn visits_find_the_items_of_all_partitions() {
+    let (queue, mut handles) = divided(queue(), |number| (10 * number..10 * number + 3).collect());
+    let all = 3 * 4 * SHARES;
+    assert!(handles.iter_mut().all(|handle| handle.pop().is_ok()));
+    let left = all - handles.len();
+    let mut seen = Vec::new();
+    assert_eq!(queue.peek_each(|item| seen.push(*item)), left);
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!((seen.len(), queue.stats().ready), (left, left as u64));
+    let odd = seen.iter().filter(|item| *item % 2 == 1).count();
+    assert_eq!(queue.retain(|item, _| item % 2 == 0), odd);
+    let drained: Vec<_> = queue.drain().collect();
+    assert_eq!(
+        (drained.len(), drained.iter().all(|item| item % 2 == 0)),
+        (left - odd, true)
+    );
+}
+
+#[test]
+fn items_of_all_partitions_grow_old_and_expire() {
+    let clock = ManualClock::default();
+    let queue = Queue::builder()
+        .lifo()
+        .clock(clock.clone())
+        .ttl(Duration::from_secs(10));
+    let (queue, mut handles) = divided(queue.build(), |number| vec![number]);
+    clock.advance(Duration::from_secs(4));
+    assert_eq!(queue.stats().oldest, Some(Duration::from_secs(4)));
+    queue.after(Duration::from_secs(3)).push(7).unwrap();
+    handles[1].push(8).unwrap();
+    clock.advance(Duration::from_secs(6));
+    assert_eq!(
+        (queue.len(), queue.stats().timed_out),
+        (2, 4 * SHARES as u64)
+    );
+    assert_eq!(handles[1].pop(), Ok(8));
+    assert_eq!(handles[1].pop(), Ok(7));
+    assert_eq!(queue.pop(), Err(PopError::Empty));
 }

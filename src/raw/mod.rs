@@ -48,7 +48,7 @@ pub(crate) use memory::number_set::SetVersion;
 pub(crate) use memory::once::OnceBox;
 pub(crate) use memory::prefetch::prefetch;
 pub(crate) use registry::counters::{Counters, Ending, Holder};
-pub(crate) use registry::intake::{Intake, Receive};
+pub(crate) use registry::intake::{Intake, Receive, SHARES};
 pub(crate) use registry::record_pool::{self, RecordPool};
 pub(crate) use registry::shards::Shards;
 pub(crate) use registry::strict::Remainder;

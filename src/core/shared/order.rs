@@ -1,8 +1,8 @@
 //! Operations that depend on the order of the queue.
 
 use super::Shared;
-use crate::order::{EntryOf, Order, Registry, RegistryOf, Source};
-use crate::raw::Entry;
+use crate::order::{EntryOf, Order, Registry, RegistryOf, Source, StoredOf};
+use crate::raw::{Endpoint, Entry};
 
 impl<T, O: Order<T>> Shared<T, O> {
     /// Whether items are taken from the shards by a [`Source`], and not directly.
@@ -52,16 +52,10 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Takes the next item and its number, for a handle that counts it.
-    #[inline]
-    pub(crate) fn try_next(&self, number: &mut u64) -> Option<EntryOf<T, O>> {
-        self.source.take(false, number)
-    }
-
-    /// Takes the next item for good, for a handle that counts it.
+    /// Takes the next item for good, for the handle with this endpoint, which counts it.
     #[inline(never)]
-    pub(crate) fn pop_next(&self) -> Option<T> {
-        let Entry { item, .. } = self.source.take(true, &mut 0)?;
+    pub(crate) fn pop_next(&self, by: &Endpoint<StoredOf<T, O>>) -> Option<T> {
+        let Entry { item, .. } = self.source.take(by, true, &mut 0)?;
         if self.source.tracks_removal() {
             self.retire(item.meta);
         }

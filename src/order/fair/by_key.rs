@@ -1,7 +1,7 @@
 //! The order of fair queues.
 
 use super::{KeyMeta, Keys, Rounds, Rules, Standing, UNLIMITED};
-use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Source, Unleased};
+use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Source, Unleased, Visit};
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl<K: Hash + Eq, T> KeySource<T, KeyMeta> for Sorted<T, KeyMeta, Rounds<T>, Ke
     }
 
     fn begin_visit_of(&self, number: u32) -> Self::Visit {
-        self.with(|rounds| rounds.begin_visit_of(number))
+        self.with(|rounds| Visit::new(rounds.begin_visit_of(number)))
     }
 
     fn each_standing(&self, each: impl FnMut(Standing)) {

@@ -470,12 +470,8 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.items.len() - self.ready()
     }
 
-    fn begin_visit(&mut self) -> Visit {
-        self.visit(0..self.keys.end(), false)
-    }
-
-    fn begin_full_visit(&mut self) -> Visit {
-        self.visit(0..self.keys.end(), true)
+    fn begin_visit(&mut self, all: bool) -> Visit {
+        self.visit(0..self.keys.end(), all)
     }
 
     fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta, KeyPosition>>) -> bool {

@@ -374,7 +374,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     }
 
     /// Visits only the items already there.
-    fn begin_visit(&mut self) -> Visit {
+    fn begin_visit(&mut self, _all: bool) -> Visit {
         self.visits += 1;
         Visit {
             rank: (0, i64::MIN),

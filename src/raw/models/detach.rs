@@ -46,7 +46,7 @@ fn a_pusher_finds_its_item_while_its_shard_is_detached() {
 fn an_intake_finds_what_was_pushed() {
     model(|| {
         let (shards, [mut pusher]) = idle();
-        let (mut intake, mut items) = (Intake::new(Arc::clone(&shards)), Vec::new());
+        let (mut intake, mut items) = (Intake::new(Arc::clone(&shards), None), Vec::new());
         intake.take_arrived(&mut items);
         let detacher = detaching(&shards);
         pusher.push(1);

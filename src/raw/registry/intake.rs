@@ -4,12 +4,23 @@
 
 use crate::raw::memory::{DeliveryMeta, Entry, SetVersion};
 use crate::raw::registry::detach::Visits;
-use crate::raw::registry::shards::Shards;
+use crate::raw::registry::shards::{Shards, COMMON};
 use crate::raw::shard::{Cursor, Front, Home, Shard, Sink, Take};
-use crate::sync::planted;
-use crate::sync::Backoff;
+use crate::sync::{planted, Backoff, SMALL};
 use std::ptr::NonNull;
 use std::sync::Arc;
+
+/// The number of shares into which the shards are divided, besides that of the common one.
+pub(crate) const SHARES: usize = if SMALL { 2 } else { 8 };
+
+/// The share of a shard: 0 is that of the common one.
+#[inline]
+pub(in crate::raw) fn share_of(shard: usize) -> usize {
+    match shard {
+        COMMON => 0,
+        _ => 1 + shard % SHARES,
+    }
+}
 
 /// Drains the shards of a queue, and keeps them alive.
 pub(crate) struct Intake<T> {
@@ -18,6 +29,8 @@ pub(crate) struct Intake<T> {
     /// The version of the set of attached shards at that time; [`NEVER`](SetVersion::NEVER) if no shard is visited.
     version: SetVersion,
     visits: Visits,
+    /// The share of the shards that it drains; all if there is none.
+    share: Option<usize>,
     /// The shard to which aborted items return: asked at each pop.
     common: NonNull<Shard<T>>,
     shards: Arc<Shards<T>>,
@@ -41,14 +54,21 @@ impl<T> Receive<T> for Vec<Entry<T>> {
 struct PassOn<'r, R>(&'r mut R);
 
 impl<T> Intake<T> {
-    pub(crate) fn new(shards: Arc<Shards<T>>) -> Self {
+    pub(crate) fn new(shards: Arc<Shards<T>>, share: Option<usize>) -> Self {
         Self {
             visited: Vec::new(),
             version: SetVersion::NEVER,
             visits: Visits::default(),
+            share,
             common: NonNull::from(shards.common()),
             shards,
         }
+    }
+
+    /// Whether it drains the common shard.
+    #[inline]
+    pub(crate) fn drains_common(&self) -> bool {
+        self.share.unwrap_or(0) == 0
     }
 
     /// Whether there are returned items.
@@ -102,7 +122,11 @@ impl<T> Intake<T> {
         // First, so that the next call finds concurrent changes.
         self.version = shards.attached().version();
         let mut known = std::mem::take(visited).into_iter().peekable();
-        for number in shards.attached().from(0) {
+        let share = self.share;
+        let attached = shards.attached().from(0);
+        for number in
+            attached.filter(|number| share.map_or(true, |share| share_of(*number) == share))
+        {
             while let Some((_, mut gone)) = known.next_if(|known| known.0 < number) {
                 gone.flush();
             }
@@ -110,6 +134,12 @@ impl<T> Intake<T> {
             visited.push(shard.unwrap_or_else(|| (number, shards.cursor(number))));
         }
         known.for_each(|(_, mut gone)| gone.flush());
+    }
+
+    /// Drains only the shards of this share from now on.
+    pub(crate) fn narrow(&mut self, share: usize) {
+        self.share = Some(share);
+        self.version = SetVersion::NEVER;
     }
 
     /// Leaves all shards, so that their memory can be reclaimed.

@@ -267,7 +267,7 @@ fn shown_by<T>(rounds: &Rounds<T>) -> usize {
 /// Shows one part of a new visit.
 fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, KeyMeta, KeyPosition>> {
     let mut shown = Vec::new();
-    let mut visit = rounds.begin_visit();
+    let mut visit = rounds.begin_visit(false);
     rounds.show(&mut visit, &mut shown);
     rounds.end_visit();
     shown
@@ -275,7 +275,7 @@ fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, KeyMeta, KeyPosition>>
 
 fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, KeyMeta, KeyPosition>>) {
     while let Some(shown) = shown.pop() {
-        let mut visit = rounds.begin_visit();
+        let mut visit = rounds.begin_visit(false);
         rounds.put_back(&mut visit, shown);
     }
 }
@@ -329,7 +329,7 @@ fn a_visit_continues_behind_items_that_a_pop_skipped() {
     for name in &names {
         rounds.arrive(entry(name));
     }
-    let (mut visit, mut shown) = (rounds.begin_visit(), Vec::new());
+    let (mut visit, mut shown) = (rounds.begin_visit(false), Vec::new());
     rounds.show(&mut visit, &mut shown);
     expect(&mut rounds, &names[PART]);
     while rounds.show(&mut visit, &mut shown) {}
@@ -417,12 +417,12 @@ fn removals_release_their_memory() {
             for item in 0..1000 {
                 rounds.arrive(entry(&format!("a{item}")));
             }
-            let visit = rounds.begin_full_visit();
+            let visit = rounds.begin_visit(true);
             let removed = remove_some(&mut rounds, visit, |name| name == "a" || name == "a999");
             assert_eq!(removed.len(), 999);
             assert!(rounds.items.places() < 2000);
         }
-        let visit = rounds.begin_full_visit();
+        let visit = rounds.begin_visit(true);
         assert_eq!(remove_some(&mut rounds, visit, |_| false).len(), 11);
         assert_eq!((rounds.ready(), rounds.waiting(), rounds.ring), (0, 0, 0));
         assert_eq!(rounds.keys.iter().count(), 0);
@@ -476,8 +476,8 @@ fn visits_to_serial_keys_change_nothing() {
             }
             6 if visits.len() < 3 => {
                 let mut visit = match number(KEYS + 2) {
-                    KEYS => rounds.begin_visit(),
-                    key if key > KEYS => rounds.begin_full_visit(),
+                    KEYS => rounds.begin_visit(false),
+                    key if key > KEYS => rounds.begin_visit(true),
                     key => rounds.begin_visit_of(u32::try_from(key).unwrap()),
                 };
                 let mut shown = Vec::new();
@@ -653,7 +653,7 @@ fn is_like_the_model(most_held: u32) {
             });
         }
         if number(50) == 0 {
-            let visit = rounds.begin_full_visit();
+            let visit = rounds.begin_visit(true);
             for (entry, gone) in remove_some(&mut rounds, visit, |_| number(4) > 0) {
                 let key = entry.item.meta.key;
                 plain.remove(key, entry.item.item);

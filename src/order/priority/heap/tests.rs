@@ -248,7 +248,7 @@ impl Pair {
 
     /// Visits some of the items, or all, during other operations.
     fn visit(&mut self) {
-        let mut visit = self.heap.begin_visit();
+        let mut visit = self.heap.begin_visit(false);
         let (mut more, mut seen) = (true, HashSet::new());
         while more {
             let mut shown = Vec::new();
@@ -399,7 +399,7 @@ fn removals_release_their_memory() {
         for item in 1..=1000 {
             heap.arrive(plain(item, ticketed(1)));
         }
-        let visit = heap.begin_full_visit();
+        let visit = heap.begin_visit(true);
         let removed = remove_some(&mut heap, visit, |item| *item == 0 || *item == 1000);
         assert_eq!((removed.len(), heap.ranked.len()), (999, 0));
         assert!(heap.levels.items.places() < 2000);

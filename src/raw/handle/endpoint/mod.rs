@@ -15,6 +15,7 @@ pub(in crate::raw) use take::hold_of;
 pub(crate) use take::Purpose;
 
 use crate::raw::hold::Hold;
+use crate::raw::registry::intake::share_of;
 use crate::raw::registry::{Consumer, Counters, Holder, Shards};
 use crate::raw::shard::{Producer, Shard};
 use std::ptr::NonNull;
@@ -79,6 +80,12 @@ impl<T> Endpoint<T> {
     /// The number of the handle's counters.
     pub(crate) fn number(&self) -> usize {
         self.handle_number
+    }
+
+    /// The share of the handle's shard; without one, any but that of the common one.
+    pub(crate) fn share(&self) -> usize {
+        let shard = self.acquired.as_ref().map(|acquired| acquired.number);
+        share_of(shard.unwrap_or(1 + self.handle_number))
     }
 
     /// The identity of this transaction, for other threads.

@@ -392,7 +392,7 @@ fn an_intake_detaches_what_is_idle_too() {
     if !detaches() {
         return;
     }
-    let mut intake = Intake::new(Arc::clone(&shards));
+    let mut intake = Intake::new(Arc::clone(&shards), None);
     let mut arrived = Vec::new();
     for item in 0..20 {
         endpoints[500].push(item);
