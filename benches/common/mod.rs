@@ -1,6 +1,7 @@
 //! The scenarios, each written once for all ways to use a queue.
 
 mod alone;
+mod own;
 mod subjects;
 mod transactions;
 
@@ -53,6 +54,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ("batch of 1", everyone!(alone::batch, 1)),
         ("batch of 8", everyone!(alone::batch, 8)),
         ("batch of 32", everyone!(alone::batch, 32)),
+        ("64 of its own, on 2 threads", own::contenders()),
         (
             "end of 32 held",
             vec![
