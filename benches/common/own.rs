@@ -29,10 +29,10 @@ fn on_threads<R: FnMut(u64)>(start: impl Fn() -> R + Sync) -> Duration {
     })
 }
 
-fn queue<O: Order<u64>>(name: &'static str, queue: Queue<u64, O>) -> Contender
+fn queue<O>(name: &'static str, queue: Queue<u64, O>) -> Contender
 where
-    Queue<u64, O>: Sync + 'static,
-    O: 'static,
+    O: Order<u64> + 'static,
+    Queue<u64, O>: Sync,
 {
     Contender::new(name, move || {
         on_threads(|| {
@@ -41,7 +41,7 @@ where
                 for item in 0..DEPTH {
                     let _ = handle.push(round + item);
                 }
-                (0..DEPTH).for_each(|_| drop(black_box(handle.pop())));
+                (0..DEPTH).for_each(|_| assert!(black_box(handle.pop()).is_ok()));
             }
         })
     })
@@ -53,7 +53,7 @@ pub(crate) fn contenders() -> Vec<Contender> {
             let deque = Worker::new_lifo();
             move |round| {
                 (0..DEPTH).for_each(|item| deque.push(round + item));
-                (0..DEPTH).for_each(|_| drop(black_box(deque.pop())));
+                (0..DEPTH).for_each(|_| assert!(black_box(deque.pop()).is_some()));
             }
         })
     };

@@ -94,7 +94,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let counters = endpoint.counters();
         // Ended also if the visitor panics, as the items are put back.
         let mut visit = defer_with(begin(&shared.source), |visit| {
-            shared.source.end_visit(visit)
+            shared.source.end_visit(visit);
         });
         let mut more = true;
         while more {

@@ -332,10 +332,9 @@ where
 
     /// Into any partition, as if another handle had pushed them.
     fn merge(&self, due: Vec<Due<Entry<Stored<T, M>>>>) {
-        let share = due
-            .first()
-            .map_or(0, |first| first.due % (1 + SHARES as u64));
-        let mut partition = lock(self.of(share as usize));
+        let time = due.first().map_or(0, |first| first.due);
+        let share = usize::try_from(time % SHARES as u64).unwrap_or(0);
+        let mut partition = lock(self.of(share));
         partition.merge(due);
         self.note_returned(&partition);
     }

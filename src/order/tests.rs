@@ -248,12 +248,13 @@ fn divided(
 #[test]
 fn each_handle_of_a_divided_queue_takes_its_newest_items_and_then_all_others() {
     let (queue, mut handles) = divided(queue(), |number| vec![10 * number, 10 * number + 1]);
+    let shares = u32::try_from(SHARES).unwrap();
     for (number, handle) in (0..).zip(&mut handles).step_by(SHARES) {
         let mut items = vec![handle.pop().unwrap(), handle.pop().unwrap()];
         // Handles whose number differs by the number of shares share a partition.
         assert!(items
             .iter()
-            .all(|item| (item % 1000 / 10) % SHARES as u32 == number % SHARES as u32));
+            .all(|item| (item % 1000 / 10) % shares == number % shares));
         assert!(items.iter().all(|item| *item >= 1000));
         handle.push_batch(items.iter().rev().copied()).unwrap();
         assert_eq!([handle.pop().unwrap(), handle.pop().unwrap()], items[..]);

@@ -122,11 +122,10 @@ impl<T> Intake<T> {
         // First, so that the next call finds concurrent changes.
         self.version = shards.attached().version();
         let mut known = std::mem::take(visited).into_iter().peekable();
-        let share = self.share;
-        let attached = shards.attached().from(0);
-        for number in
-            attached.filter(|number| share.map_or(true, |share| share_of(*number) == share))
-        {
+        for number in shards.attached().from(0) {
+            if self.share.is_some_and(|share| share != share_of(number)) {
+                continue;
+            }
             while let Some((_, mut gone)) = known.next_if(|known| known.0 < number) {
                 gone.flush();
             }
