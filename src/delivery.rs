@@ -5,7 +5,6 @@ use crate::core::failed::Settlement;
 use crate::order::Order;
 use crate::{DeliveryId, Expired, Fifo, ReturnTo, Unleased};
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// An item that [`Queue::take`](crate::Queue::take) has taken, until it is acknowledged or given back: like the delivery of a
@@ -258,32 +257,7 @@ impl<T, O: Order<T>> Delivery<T, O> {
     }
 }
 
-impl<T, O: Order<T>> Deref for Delivery<T, O> {
-    type Target = T;
+deref!([T, O: Order<T>] Delivery<T, O> => T, |delivery| delivery.0.item(), delivery.0.item_mut());
 
-    #[inline]
-    fn deref(&self) -> &T {
-        self.0.item()
-    }
-}
-
-impl<T, O: Order<T>> DerefMut for Delivery<T, O> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut T {
-        self.0.item_mut()
-    }
-}
-
-/// Formats the item itself.
-impl<T: fmt::Debug, O: Order<T>> fmt::Debug for Delivery<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-/// Formats the item itself.
-impl<T: fmt::Display, O: Order<T>> fmt::Display for Delivery<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&**self, f)
-    }
-}
+fmt_as_item!(Debug, [T, O: Order<T>] Delivery<T, O> => T);
+fmt_as_item!(Display, [T, O: Order<T>] Delivery<T, O> => T);

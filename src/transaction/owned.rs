@@ -16,7 +16,6 @@ use crate::sync::defer_with;
 use crate::{sync::swallow_panic, Taken};
 use crate::{Backoff, Expired, Fifo, PushError, Reason, Unleased};
 use std::fmt;
-use std::ops::Deref;
 use std::time::Duration;
 
 /// A [`Transaction`] that owns its handle: it may be stored, sent to another thread, and committed or aborted there,
@@ -387,13 +386,9 @@ impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
     }
 }
 
-impl<T, O: Order<T>> Deref for OwnedTransaction<T, O> {
-    type Target = Transaction<'static, T, O>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.opened.as_ref().expect(OPEN).tx
-    }
+deref! {
+    [T, O: Order<T>] OwnedTransaction<T, O> => Transaction<'static, T, O>,
+    |owned| &owned.opened.as_ref().expect(OPEN).tx
 }
 
 impl<T, O: Order<T>> Drop for OwnedTransaction<T, O> {
