@@ -160,6 +160,17 @@ macro_rules! debug_struct {
     };
 }
 
+/// Implements `Default` by the defaults of the fields; `derive` would ask that the items of a queue have one, too.
+macro_rules! derive_default {
+    ([$($generics:tt)*] $type:ty { $($field:ident),+ }) => {
+        impl<$($generics)*> Default for $type {
+            fn default() -> Self {
+                Self { $($field: Default::default()),+ }
+            }
+        }
+    };
+}
+
 /// Implements `Deref` by this reference, and `DerefMut` by the second one, if there is one.
 macro_rules! deref {
     ([$($generics:tt)*] $type:ty => $target:ty, |$this:ident| $shared:expr) => {
