@@ -1,11 +1,10 @@
 //! Deliveries: items that were taken, and are acknowledged or given back one by one.
 
-use crate::core::delivery::{Delivered, End};
+use crate::core::delivery::Delivered;
+use crate::core::failed::Settlement;
 use crate::order::Order;
-use crate::policy::failed::Cause;
-use crate::{DeliveryId, Expired, Fifo, Reason, ReturnTo, Unleased};
+use crate::{DeliveryId, Expired, Fifo, ReturnTo, Unleased};
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// An item that [`Queue::take`](crate::Queue::take) has taken, until it is acknowledged or given back: like the delivery of a
@@ -182,8 +181,8 @@ impl<T, O: Order<T>> Delivery<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias("reject", "abandon", "requeue", "retry"))]
-    pub fn nack(self) {
-        self.0.end(&End::Failed(Reason::Retried.into()));
+    pub fn nack(mut self) {
+        self.0.end(&Settlement::retry());
     }
 
     /// Gives the item back as a failed delivery, to be delivered again after `delay`, at the head. After
@@ -202,8 +201,8 @@ impl<T, O: Order<T>> Delivery<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias("delay", "defer", "retry_after"))]
-    pub fn nack_after(self, delay: Duration) {
-        self.0.end(&End::After(delay));
+    pub fn nack_after(mut self, delay: Duration) {
+        self.0.end(&Settlement::After(delay));
     }
 
     /// Gives the item back as a failed delivery, to be delivered again at once from the head or from the tail of the queue,
@@ -219,8 +218,8 @@ impl<T, O: Order<T>> Delivery<T, O> {
     /// assert!(queue.drain().eq([2, 3, 1]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn nack_to(self, to: ReturnTo) {
-        self.0.end(&End::To(to));
+    pub fn nack_to(mut self, to: ReturnTo) {
+        self.0.end(&Settlement::To(to));
     }
 
     /// Fails the delivery: the item becomes a [dead letter](crate::Queue::dead_letters) with this error. If the dead letters are
@@ -239,12 +238,8 @@ impl<T, O: Order<T>> Delivery<T, O> {
     ///
     /// If `error` panics when it is formatted. The delivery is dropped then.
     #[doc(alias("reject", "dead letter"))]
-    pub fn fail(self, error: impl fmt::Display) {
-        let error = error.to_string();
-        self.0.end(&End::Failed(Cause {
-            error: Some(error.into()),
-            ..Reason::Failed.into()
-        }));
+    pub fn fail(mut self, error: impl fmt::Display) {
+        self.0.end(&Settlement::fail(error));
     }
 
     /// Gives the item back to the head as if it had not been taken: no attempt is counted.
@@ -257,37 +252,12 @@ impl<T, O: Order<T>> Delivery<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "put_back")]
-    pub fn release(self) {
-        self.0.end(&End::Released);
+    pub fn release(mut self) {
+        self.0.end(&Settlement::Released);
     }
 }
 
-impl<T, O: Order<T>> Deref for Delivery<T, O> {
-    type Target = T;
+deref!([T, O: Order<T>] Delivery<T, O> => T, |delivery| delivery.0.item(), delivery.0.item_mut());
 
-    #[inline]
-    fn deref(&self) -> &T {
-        self.0.item()
-    }
-}
-
-impl<T, O: Order<T>> DerefMut for Delivery<T, O> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut T {
-        self.0.item_mut()
-    }
-}
-
-/// Formats the item itself.
-impl<T: fmt::Debug, O: Order<T>> fmt::Debug for Delivery<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-/// Formats the item itself.
-impl<T: fmt::Display, O: Order<T>> fmt::Display for Delivery<T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&**self, f)
-    }
-}
+fmt_as_item!(Debug, [T, O: Order<T>] Delivery<T, O> => T);
+fmt_as_item!(Display, [T, O: Order<T>] Delivery<T, O> => T);

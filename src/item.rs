@@ -3,9 +3,7 @@
 use crate::order::{Order, StoredOf};
 use crate::raw::{HeldItems, ItemRef, Stored};
 use crate::Fifo;
-use std::fmt;
 use std::iter::FusedIterator;
-use std::ops::{Deref, DerefMut};
 
 /// An item that a [`Transaction`](crate::Transaction) holds.
 ///
@@ -52,45 +50,10 @@ impl<'t, T> Item<'t, T> {
     }
 }
 
-impl<T> Deref for Item<'_, T> {
-    type Target = T;
+deref!([T] Item<'_, T> => T, |item| &item.reference, &mut item.reference);
 
-    #[inline]
-    fn deref(&self) -> &T {
-        &self.reference
-    }
-}
-
-impl<T> DerefMut for Item<'_, T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.reference
-    }
-}
-
-/// Formats the item itself.
-impl<T: fmt::Debug> fmt::Debug for Item<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-/// Formats the item itself.
-///
-/// ```
-/// let queue = requeue::Queue::unbounded();
-/// queue.push("job")?;
-/// let mut handle = queue.handle();
-/// let tx = handle.begin();
-/// let job = tx.pop()?;
-/// assert_eq!(format!("{job} {job:?}"), "job \"job\"");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl<T: fmt::Display> fmt::Display for Item<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&**self, f)
-    }
-}
+fmt_as_item!(Debug, [T] Item<'_, T> => T);
+fmt_as_item!(Display, [T] Item<'_, T> => T);
 
 /// The items of one [`Transaction::pop_batch`](crate::Transaction::pop_batch), or [all](crate::Transaction::items) of a
 /// transaction. All of them are held, whether iterated or not.

@@ -160,6 +160,58 @@ macro_rules! debug_struct {
     };
 }
 
+/// Implements `Default` by the defaults of the fields; `derive` would ask that the items of a queue have one, too.
+macro_rules! derive_default {
+    ([$($generics:tt)*] $type:ty { $($field:ident),+ }) => {
+        impl<$($generics)*> Default for $type {
+            fn default() -> Self {
+                Self { $($field: Default::default()),+ }
+            }
+        }
+    };
+}
+
+/// Implements `Deref` by this reference, and `DerefMut` by the second one, if there is one.
+macro_rules! deref {
+    ([$($generics:tt)*] $type:ty => $target:ty, |$this:ident| $shared:expr) => {
+        impl<$($generics)*> std::ops::Deref for $type {
+            type Target = $target;
+
+            #[inline]
+            fn deref(&self) -> &$target {
+                let $this = self;
+                $shared
+            }
+        }
+    };
+    ([$($generics:tt)*] $type:ty => $target:ty, |$this:ident| $shared:expr, $exclusive:expr) => {
+        deref!([$($generics)*] $type => $target, |$this| $shared);
+
+        impl<$($generics)*> std::ops::DerefMut for $type {
+            #[inline]
+            fn deref_mut(&mut self) -> &mut $target {
+                let $this = self;
+                $exclusive
+            }
+        }
+    };
+}
+
+/// Implements `Debug` or `Display` by that of the item to which a type dereferences.
+macro_rules! fmt_as_item {
+    ($trait:ident, [$($generics:tt)*] $type:ty => $item:ty) => {
+        /// Formats the item itself.
+        impl<$($generics)*> std::fmt::$trait for $type
+        where
+            $item: std::fmt::$trait,
+        {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::$trait::fmt(&**self, f)
+            }
+        }
+    };
+}
+
 /// Implements `Error` for a type, and `Display` by this text.
 macro_rules! error_text {
     ([$($generics:tt)*] $type:ty, |$this:pat_param| $text:expr) => {

@@ -139,7 +139,7 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
         self.0.flag = false;
         let local = self.0.cell().get_mut();
-        local.put(item, Put::Publish, Default::default())
+        local.put(item, Put::Publish, (Default::default(), ()))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), PushError<T>>> {

@@ -4,7 +4,6 @@ use super::{Backend, Settlement, Tx};
 use crate::raw::{Finding, Keeper, KeptItem, KeptTransaction};
 use crate::Wait;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,29 +158,9 @@ async fn commit<X: Tx + 'static>(keeper: Keeper<X>) -> Result<(), X::Error> {
     tx.commit().await.map(drop)
 }
 
-impl<X: Tx + 'static> Deref for Delivery<X> {
-    type Target = X::Item;
+deref!([X: Tx + 'static] Delivery<X> => X::Item, |delivery| &delivery.item, &mut delivery.item);
 
-    fn deref(&self) -> &X::Item {
-        &self.item
-    }
-}
-
-impl<X: Tx + 'static> DerefMut for Delivery<X> {
-    fn deref_mut(&mut self) -> &mut X::Item {
-        &mut self.item
-    }
-}
-
-/// Formats the item itself.
-impl<X: Tx + 'static> fmt::Debug for Delivery<X>
-where
-    X::Item: fmt::Debug,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
+fmt_as_item!(Debug, [X: Tx + 'static] Delivery<X> => X::Item);
 
 /// Settles an item, of any lifetime.
 pub(crate) fn settle_by<X: Tx>(

@@ -5,7 +5,7 @@ use super::local::Local;
 use super::shared::Shared;
 use super::weights::{Known, Weights};
 use crate::bound::Room;
-use crate::order::{Order, PlaceOf, Terms};
+use crate::order::{Order, PlaceOf, PushMetaOf, Terms};
 use crate::policy::unique::Staging;
 use crate::sync::defer_with;
 use crate::{DuplicateOf, PushError};
@@ -13,6 +13,28 @@ use std::sync::Arc;
 
 /// The result of an admission check. `None`: there is no room now, but waiting may help. An error: it would not.
 pub(super) type Admission<L> = Option<Result<L, PushError<()>>>;
+
+/// The terms of a push, if it has some. Without any it is `()`, so that most pushes have no code for them.
+pub(crate) trait AnyTerms: Copy {
+    fn terms(&self) -> Option<&Terms>;
+}
+
+impl AnyTerms for () {
+    #[inline]
+    fn terms(&self) -> Option<&Terms> {
+        None
+    }
+}
+
+impl AnyTerms for Terms {
+    #[inline]
+    fn terms(&self) -> Option<&Terms> {
+        Some(self)
+    }
+}
+
+/// Where a load goes, or its first item, and its terms.
+pub(crate) type To<T, O, W = Terms> = (PlaceOf<T, O>, W);
 
 /// What one call pushes: an item, or a batch, of which all items are pushed or none.
 pub(crate) trait Load<T, O: Order<T>>: Sized {
@@ -25,12 +47,7 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
 
     fn as_slice(&self) -> &[T];
 
-    /// Whether this is one item that is pushed at once, so that it may replace or follow another one with its key.
-    fn is_single(&self, _put: Put) -> bool {
-        false
-    }
-
-    /// Replaces or follows the other item with its key, if [it may](Load::is_single) and that is the rule of the queue;
+    /// Replaces or follows the other item with its key, if [it may](is_single) and that is the rule of the queue;
     /// otherwise it is refused. `Err`: another attempt is needed.
     fn supersede(
         self,
@@ -61,9 +78,8 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
     fn enter(
         &self,
         shared: &Shared<T, O>,
-        place: PlaceOf<T, O>,
+        to: To<T, O, Option<&Terms>>,
         weights: &Weights,
-        terms: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>>;
 
@@ -74,35 +90,52 @@ pub(crate) trait Load<T, O: Order<T>>: Sized {
         metas: Self::Metas,
         put: Put,
     ) -> Result<Self::Pushed, PushError<Self>>;
+
+    /// The items with their metadata.
+    fn registered(self, metas: Self::Metas) -> impl Iterator<Item = (T, PushMetaOf<T, O>)>;
+
+    /// Withdraws items that are not pushed after all.
+    fn withdraw(metas: Self::Metas, shared: &Shared<T, O>);
+
+    /// The result of a push of so many items.
+    fn pushed(count: usize) -> Self::Pushed;
+}
+
+/// Whether the load is one item that is pushed at once, so that it may replace or follow another one with its key.
+pub(super) fn is_single<T, O: Order<T>, L: Load<T, O>>(put: Put, terms: Option<&Terms>) -> bool {
+    let is_at_once =
+        |terms: &Terms| terms.when().is_none() && (put == Put::Publish || terms.supersedes);
+    !L::GATHERS && terms.map_or(put == Put::Publish, is_at_once)
 }
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes permits, and registers the items. If a key is at its limit, or the registration panics, the permits are
     /// released.
-    pub(super) fn admit<L: Load<T, O>>(
+    pub(super) fn admit<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         load: &L,
         weights: &Weights,
         put: Put,
-        place: PlaceOf<T, O>,
+        to: To<T, O, W>,
     ) -> Admission<L::Metas> {
         if self.may_refuse {
-            return self.admit_checked(load, weights, put, place);
+            return self.admit_checked(load, weights, put, to);
         }
         if self.is_refusing(put) {
             return Some(Err(PushError::Closed(())));
         }
-        Some(load.enter(&self.shared, place, weights, None, None))
+        let to = (to.0, to.1.terms());
+        Some(load.enter(&self.shared, to, weights, None))
     }
 
     /// As [`Local::admit`], where the queue may have no room, or a duplicate.
     #[inline(never)]
-    pub(super) fn admit_checked<L: Load<T, O>>(
+    pub(super) fn admit_checked<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         load: &L,
         weights: &Weights,
         put: Put,
-        place: PlaceOf<T, O>,
+        to: To<T, O, W>,
     ) -> Admission<L::Metas> {
         let staging = self.staging(put);
         // The keys are checked first, so that no permit is taken that others could use meanwhile. Nobody waits for a key, so a
@@ -111,7 +144,11 @@ impl<T, O: Order<T>> Local<T, O> {
             Some(PushError::Closed(()))
         } else if weights.total().is_some() && self.are_too_heavy(weights) {
             Some(PushError::TooHeavy(()))
-        } else if let Some(of) = self.duplicate_of(weights, load.is_single(put), staging.as_ref()) {
+        } else if let Some(of) = self.duplicate_of(
+            weights,
+            || is_single::<T, O, L>(put, to.1.terms()),
+            staging.as_ref(),
+        ) {
             Some(PushError::Duplicate((), of))
         } else {
             (!self.fits(load.as_slice())).then_some(PushError::Full(()))
@@ -127,7 +164,8 @@ impl<T, O: Order<T>> Local<T, O> {
             return None;
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
-        match load.enter(&local.shared, place, weights, None, staging.as_ref()) {
+        let to = (to.0, to.1.terms());
+        match load.enter(&local.shared, to, weights, staging.as_ref()) {
             Ok(metas) => {
                 local.cancel();
                 Some(Ok(metas))
@@ -141,7 +179,7 @@ impl<T, O: Order<T>> Local<T, O> {
     fn duplicate_of(
         &self,
         weights: &Weights,
-        follows: bool,
+        follows: impl FnOnce() -> bool,
         staging: Option<&Arc<Staging>>,
     ) -> Option<DuplicateOf> {
         let unique = self.shared.unique()?;
@@ -149,7 +187,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if !self.permits.is_bounded() && !self.shared.is_limited() {
             return None;
         }
-        let now = unique.now(&self.shared.time);
+        let (follows, now) = (follows(), unique.now(&self.shared.time));
         let mut keys = weights.keys();
         keys.find_map(|key| unique.duplicate_of(key, follows, staging, now))
     }
@@ -157,10 +195,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// What the keys of the items that it stages have in common, if they are unique.
     #[inline]
     fn staging(&mut self, put: Put) -> Option<Arc<Staging>> {
-        if put == Put::Publish || !self.is_unique() {
-            return None;
-        }
-        Some(self.make_staging())
+        (put == Put::Stage && self.is_unique()).then(|| self.make_staging())
     }
 
     #[inline(never)]
@@ -172,15 +207,15 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// As [`Local::admit`], except that on a closed queue a lack of room is final: possibly only transactions that wait like
     /// this one could make room.
-    pub(super) fn admit_waiting<L: Load<T, O>>(
+    pub(super) fn admit_waiting<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         load: &L,
         weights: &Weights,
         put: Put,
-        place: PlaceOf<T, O>,
+        to: To<T, O, W>,
     ) -> Admission<L::Metas> {
         let closed = self.word().is_closed();
-        let admission = self.admit(load, weights, put, place);
+        let admission = self.admit(load, weights, put, to);
         admission.or_else(|| closed.then_some(Err(PushError::Full(()))))
     }
 

@@ -1,11 +1,11 @@
 //! Batches: all of their items are pushed, or none. One that is published is a transaction of its own.
 
 use super::access::Put;
-use super::admit::Load;
+use super::admit::{Load, To};
 use super::local::Local;
 use super::shared::Shared;
 use super::weights::Weights;
-use crate::order::{Order, Place, PlaceOf, PushMetaOf, Terms};
+use crate::order::{Order, Place, PushMetaOf, Terms};
 use crate::policy::unique::{Stage, Staging};
 use crate::sync::defer_with;
 use crate::time::Wait;
@@ -35,9 +35,8 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
     fn enter(
         &self,
         shared: &Shared<T, O>,
-        place: PlaceOf<T, O>,
+        (place, terms): To<T, O, Option<&Terms>>,
         weights: &Weights,
-        terms: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<Self::Metas, PushError<()>> {
         if !shared.registers() {
@@ -49,7 +48,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         let staging = staging.or(own.as_ref());
         let metas = VecDeque::with_capacity(self.len());
         // Also if the registration of a further item panics.
-        let mut metas = defer_with(metas, |metas| withdraw(shared, mem::take(metas)));
+        let mut metas = defer_with(metas, |metas| Self::withdraw(mem::take(metas), shared));
         for (nth, item) in self.iter().enumerate() {
             let (place, terms) = (place.nth(nth), terms.map(|terms| terms.nth(nth)));
             let terms = (weights.nth(nth), terms.as_ref());
@@ -69,15 +68,23 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
     ) -> Result<usize, PushError<Self>> {
         let register = |_: &_, _: &_| metas.pop_front().expect("each item is registered");
         let stored = local.store_all(self.into_iter(), put, register);
-        withdraw(&local.shared, metas);
+        Self::withdraw(metas, &local.shared);
         stored
     }
-}
 
-/// Withdraws items that are not pushed after all.
-pub(super) fn withdraw<T, O: Order<T>>(shared: &Shared<T, O>, metas: VecDeque<PushMetaOf<T, O>>) {
-    for meta in metas {
-        shared.withdraw(meta);
+    fn registered(self, mut metas: Self::Metas) -> impl Iterator<Item = (T, PushMetaOf<T, O>)> {
+        let items = self.into_iter();
+        items.map(move |item| (item, metas.pop_front().unwrap_or_default()))
+    }
+
+    fn withdraw(metas: Self::Metas, shared: &Shared<T, O>) {
+        for meta in metas {
+            shared.withdraw(meta);
+        }
+    }
+
+    fn pushed(count: usize) -> usize {
+        count
     }
 }
 
@@ -113,7 +120,7 @@ impl<T, O: Order<T>> Local<T, O> {
     ) -> Result<usize, PushError<Vec<T>>> {
         if self.may_refuse {
             let items: Vec<_> = items.into_iter().collect();
-            return self.put_waiting(items, put, wait, Default::default());
+            return self.put_waiting(items, put, wait, (Default::default(), ()));
         }
         let since = self.shared.stamp();
         let register = |shared: &Shared<T, O>, item: &T| {

@@ -7,20 +7,21 @@
 mod begin;
 
 use super::access::Access;
+use super::failed::Settlement;
 use super::local::Local;
 use super::origin::Origin;
 use super::pool::CheckedOut;
 use super::shared::Shared;
 use super::take::{IntoHold, Target};
 use crate::order::{Order, StoredOf};
-use crate::policy::failed::{Cause, Failed};
+use crate::policy::failed::Failed;
 use crate::policy::lease::{Lease, WatchOf};
 use crate::policy::limit::{HeldTokens, Token};
 use crate::policy::retry::Disposition;
 use crate::policy::Policies;
 use crate::raw::{Away, Ending, Fresh, HeldPosition, Purpose, Stored, Vacant};
 use crate::sync::{lock, swallow_panic};
-use crate::{DeliveryId, Expired, Reason, ReturnTo};
+use crate::{DeliveryId, Expired, Reason};
 use std::mem;
 use std::sync::Arc;
 use std::thread;
@@ -48,18 +49,6 @@ struct Notes {
     since: u64,
     /// How long the item was in the queue, if the times of pushes are kept.
     waited: Option<Duration>,
-}
-
-/// How a delivery ends that is not committed.
-pub(crate) enum End {
-    /// By the rules of the queue.
-    Failed(Cause),
-    /// As a failed delivery, to be delivered again after this time.
-    After(Duration),
-    /// As a failed delivery whose item goes there, if it does not become a dead letter.
-    To(ReturnTo),
-    /// As if it had not begun.
-    Released,
 }
 
 const OPEN: &str = "the delivery is open until it is consumed";
@@ -163,14 +152,10 @@ impl<T, O: Order<T>> Delivered<T, O> {
     }
 
     /// Ends the delivery without a commit.
-    pub(crate) fn end(mut self, end: &End) {
-        self.end_by(end);
-    }
-
-    fn end_by(&mut self, end: &End) {
+    pub(crate) fn end(&mut self, settlement: &Settlement) {
         let lease = self.end_lease();
         if let Some(open) = self.0.take() {
-            open.end(end);
+            open.end(settlement);
         }
         drop(lease); // user code
     }
@@ -185,7 +170,7 @@ impl<T, O: Order<T>> Drop for Delivered<T, O> {
             } else {
                 Reason::Aborted
             };
-            self.end_by(&End::Failed(reason.into()));
+            self.end(&Settlement::Failed(reason.into()));
         }
     }
 }
@@ -296,18 +281,9 @@ impl<T, O: Order<T>> Open<T, O> {
     }
 
     /// Where the item goes, and the time, if it is delayed. A clock is user code: if it panics, the item is not delayed.
-    fn disposition(&self, end: &End, cause: &Cause) -> (Disposition, u64) {
-        let (shared, delivery) = (&self.origin.shared, self.away.delivery());
-        let failures = &shared.failures;
-        let disposition = match end {
-            End::Failed(_) if cause.reason == Reason::Failed && failures.letters.reserve() => {
-                Disposition::Death
-            }
-            End::Failed(_) => failures.disposition(delivery, cause),
-            End::After(delay) => failures.disposition_after(delivery, *delay),
-            End::To(to) => failures.disposition_to(delivery, *to),
-            End::Released => Disposition::Head,
-        };
+    fn disposition(&self, settlement: &Settlement) -> (Disposition, u64) {
+        let shared = &self.origin.shared;
+        let disposition = settlement.disposition(&shared.failures, self.away.delivery());
         let mut now = None;
         if let Disposition::Delay(_) = disposition {
             swallow_panic(|| now = Some(shared.time.now()));
@@ -318,12 +294,9 @@ impl<T, O: Order<T>> Open<T, O> {
 
     /// Puts the item where it belongs, and counts the end afterwards: so a thread that asks sees it there, or the delivery open.
     #[inline(never)]
-    fn end(self, end: &End) {
-        let cause = match end {
-            End::Failed(cause) => cause.clone(),
-            _ => Reason::Retried.into(),
-        };
-        let (disposition, now) = self.disposition(end, &cause);
+    fn end(self, settlement: &Settlement) {
+        let cause = settlement.cause();
+        let (disposition, now) = self.disposition(settlement);
         let Self {
             mut away,
             origin,
@@ -335,7 +308,7 @@ impl<T, O: Order<T>> Open<T, O> {
         let mut permits = 0;
         let published = match disposition {
             Disposition::Head => {
-                if let End::Released = end {
+                if let Settlement::Released = settlement {
                     away.uncount();
                 }
                 origin.outstanding.put_back(away);

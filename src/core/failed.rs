@@ -7,34 +7,64 @@ use super::access::Put;
 use super::local::{CellOf, Local};
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::failed::{Cause, Failed};
-use crate::policy::retry::Disposition;
+use crate::policy::retry::{Disposition, Failures};
 use crate::policy::Policies;
 use crate::raw::{DeliveryMeta, HeldItems, HeldPosition, ItemRef, Unborrowed};
 use crate::sync::{defer_with, swallow_panic};
-use crate::{PushError, Reason};
-use std::sync::Arc;
+use crate::{PushError, Reason, ReturnTo};
+use std::fmt;
 use std::time::Duration;
 
 const FOREIGN: &str = "item does not belong to this transaction";
 
-/// What is to happen to a held item that leaves its transaction.
+/// How a delivery ends that is not committed.
 pub(crate) enum Settlement {
-    /// It is delivered again after this time, or without one by the rules of the queue.
-    Retry(Option<Duration>),
-    /// It becomes a dead letter with this error. If there is no place for it, it is delivered again by the rules.
-    Fail(Arc<str>),
-    /// It is ready again, as if it had not been delivered.
-    PutBack,
+    /// By the rules of the queue. With [`Reason::Failed`] the item becomes a dead letter, if there is a place for it.
+    Failed(Cause),
+    /// As a failed delivery, to be delivered again after this time.
+    After(Duration),
+    /// As a failed delivery whose item goes there, if it does not become a dead letter.
+    To(ReturnTo),
+    /// As if it had not begun.
+    Released,
 }
 
 impl Settlement {
-    fn cause(&self) -> Cause {
+    /// The item is delivered again by the rules of the queue.
+    pub(crate) fn retry() -> Self {
+        Self::Failed(Reason::Retried.into())
+    }
+
+    /// The item becomes a dead letter with this error.
+    pub(crate) fn fail(error: impl fmt::Display) -> Self {
+        Self::Failed(Cause {
+            error: Some(error.to_string().into()),
+            ..Reason::Failed.into()
+        })
+    }
+
+    pub(super) fn cause(&self) -> Cause {
         match self {
-            Self::Retry(_) | Self::PutBack => Reason::Retried.into(),
-            Self::Fail(error) => Cause {
-                error: Some(Arc::clone(error)),
-                ..Reason::Failed.into()
-            },
+            Self::Failed(cause) => cause.clone(),
+            _ => Reason::Retried.into(),
+        }
+    }
+
+    /// The destination of the item. If it is [`Disposition::Death`], a place is reserved for it.
+    pub(super) fn disposition<T, M>(
+        &self,
+        failures: &Failures<T, M>,
+        delivery: DeliveryMeta,
+    ) -> Disposition {
+        match self {
+            Self::Failed(Cause {
+                reason: Reason::Failed,
+                ..
+            }) if failures.letters.reserve() => Disposition::Death,
+            Self::Failed(cause) => failures.disposition(delivery, cause),
+            Self::After(delay) => failures.disposition_after(delivery, *delay),
+            Self::To(to) => failures.disposition_to(delivery, *to),
+            Self::Released => Disposition::Head,
         }
     }
 }
@@ -136,7 +166,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let cause = settlement.cause();
         let now = self.shared.time.now();
         let delivery = self.endpoint.delivery_before(position);
-        let disposition = self.disposition(settlement, delivery, &cause)?;
+        let disposition = self.disposition(settlement, delivery)?;
         let Ok(copy) = self.deliveries.leaving(position) else {
             // It was reclaimed, and its delivery is counted; it is removed when its transaction ends.
             if disposition == Disposition::Death {
@@ -146,7 +176,7 @@ impl<T, O: Order<T>> Local<T, O> {
         };
         let mut entry = self.endpoint.remove(item, position);
         self.release_load(entry.delivery.since);
-        if let Settlement::PutBack = settlement {
+        if let Settlement::Released = settlement {
             entry.delivery = entry.delivery.before();
         }
         let since = entry.delivery.since;
@@ -168,24 +198,17 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         settlement: &Settlement,
         delivery: DeliveryMeta,
-        cause: &Cause,
     ) -> Result<Disposition, PushError<()>> {
-        let is_failed = matches!(settlement, Settlement::Fail(_));
-        let dies = is_failed && self.shared.failures.letters.reserve();
+        let disposition = settlement.disposition(&self.shared.failures, delivery);
         // Otherwise the item keeps its permits, which staged items may be using.
         let weight = || self.shared.weight_of(delivery.since);
         let weight = self.weighs().then(weight);
-        if !dies && !self.take_permits(weight, Put::Stage) {
+        if disposition != Disposition::Death && !self.take_permits(weight, Put::Stage) {
             return Err(PushError::Full(())); // it has no permit of its own
         }
-        let failures = &self.shared.failures;
-        let disposition = match *settlement {
-            _ if dies => Disposition::Death,
-            Settlement::PutBack => return Ok(Disposition::Head),
-            Settlement::Retry(Some(delay)) => failures.disposition_after(delivery, delay),
-            Settlement::Retry(None) | Settlement::Fail(_) => failures.disposition(delivery, cause),
-        };
-        self.deliveries.give_up();
+        if !matches!(settlement, Settlement::Released) {
+            self.deliveries.give_up();
+        }
         Ok(disposition)
     }
 }

@@ -14,160 +14,36 @@
 
 use super::access::{Access, Put};
 use super::admit::Load;
-use super::batch::withdraw;
 use super::local::Local;
-use super::shared::Shared;
 use super::staged::{AtNeed, Call};
-use super::weights::{Known, Weights};
-use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Terms, When};
+use crate::order::{Order, PushMeta, Terms, When};
 use crate::policy::delay::Scheduled;
-use crate::policy::unique::Staging;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::sync::planted;
 use crate::PushError;
-use std::iter;
-use std::marker::PhantomData;
-use std::sync::Arc;
 
 /// The capacity that a handle keeps for scheduled items.
 const KEPT_CAPACITY: usize = 64;
 
-/// What is pushed with times of its own.
-pub(crate) struct Later<T, L> {
-    load: L,
-    terms: Terms,
-    items: PhantomData<fn() -> T>,
-}
-
-/// An item or a batch.
-pub(crate) trait Items<T, O: Order<T>>: Load<T, O> {
-    /// The items with their metadata.
-    fn registered(self, metas: Self::Metas) -> impl Iterator<Item = (T, PushMetaOf<T, O>)>;
-
-    /// Withdraws items that are not pushed after all.
-    fn withdraw(metas: Self::Metas, shared: &Shared<T, O>);
-
-    /// The result of a push of so many items.
-    fn pushed(count: usize) -> Self::Pushed;
-}
-
-impl<T, O: Order<T>> Items<T, O> for T {
-    #[inline]
-    fn registered(self, meta: PushMetaOf<T, O>) -> impl Iterator<Item = (T, PushMetaOf<T, O>)> {
-        iter::once((self, meta))
-    }
-
-    fn withdraw(meta: PushMetaOf<T, O>, shared: &Shared<T, O>) {
-        shared.withdraw(meta);
-    }
-
-    #[inline]
-    fn pushed(_: usize) {}
-}
-
-impl<T, O: Order<T>> Items<T, O> for Vec<T> {
-    fn registered(self, mut metas: Self::Metas) -> impl Iterator<Item = (T, PushMetaOf<T, O>)> {
-        let items = self.into_iter();
-        items.map(move |item| (item, metas.pop_front().unwrap_or_default()))
-    }
-
-    fn withdraw(metas: Self::Metas, shared: &Shared<T, O>) {
-        withdraw(shared, metas);
-    }
-
-    fn pushed(count: usize) -> usize {
-        count
-    }
-}
-
-impl<T, L> Later<T, L> {
-    #[inline]
-    pub(crate) fn new(load: L, terms: Terms) -> Self {
-        let items = PhantomData;
-        Self { load, terms, items }
-    }
-
-    #[inline]
-    pub(crate) fn into_load(self) -> L {
-        self.load
-    }
-}
-
-impl<T, O: Order<T>, L: Items<T, O>> Load<T, O> for Later<T, L> {
-    type Metas = L::Metas;
-    type Pushed = L::Pushed;
-    const GATHERS: bool = L::GATHERS;
-
-    #[inline]
-    fn as_slice(&self) -> &[T] {
-        self.load.as_slice()
-    }
-
-    fn is_single(&self, put: Put) -> bool {
-        let put = if self.terms.supersedes {
-            Put::Publish
-        } else {
-            put
-        };
-        self.terms.when().is_none() && self.load.is_single(put)
-    }
-
-    fn supersede(
-        self,
-        local: &mut Local<T, O>,
-        known: &Known,
-        place: PlaceOf<T, O>,
-    ) -> Result<Result<L::Pushed, PushError<Self>>, Self> {
-        let terms = self.terms;
-        let pushed = self.load.supersede(local, known, place);
-        pushed
-            .map(|pushed| pushed.map_err(|error| error.map(|load| Self::new(load, terms))))
-            .map_err(|load| Self::new(load, terms))
-    }
-
-    #[inline]
-    fn take_permits(&self, local: &mut Local<T, O>, weights: &Weights, put: Put) -> bool {
-        self.load.take_permits(local, weights, put)
-    }
-
-    #[inline]
-    fn return_permits(local: &mut Local<T, O>, put: Put) {
-        L::return_permits(local, put);
-    }
-
-    #[inline(always)] // as that of the load
-    fn enter(
-        &self,
-        shared: &Shared<T, O>,
-        place: PlaceOf<T, O>,
-        weights: &Weights,
-        _: Option<&Terms>,
-        staging: Option<&Arc<Staging>>,
-    ) -> Result<L::Metas, PushError<()>> {
-        let terms = Some(&self.terms);
-        self.load.enter(shared, place, weights, terms, staging)
-    }
-
-    #[inline(always)] // as that of the load
-    fn store(
-        self,
-        local: &mut Local<T, O>,
+impl<T, O: Order<T>> Local<T, O> {
+    /// Stores admitted items, or schedules them.
+    #[inline(always)] // as the store of the load
+    pub(super) fn store_by<L: Load<T, O>>(
+        &mut self,
+        load: L,
         metas: L::Metas,
         put: Put,
-    ) -> Result<L::Pushed, PushError<Self>> {
-        let Self { load, terms, .. } = self;
-        let stored = match terms.when() {
-            None => load.store(local, metas, put),
-            Some(when) if put == Put::Publish => local.schedule_now(load, metas, when),
-            Some(when) => local.stage_later(load, metas, when),
-        };
-        stored.map_err(|error| error.map(|load| Self::new(load, terms)))
+        terms: Option<&Terms>,
+    ) -> Result<L::Pushed, PushError<L>> {
+        match terms.and_then(Terms::when) {
+            None => load.store(self, metas, put),
+            Some(when) if put == Put::Publish => self.schedule_now(load, metas, when),
+            Some(when) => self.stage_later(load, metas, when),
+        }
     }
-}
 
-impl<T, O: Order<T>> Local<T, O> {
     /// Schedules items that are admitted.
-    fn schedule_now<L: Items<T, O>>(
+    fn schedule_now<L: Load<T, O>>(
         &mut self,
         load: L,
         metas: L::Metas,
@@ -203,7 +79,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Stages items that are to be scheduled when the transaction commits.
     #[inline(never)]
-    fn stage_later<L: Items<T, O>>(
+    fn stage_later<L: Load<T, O>>(
         &mut self,
         load: L,
         metas: L::Metas,

@@ -18,7 +18,7 @@
 //! them while it is the first.
 
 use super::access::{Access, Put};
-use super::admit::Load;
+use super::admit::{AnyTerms, Load};
 use super::local::Local;
 use crate::order::{EntryOf, Order};
 use crate::raw::Purpose;
@@ -87,15 +87,16 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Stores items with weights.
     #[cold]
-    pub(super) fn store_weighed<L: Load<T, O>>(
+    pub(super) fn store_weighed<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         load: L,
         metas: L::Metas,
         total: usize,
         put: Put,
+        terms: W,
     ) -> Result<L::Pushed, PushError<L>> {
         self.loads_mut().0 += total;
-        let stored = load.store(self, metas, put);
+        let stored = self.store_by(load, metas, put, terms.terms());
         match (&stored, put) {
             (Ok(_), Put::Stage) => {}
             (Ok(_), Put::Publish) => self.end_push(0),

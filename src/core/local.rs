@@ -8,7 +8,6 @@ use crate::order::Order;
 use crate::policy::Deliveries;
 use crate::raw::LocalCell;
 use crate::wait::{WaitWord, Waiter};
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// A handle's [`Local`] in the cell that lends it to one user at a time.
@@ -60,21 +59,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 }
 
-impl<T, O: Order<T>> Deref for Local<T, O> {
-    type Target = Access<T, O>;
-
-    #[inline]
-    fn deref(&self) -> &Access<T, O> {
-        &self.access
-    }
-}
-
-impl<T, O: Order<T>> DerefMut for Local<T, O> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Access<T, O> {
-        &mut self.access
-    }
-}
+deref!([T, O: Order<T>] Local<T, O> => Access<T, O>, |local| &local.access, &mut local.access);
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {

@@ -22,7 +22,6 @@
 
 use crate::sync::{barrier, planted, step, SMALL};
 use crate::wait::{DueTimer, WaitQueue, WaitWord};
-use std::ops::Deref;
 use std::sync::Arc;
 
 pub(super) const BOUNDED: usize = WaitWord::quiet(0);
@@ -164,11 +163,4 @@ fn notify_end_slowly(wait_queue: &WaitQueue, count: usize) -> bool {
     word.has(NOTIFY_ENDS) || word.is_closed() && word.waiting() > 0
 }
 
-impl Deref for Ready {
-    type Target = WaitQueue;
-
-    #[inline]
-    fn deref(&self) -> &WaitQueue {
-        self.0.wait_queue()
-    }
-}
+deref!([] Ready => WaitQueue, |ready| ready.0.wait_queue());

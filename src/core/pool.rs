@@ -6,7 +6,6 @@ use super::shared::Shared;
 use crate::order::Order;
 use crate::raw::{Own, ThreadCells, ThreadValue};
 use crate::sync::{lock, Mutex};
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// The maximum number of idle handles.
@@ -119,18 +118,9 @@ impl<T, O: Order<T>> CheckedOut<T, O> {
 
 const PRESENT: &str = "the handle is there until this is dropped";
 
-impl<T, O: Order<T>> Deref for CheckedOut<T, O> {
-    type Target = CellOf<T, O>;
-
-    fn deref(&self) -> &CellOf<T, O> {
-        self.cell.as_ref().expect(PRESENT)
-    }
-}
-
-impl<T, O: Order<T>> DerefMut for CheckedOut<T, O> {
-    fn deref_mut(&mut self) -> &mut CellOf<T, O> {
-        self.cell.as_mut().expect(PRESENT)
-    }
+deref! {
+    [T, O: Order<T>] CheckedOut<T, O> => CellOf<T, O>,
+    |handle| handle.cell.as_ref().expect(PRESENT), handle.cell.as_mut().expect(PRESENT)
 }
 
 impl<T, O: Order<T>> Drop for CheckedOut<T, O> {

@@ -1,8 +1,8 @@
 //! Enqueuing: an item or a batch is admitted (`admit`), registered and stored, and waiters are notified.
 
 pub(crate) use super::access::Put;
-use super::admit::Admission;
-pub(crate) use super::admit::Load;
+use super::admit::{is_single, Admission, AnyTerms};
+pub(crate) use super::admit::{Load, To};
 use super::local::{CellOf, Local};
 use super::shared::Shared;
 use super::wait::DONE;
@@ -14,6 +14,7 @@ use crate::sync::defer_with;
 use crate::time::Wait;
 use crate::wait::{block, WakeTarget};
 use crate::{DuplicateOf, PushError};
+use std::iter;
 use std::slice;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -30,7 +31,8 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
     #[inline(never)]
     pub(crate) fn push_slowly(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.settled().put(item, Put::Publish, Default::default())
+        self.settled()
+            .put(item, Put::Publish, (Default::default(), ()))
     }
 
     /// Stages an item if nothing else has to be done: no barrier passed, no memory allocated, no permit searched for.
@@ -51,7 +53,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     pub(crate) fn stage(&self, item: T) -> Result<(), PushError<T>> {
         let mut local = self.borrow();
         if !local.takes_staged() {
-            return local.put(item, Put::Stage, Default::default());
+            return local.put(item, Put::Stage, (Default::default(), ()));
         }
         let meta = O::Meta::default();
         local.store_staged(Stored { item, meta })
@@ -61,63 +63,67 @@ impl<T, O: Order<T>> CellOf<T, O> {
 /// Pushes of an item or a batch.
 impl<T, O: Order<T>> Local<T, O> {
     /// Pushes if there is room.
-    pub(crate) fn put<L: Load<T, O>>(
+    pub(crate) fn put<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         load: L,
         put: Put,
-        place: PlaceOf<T, O>,
+        (place, terms): To<T, O, W>,
     ) -> Result<L::Pushed, PushError<L>> {
         if self.may_refuse {
-            return self.put_checked(load, put, place);
+            return self.put_checked(load, put, (place, terms));
         }
         if self.is_refusing(put) {
             return Err(PushError::Closed(load));
         }
-        match load.enter(&self.shared, place, &Weights::None, None, None) {
-            Ok(metas) => load.store(self, metas, put),
+        let to = (place, terms.terms());
+        match load.enter(&self.shared, to, &Weights::None, None) {
+            Ok(metas) => self.store_by(load, metas, put, to.1),
             Err(refusal) => Err(refusal.of(load)),
         }
     }
 
     #[inline(never)] // apart from the orders without bounds, which need no registers for it
-    fn put_checked<L: Load<T, O>>(
+    fn put_checked<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         load: L,
         put: Put,
-        place: PlaceOf<T, O>,
+        to: To<T, O, W>,
     ) -> Result<L::Pushed, PushError<L>> {
         let weights = self.shared.weigh(load.as_slice());
-        match self.admit_checked(&load, &weights, put, place) {
-            Some(Ok(metas)) => self.store(load, metas, &weights, put),
-            refused => self.put_refused(refused, load, &weights, put, Wait::Never, place),
+        match self.admit_checked(&load, &weights, put, to) {
+            Some(Ok(metas)) => self.store(load, metas, &weights, put, to.1),
+            refused => self.put_refused(refused, load, &weights, put, Wait::Never, to),
         }
     }
 
     /// As [`Local::put`], when there is room.
     #[inline]
-    pub(crate) fn put_waiting<L: Load<T, O>>(
+    pub(crate) fn put_waiting<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         load: L,
         put: Put,
         wait: Wait,
-        place: PlaceOf<T, O>,
+        to: To<T, O, W>,
     ) -> Result<L::Pushed, PushError<L>> {
+        if to.1.terms().is_some() {
+            return self.put_unless_at_once(load, put, wait, to);
+        }
         match load.put_at_once(self, put) {
             Ok(pushed) => pushed,
-            Err(load) => self.put_unless_at_once(load, put, wait, place),
+            Err(load) => self.put_unless_at_once(load, put, wait, to),
         }
     }
 
     #[inline(never)] // out of the push at once, which needs no registers for it
-    fn put_unless_at_once<L: Load<T, O>>(
+    fn put_unless_at_once<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         load: L,
         put: Put,
         wait: Wait,
-        place: PlaceOf<T, O>,
+        to: To<T, O, W>,
     ) -> Result<L::Pushed, PushError<L>> {
         if wait.is_over(&self.shared.time) {
-            return self.put(load, put, place);
+            return self.put(load, put, to);
         }
         let (mut wait, mut weights) = (wait, Weights::None);
         if self.shared.tracks() {
@@ -126,26 +132,26 @@ impl<T, O: Order<T>> Local<T, O> {
             let end = wait.deadline(self.shared.time.clock_now());
             wait = end.map_or(Wait::Forever, Wait::Until);
         }
-        match self.admit_within(wait, &load, &weights, put, place) {
-            Some(Ok(metas)) => self.store(load, metas, &weights, put),
-            refused => self.put_refused(refused, load, &weights, put, wait, place),
+        match self.admit_within(wait, &load, &weights, put, to) {
+            Some(Ok(metas)) => self.store(load, metas, &weights, put, to.1),
+            refused => self.put_refused(refused, load, &weights, put, wait, to),
         }
     }
 
     /// Admits a load when there is room.
     #[inline(always)] // the push that waits: as `put`
-    fn admit_within<L: Load<T, O>>(
+    fn admit_within<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         wait: Wait,
         load: &L,
         weights: &Weights,
         put: Put,
-        place: PlaceOf<T, O>,
+        to: To<T, O, W>,
     ) -> Admission<L::Metas> {
         let room = self.worthwhile_room(load, weights);
         let gathers = weights.gather(L::GATHERS);
         self.wait_for_room(gathers, room, wait, |local| {
-            local.admit_waiting(load, weights, put, place)
+            local.admit_waiting(load, weights, put, to)
         })
     }
 
@@ -153,14 +159,14 @@ impl<T, O: Order<T>> Local<T, O> {
     /// follow another one.
     #[cold]
     #[inline(never)]
-    fn put_refused<L: Load<T, O>>(
+    fn put_refused<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         mut admission: Admission<L::Metas>,
         mut load: L,
         weights: &Weights,
         put: Put,
         wait: Wait,
-        place: PlaceOf<T, O>,
+        to: To<T, O, W>,
     ) -> Result<L::Pushed, PushError<L>> {
         loop {
             if self.awaits_staged(admission.as_ref()) && !wait.is_over(&self.shared.time) {
@@ -168,18 +174,13 @@ impl<T, O: Order<T>> Local<T, O> {
                     self.poll_staged(weights, wake_target.waker)
                 });
             } else {
-                match self.settle(admission, load, weights, put, place) {
+                match self.settle(admission, load, weights, put, to) {
                     Ok(pushed) => return pushed,
                     Err(again) => load = again,
                 }
             }
-            admission = self.admit_within(wait, &load, weights, put, place);
+            admission = self.admit_within(wait, &load, weights, put, to);
         }
-    }
-
-    fn may_replace(&self) -> bool {
-        let unique = self.shared.unique();
-        unique.is_some_and(|unique| unique.rule != OnDuplicate::Refuse)
     }
 
     /// Polls for the end of a transaction that has staged an item with one of these keys. Runs user code.
@@ -206,16 +207,16 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         load: &mut Option<L>,
         weights: &Weights,
-        place: PlaceOf<T, O>,
+        to: To<T, O>,
     ) -> Option<Result<L::Pushed, PushError<L>>> {
         let put = Put::Publish;
         loop {
-            let admission = self.admit(load.as_ref().expect(DONE), weights, put, place);
+            let admission = self.admit(load.as_ref().expect(DONE), weights, put, to);
             if admission.is_none() || self.awaits_staged(admission.as_ref()) {
                 return None;
             }
             let taken = load.take().expect(DONE);
-            match self.settle(admission, taken, weights, put, place) {
+            match self.settle(admission, taken, weights, put, to) {
                 Ok(pushed) => return Some(pushed),
                 Err(again) => *load = Some(again),
             }
@@ -230,12 +231,12 @@ impl<T, O: Order<T>> Local<T, O> {
         weights: &Weights,
         put: Put,
         wake_target: &WakeTarget<'_>,
-        place: PlaceOf<T, O>,
+        to: To<T, O>,
     ) -> Poll<Result<L::Pushed, PushError<L>>> {
         let gathers = weights.gather(L::GATHERS);
         loop {
             let waiting = load.as_ref().expect(DONE);
-            let attempt = |local: &mut Self| local.admit_waiting(waiting, weights, put, place);
+            let attempt = |local: &mut Self| local.admit_waiting(waiting, weights, put, to);
             let poll = match self.worthwhile_room(waiting, weights) {
                 Some(room) => self
                     .poll_room(&room, gathers, wake_target, attempt)
@@ -247,7 +248,7 @@ impl<T, O: Order<T>> Local<T, O> {
             };
             if !self.awaits_staged(admission.as_ref()) {
                 let taken = load.take().expect(DONE);
-                match self.settle(admission, taken, weights, put, place) {
+                match self.settle(admission, taken, weights, put, to) {
                     Ok(pushed) => return Poll::Ready(pushed),
                     Err(again) => *load = Some(again),
                 }
@@ -282,18 +283,22 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Stores what was admitted, or refuses it. `Err`: another attempt is needed.
     #[inline]
-    fn settle<L: Load<T, O>>(
+    fn settle<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         admission: Admission<L::Metas>,
         load: L,
         weights: &Weights,
         put: Put,
-        place: PlaceOf<T, O>,
+        to: To<T, O, W>,
     ) -> Result<Result<L::Pushed, PushError<L>>, L> {
+        let replaces = |unique: &Unique<_, _>| unique.rule != OnDuplicate::Refuse;
         match admission.unwrap_or(Err(PushError::Full(()))) {
-            Ok(metas) => Ok(self.store(load, metas, weights, put)),
-            Err(PushError::Duplicate(..)) if load.is_single(put) && self.may_replace() => {
-                load.supersede(self, weights.nth(0), place)
+            Ok(metas) => Ok(self.store(load, metas, weights, put, to.1)),
+            Err(PushError::Duplicate(..))
+                if is_single::<T, O, L>(put, to.1.terms())
+                    && self.shared.unique().is_some_and(replaces) =>
+            {
+                load.supersede(self, weights.nth(0), to.0)
             }
             Err(refusal) => Ok(Err(refusal.of(load))),
         }
@@ -301,16 +306,17 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Stores what was admitted.
     #[inline(always)] // the push of an order: as `put`
-    fn store<L: Load<T, O>>(
+    fn store<L: Load<T, O>, W: AnyTerms>(
         &mut self,
         load: L,
         metas: L::Metas,
         weights: &Weights,
         put: Put,
+        terms: W,
     ) -> Result<L::Pushed, PushError<L>> {
         match weights.total().filter(|_| self.weighs()) {
-            None => load.store(self, metas, put),
-            Some(total) => self.store_weighed(load, metas, total, put),
+            None => self.store_by(load, metas, put, terms.terms()),
+            Some(total) => self.store_weighed(load, metas, total, put, terms),
         }
     }
 }
@@ -322,10 +328,6 @@ impl<T, O: Order<T>> Load<T, O> for T {
 
     fn as_slice(&self) -> &[T] {
         slice::from_ref(self)
-    }
-
-    fn is_single(&self, put: Put) -> bool {
-        put == Put::Publish
     }
 
     fn supersede(
@@ -387,9 +389,8 @@ impl<T, O: Order<T>> Load<T, O> for T {
     fn enter(
         &self,
         shared: &Shared<T, O>,
-        place: PlaceOf<T, O>,
+        (place, terms): To<T, O, Option<&Terms>>,
         weights: &Weights,
-        terms: Option<&Terms>,
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let terms = (weights.nth(0), terms);
@@ -409,4 +410,16 @@ impl<T, O: Order<T>> Load<T, O> for T {
         }
         local.store_registered(stored, put)
     }
+
+    #[inline]
+    fn registered(self, meta: PushMetaOf<T, O>) -> impl Iterator<Item = (T, PushMetaOf<T, O>)> {
+        iter::once((self, meta))
+    }
+
+    fn withdraw(meta: PushMetaOf<T, O>, shared: &Shared<T, O>) {
+        shared.withdraw(meta);
+    }
+
+    #[inline]
+    fn pushed(_: usize) {}
 }

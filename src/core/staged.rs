@@ -35,14 +35,4 @@ pub(super) struct Call {
     pub(super) when: When,
 }
 
-impl<T, O: Order<T>> Default for AtNeed<T, O> {
-    fn default() -> Self {
-        Self {
-            loads: (0, 0),
-            calls: Vec::new(),
-            taken: Vec::new(),
-            keys: None,
-            quiet: None,
-        }
-    }
-}
+derive_default!([T, O: Order<T>] AtNeed<T, O> { loads, calls, taken, keys, quiet });

@@ -3,13 +3,11 @@
 
 use super::{waiting, User};
 use crate::bound::Room;
-use crate::core::later::{Items, Later};
 use crate::core::pool::{CheckedOut, Pool};
-use crate::core::put::Put;
-use crate::core::shared::Shared;
+use crate::core::put::{Load, Put, To};
 use crate::core::wait::DONE;
 use crate::core::weights::Weights;
-use crate::order::{Order, PlaceOf, Terms};
+use crate::order::Order;
 use crate::wait::WakeTarget;
 use crate::{Fifo, PushError};
 use std::future::Future;
@@ -54,32 +52,26 @@ type PollPush<K, L> = Poll<Result<K, PushError<L>>>;
 /// A push by a handle, or in a transaction.
 pub(crate) struct Pushing<'u, T, O: Order<T>, L> {
     user: User<'u, T, O>,
-    load: Option<Later<T, L>>,
+    load: Option<L>,
     weights: Weights,
-    place: PlaceOf<T, O>,
+    to: To<T, O>,
 }
 
-impl<'u, T, O: Order<T>, L: Items<T, O>> Pushing<'u, T, O, L> {
-    pub(crate) fn new(
-        mut user: User<'u, T, O>,
-        load: L,
-        (place, terms): (PlaceOf<T, O>, Terms),
-    ) -> Self {
+impl<'u, T, O: Order<T>, L: Load<T, O>> Pushing<'u, T, O, L> {
+    pub(crate) fn new(mut user: User<'u, T, O>, load: L, to: To<T, O>) -> Self {
         let weights = user.local().shared().weigh(load.as_slice());
-        let load = Some(Later::new(load, terms));
         Self {
             user,
-            load,
+            load: Some(load),
             weights,
-            place,
+            to,
         }
     }
 
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> PollPush<L::Pushed, L> {
         let (put, local) = (self.user.put(), self.user.local());
         let (load, weights) = (&mut self.load, &self.weights);
-        let poll = local.poll_put(load, weights, put, wake_target, self.place);
-        poll.map_err(|error| error.map(Later::into_load))
+        local.poll_put(load, weights, put, wake_target, self.to)
     }
 }
 
@@ -87,53 +79,41 @@ impl<T, O: Order<T>> StageAsync<'_, T, O> {
     /// Ends the wait, and returns the item, unless it was pushed.
     #[cfg(feature = "workers")]
     pub(crate) fn end(&mut self) -> Option<T> {
-        self.0.take()?.load.map(Later::into_load)
+        self.0.take()?.load
     }
 }
 
 /// A push without a handle: each attempt uses that of the thread that it runs on.
 pub(crate) struct OwnedPushing<T, O: Order<T>, L> {
-    shared: Arc<Shared<T, O>>,
     pool: Arc<Pool<T, O>>,
     /// Only if it has waited.
     waiter: Option<CheckedOut<T, O>>,
-    load: Option<Later<T, L>>,
+    load: Option<L>,
     weights: Weights,
-    place: PlaceOf<T, O>,
+    to: To<T, O>,
 }
 
-impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
-    pub(crate) fn new(
-        shared: &Arc<Shared<T, O>>,
-        pool: &Arc<Pool<T, O>>,
-        load: L,
-        (place, terms): (PlaceOf<T, O>, Terms),
-    ) -> Self {
+impl<T, O: Order<T>, L: Load<T, O>> OwnedPushing<T, O, L> {
+    pub(crate) fn new(pool: &Arc<Pool<T, O>>, load: L, to: To<T, O>) -> Self {
         Self {
-            shared: Arc::clone(shared),
             pool: Arc::clone(pool),
             waiter: None,
-            weights: shared.weigh(load.as_slice()),
-            load: Some(Later::new(load, terms)),
-            place,
+            weights: pool.shared().weigh(load.as_slice()),
+            load: Some(load),
+            to,
         }
     }
 
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> PollPush<L::Pushed, L> {
-        let poll = self.poll_later(wake_target);
-        poll.map_err(|error| error.map(Later::into_load))
-    }
-
-    fn poll_later(&mut self, wake_target: &WakeTarget<'_>) -> PollPush<L::Pushed, Later<T, L>> {
-        let (pool, load, place) = (&self.pool, &mut self.load, self.place);
+        let (pool, load, to) = (&self.pool, &mut self.load, self.to);
         let weights = &self.weights;
         let gathers = weights.gather(L::GATHERS);
-        let attempt = |load: &mut Option<Later<T, L>>| {
-            pool.call(|cell| cell.settled().put_unless_full(load, weights, place))
+        let attempt = |load: &mut Option<L>| {
+            pool.call(|cell| cell.settled().put_unless_full(load, weights, to))
         };
         // Newcomers leave the room that becomes free to a waiter.
         let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
-        if self.waiter.is_none() && !self.shared.room().is_some_and(is_serving) {
+        if self.waiter.is_none() && !pool.shared().room().is_some_and(is_serving) {
             if let Some(pushed) = attempt(load) {
                 return Poll::Ready(pushed);
             }
@@ -141,12 +121,12 @@ impl<T, O: Order<T>, L: Items<T, O>> OwnedPushing<T, O, L> {
         let waiter = self.waiter.get_or_insert_with(|| waiting(pool));
         let user = waiter.get_mut();
         let room = user.worthwhile_room(load.as_ref().expect(DONE), weights);
-        let by_thread = !gathers && self.shared.unique().is_none();
+        let by_thread = !gathers && pool.shared().unique().is_none();
         if let Some(room) = room.filter(|_| by_thread) {
             user.poll_room(&room, gathers, wake_target, |_| attempt(load))
         } else {
             // The waiter also pushes what gathers room, since it has that, and what waits for a key.
-            user.poll_put(load, weights, Put::Publish, wake_target, place)
+            user.poll_put(load, weights, Put::Publish, wake_target, to)
         }
     }
 }

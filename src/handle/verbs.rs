@@ -29,7 +29,7 @@ impl<T, O: Order<T>> Handle<T, O> {
 
     verb! {
         push(&mut self, item: T) -> Result<(), PushError<T>>,
-            |wait| self.local().put_waiting(item, Put::Publish, wait, Default::default());
+            |wait| self.local().put_waiting(item, Put::Publish, wait, (Default::default(), ()));
         blocking:
         /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
         ///

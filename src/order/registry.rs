@@ -112,7 +112,7 @@ pub(crate) struct Terms {
 
 impl Terms {
     #[inline]
-    pub(crate) fn when(self) -> Option<When> {
+    pub(crate) fn when(&self) -> Option<When> {
         let due = self.due;
         let ticket = self.ticket.filter(|_| due > 0);
         ticket.map(|ticket| When { due, ticket })

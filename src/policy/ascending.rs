@@ -12,12 +12,7 @@ pub(super) struct Ascending<K, V> {
     vacant: usize,
 }
 
-impl<K, V> Default for Ascending<K, V> {
-    fn default() -> Self {
-        let (entries, vacant) = (Vec::new(), 0);
-        Self { entries, vacant }
-    }
-}
+derive_default!([K, V] Ascending<K, V> { entries, vacant });
 
 impl<K: Copy + Ord, V> Ascending<K, V> {
     /// Adds a value. Its key is greater than those of all values before.

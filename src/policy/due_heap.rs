@@ -72,20 +72,7 @@ pub(crate) struct Scheduled<T> {
     pub(crate) entry: Entry<T>,
 }
 
-impl<T> Default for DueHeap<T> {
-    fn default() -> Self {
-        Self {
-            keys: BinaryHeap::new(),
-            places: Vec::new(),
-            vacant: 0,
-            len: 0,
-            arrivals: 0,
-            index: None,
-            visits: 0,
-            spare: Vec::new(),
-        }
-    }
-}
+derive_default!([T] DueHeap<T> { keys, places, vacant, len, arrivals, index, visits, spare });
 
 impl<T> DueHeap<T> {
     pub(super) fn insert(&mut self, due: u64, ticket: Option<Ticket>, entry: Entry<T>) {

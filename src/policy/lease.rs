@@ -42,16 +42,7 @@ pub(crate) struct Lease<T> {
     until: u64,
 }
 
-impl<T> Default for LeaseTable<T> {
-    fn default() -> Self {
-        Self {
-            leases: Ascending::default(),
-            lost: 0,
-            closed: false,
-            mixed: false,
-        }
-    }
-}
+derive_default!([T] LeaseTable<T> { leases, lost, closed, mixed });
 
 impl<T> LeaseTable<T> {
     #[inline]

@@ -201,13 +201,4 @@ impl<T> Clone for Callbacks<T> {
     }
 }
 
-impl<T> Default for Callbacks<T> {
-    fn default() -> Self {
-        Self {
-            overflow: None,
-            weigh: None,
-            key_of: None,
-            on_supersede: None,
-        }
-    }
-}
+derive_default!([T] Callbacks<T> { overflow, weigh, key_of, on_supersede });

@@ -13,7 +13,7 @@ use super::Policies;
 use crate::bound::{Budget, Room};
 use crate::order::{Order, ShardsOf};
 use crate::rate::{Gate, Pace};
-use crate::time::{whole, Backoff, Clock, Time};
+use crate::time::{whole, Backoff, Clock, Time, START};
 use crate::wait::{DueTimer, WaitQueue};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -56,9 +56,13 @@ pub(crate) struct Settings {
 impl Settings {
     /// How long items live, if not for ever.
     pub(crate) fn ttl(&self) -> Option<Ttl> {
-        let after = self.after_ttl;
         let ttl = self.ttl.filter(|_| cfg!(feature = "broker"));
-        ttl.map(|span| Ttl::new(span, self.own_ttls, after))
+        ttl.map(|span| Ttl {
+            // A longer one is as long as the clock goes back.
+            span: span.min(Duration::from_nanos(START)),
+            is_max: self.own_ttls,
+            after: self.after_ttl,
+        })
     }
 
     /// The room of a queue with these settings, if it is bounded.

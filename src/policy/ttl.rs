@@ -1,6 +1,6 @@
 //! The time to live of items, by the times of their pushes.
 
-use crate::time::{later, START};
+use crate::time::later;
 use std::time::Duration;
 
 /// What becomes of items whose [time to live](crate::Builder::ttl) is over: see
@@ -25,16 +25,6 @@ pub(crate) struct Ttl {
 }
 
 impl Ttl {
-    /// One that is longer than a clock goes back is as long as that.
-    pub(crate) fn new(span: Duration, is_max: bool, after: AfterTtl) -> Self {
-        let span = span.min(Duration::from_nanos(START));
-        Self {
-            span,
-            is_max,
-            after,
-        }
-    }
-
     /// When the time of an item with this time stamp is over.
     pub(crate) fn end(&self, since: u64) -> u64 {
         later(since.saturating_sub(1), self.span)

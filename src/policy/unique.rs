@@ -206,14 +206,7 @@ struct Table<T, M> {
     windows: VecDeque<(u64, u64)>,
 }
 
-impl<T, M> Default for Table<T, M> {
-    fn default() -> Self {
-        Self {
-            taken: HashTable::new(),
-            windows: VecDeque::new(),
-        }
-    }
-}
+derive_default!([T, M] Table<T, M> { taken, windows });
 
 /// What is left of entries: destructors of keys and items, whose panics are caught.
 #[must_use = "dropped when no lock is held"]

@@ -64,7 +64,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     verb! {
         push(&self, item: T) -> Result<(), PushError<T>>, |wait| self.call(|cell| {
         let local = cell.settled();
-        local.put_waiting(item, Put::Publish, wait, Default::default())
+        local.put_waiting(item, Put::Publish, wait, (Default::default(), ()))
     });
         blocking:
         /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
@@ -98,7 +98,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         ///
         /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
         /// the queue is closed.
-        async(&self, item: T) -> OwnedPush<T, O> { OwnedPush::new(OwnedPushing::new(self.shared(), self.pool(), item, Default::default())) }
+        async(&self, item: T) -> OwnedPush<T, O> { OwnedPush::new(OwnedPushing::new(self.pool(), item, Default::default())) }
         /// A future that pushes the item when there is room. It borrows nothing, so it can be spawned. Its output is that
         /// of [`Queue::push_blocking`].
         ///
@@ -165,7 +165,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         ///
         /// As for [`Handle::push_batch_timeout`](crate::Handle::push_batch_timeout).
         async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T, O> {
-            OwnedPushBatch::new(OwnedPushing::new(self.shared(), self.pool(), items.into_iter().collect(), Default::default()))
+            OwnedPushBatch::new(OwnedPushing::new(self.pool(), items.into_iter().collect(), Default::default()))
         }
         /// A future that pushes all items in one transaction when there is room for all of them. It borrows nothing, so
         /// it can be spawned. Its output is that of [`Queue::push_batch_blocking`].

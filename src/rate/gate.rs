@@ -85,10 +85,6 @@ impl Gate {
         self.flags() & (PACED | PAUSED) != 0
     }
 
-    pub(crate) fn pause(&self) {
-        self.pause_until(NEVER);
-    }
-
     /// The caller must then plan the end of the pause.
     pub(crate) fn pause_until(&self, until: u64) {
         let mut paused_until = lock(&self.paused_until);

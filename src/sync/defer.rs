@@ -1,7 +1,6 @@
 //! Guards that run a function at the end of a scope, also when user code panics in it.
 
 use std::mem;
-use std::ops::{Deref, DerefMut};
 
 /// A guard that runs a function with a value when it is dropped.
 #[must_use = "the function runs when this is dropped"]
@@ -33,16 +32,4 @@ impl<V, F: FnMut(&mut V)> Drop for Defer<V, F> {
     }
 }
 
-impl<V, F: FnMut(&mut V)> Deref for Defer<V, F> {
-    type Target = V;
-
-    fn deref(&self) -> &V {
-        &self.value
-    }
-}
-
-impl<V, F: FnMut(&mut V)> DerefMut for Defer<V, F> {
-    fn deref_mut(&mut self) -> &mut V {
-        &mut self.value
-    }
-}
+deref!([V, F: FnMut(&mut V)] Defer<V, F> => V, |defer| &defer.value, &mut defer.value);

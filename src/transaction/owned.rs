@@ -16,7 +16,6 @@ use crate::sync::defer_with;
 use crate::{sync::swallow_panic, Taken};
 use crate::{Backoff, Expired, Fifo, PushError, Reason, Unleased};
 use std::fmt;
-use std::ops::Deref;
 use std::time::Duration;
 
 /// A [`Transaction`] that owns its handle: it may be stored, sent to another thread, and committed or aborted there,
@@ -187,7 +186,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// [`PushError::Full`] as for [`Transaction::retry_after`]: earlier items have been given back, that one and later ones are still held.
     #[doc(alias("nack", "delay"))]
     pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
-        self.cell().release_all(&Settlement::Retry(Some(delay)))
+        self.cell().release_all(&Settlement::After(delay))
     }
 
     /// [Fails all held items](Transaction::fail): they become [dead letters](crate::Queue::dead_letters) with this
@@ -212,8 +211,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     ///
     /// If `error` panics when it is formatted. All items are still held then.
     pub fn fail_all(&mut self, error: impl fmt::Display) -> Result<(), PushError<()>> {
-        let settlement = Settlement::Fail(error.to_string().into());
-        self.cell().release_all(&settlement)
+        self.cell().release_all(&Settlement::fail(error))
     }
 
     /// Commits: the pushes become visible all at once, the pops final. The handle goes back to its pool, or is
@@ -388,13 +386,9 @@ impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
     }
 }
 
-impl<T, O: Order<T>> Deref for OwnedTransaction<T, O> {
-    type Target = Transaction<'static, T, O>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.opened.as_ref().expect(OPEN).tx
-    }
+deref! {
+    [T, O: Order<T>] OwnedTransaction<T, O> => Transaction<'static, T, O>,
+    |owned| &owned.opened.as_ref().expect(OPEN).tx
 }
 
 impl<T, O: Order<T>> Drop for OwnedTransaction<T, O> {

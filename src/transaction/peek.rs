@@ -9,7 +9,6 @@ use crate::time::Wait;
 use crate::wait::WakeTarget;
 use crate::{Fifo, Item, PopError};
 use std::future::{poll_fn, Future};
-use std::ops::Deref;
 use std::sync::Arc;
 
 /// The item that a pop would return, from [`Transaction::peek`](crate::Transaction::peek). Dropping it puts the item
@@ -116,13 +115,7 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     }
 }
 
-impl<T, O: Order<T>> Deref for Peek<'_, T, O> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.peeked().item().item
-    }
-}
+deref!([T, O: Order<T>] Peek<'_, T, O> => T, |peek| &peek.peeked().item().item);
 
 /// Puts the item back, unless it was taken, and settles its tokens before the borrow of the transaction ends, since
 /// its next use may change them. Waiters are notified after that.

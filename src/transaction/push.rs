@@ -1,8 +1,7 @@
 //! Pushes of a transaction.
 
 use super::Transaction;
-use crate::core::later::{Items, Later};
-use crate::core::put::Put;
+use crate::core::put::{Load, Put};
 use crate::future::{Pushing, StageAsync, StageBatchAsync, User};
 use crate::order::{Order, StorePlace};
 use crate::time::Wait;
@@ -42,7 +41,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
 
     verb! {
         push(&self, item: T) -> Result<(), PushError<T>>,
-            |wait| self.local().put_waiting(item, Put::Stage, wait, Default::default());
+            |wait| self.local().put_waiting(item, Put::Stage, wait, (Default::default(), ()));
         blocking:
         /// Stages a push, and waits for room if there is none.
         ///
@@ -222,18 +221,15 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[allow(private_bounds)] // an item, or a vector
     #[inline]
     #[track_caller]
-    pub fn push_to<L: Items<T, O>>(
+    pub fn push_to<L: Load<T, O>>(
         &self,
         place: StorePlace,
         load: L,
         wait: Wait,
     ) -> Result<(), PushError<L>> {
         let mut local = self.local();
-        let (place, terms) = place.place(&local.shared().time);
-        let staged = local.put_waiting(Later::new(load, terms), Put::Stage, wait, place);
-        staged
-            .map(drop)
-            .map_err(|error| error.map(Later::into_load))
+        let to = place.place(&local.shared().time);
+        local.put_waiting(load, Put::Stage, wait, to).map(drop)
     }
 
     #[doc(hidden)]

@@ -34,7 +34,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[doc(alias("nack", "requeue"))]
     #[track_caller]
     pub fn retry(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
-        self.release(item, &Settlement::Retry(None))
+        self.release(item, &Settlement::retry())
     }
 
     /// Gives a held item back, to be delivered again after `delay`. Until then it is delayed; then it goes to the
@@ -80,7 +80,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[doc(alias("nack", "delay", "defer", "retry_at"))]
     #[track_caller]
     pub fn retry_after(&self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
-        self.release(item, &Settlement::Retry(Some(delay)))
+        self.release(item, &Settlement::After(delay))
     }
 
     /// Fails a held item: it is not delivered again, but becomes a [dead letter](crate::Queue::dead_letters) with
@@ -118,7 +118,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[doc(alias("reject", "dead letter"))]
     #[track_caller]
     pub fn fail(&self, item: Item<'_, T>, error: impl fmt::Display) -> Result<(), PushError<()>> {
-        self.release(item, &Settlement::Fail(error.to_string().into()))
+        self.release(item, &Settlement::fail(error))
     }
 
     /// Gives a held item back to the head, as if it had not been delivered: for crates that keep queues elsewhere too.
@@ -129,7 +129,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[doc(hidden)]
     #[track_caller]
     pub fn put_back(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
-        self.release(item, &Settlement::PutBack)
+        self.release(item, &Settlement::Released)
     }
 
     /// How many items of the queue ever became dead letters: for crates that keep queues elsewhere too.

@@ -136,23 +136,17 @@ impl WorkerPool {
     }
 
     pub(super) fn command_all(&self, command: Command) {
-        let mut crew = lock(&self.crew);
-        crew.stopped |= command == Command::Stop;
-        let workers: Vec<_> = crew.all().cloned().collect();
-        drop(crew);
-        for worker in workers {
+        lock(&self.crew).stopped |= command == Command::Stop;
+        for worker in self.all() {
             worker.command(command);
         }
     }
 
     /// Of all workers, then of those that are leaving.
     pub(super) fn status(&self, queue: &AnyQueue<'_>) -> Vec<WorkerStatus> {
-        let mut crew = lock(&self.crew);
-        crew.forget_left();
-        let workers: Vec<_> = crew.all().cloned().collect();
-        drop(crew);
+        lock(&self.crew).forget_left();
         let instant = |since| queue.0.instant(since);
-        workers.iter().map(|it| it.status(&instant)).collect()
+        self.all().iter().map(|it| it.status(&instant)).collect()
     }
 
     /// The report of a pool that has ended, with what is left in the queue.

@@ -13,25 +13,8 @@ pub type TaskItem<T, O = Fifo> = KeptItem<OwnedTransaction<T, O>>;
 /// The transaction of a task's run of a [`Queue`](crate::Queue).
 pub type TaskTransaction<T, O = Fifo> = KeptTransaction<OwnedTransaction<T, O>>;
 
-/// Delegates to the item.
-impl<X: Holds + 'static> fmt::Debug for KeptItem<X>
-where
-    X::Item: fmt::Debug,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-/// Delegates to the item.
-impl<X: Holds + 'static> fmt::Display for KeptItem<X>
-where
-    X::Item: fmt::Display,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&**self, f)
-    }
-}
+fmt_as_item!(Debug, [X: Holds + 'static] KeptItem<X> => X::Item);
+fmt_as_item!(Display, [X: Holds + 'static] KeptItem<X> => X::Item);
 
 impl<X: Tx + 'static> KeptTransaction<X> {
     /// Gives the item of the run back, to be delivered again after the queue's

@@ -10,7 +10,7 @@ use crate::common::failing::{
 };
 use crate::common::futures::Task;
 use crate::common::{drain, ends, filled, panics, Ledger};
-use requeue::{Backoff, Handle, PopError, PushError, Queue, Reason};
+use requeue::{Backoff, Handle, Item, PopError, PushError, Queue, Reason, Transaction};
 
 #[test]
 fn a_retried_item_is_away_until_it_is_due() {
@@ -410,20 +410,25 @@ fn a_failed_item_is_not_delivered_again() {
     }
 }
 
-/// Its permit goes to the staged item, or back to the queue.
+/// Its permit goes to the staged item, or back to the queue; also that of an item whose last delivery failed.
 #[test]
-fn a_failed_item_gives_its_room_back() {
-    for staged in 0..=3 {
-        let queue = Queue::bounded(3);
+fn a_dead_item_gives_its_room_back() {
+    for (staged, fails) in (0..=3).flat_map(|staged| [(staged, true), (staged, false)]) {
+        let end = |tx: &Transaction<'_, u32>, item: Item<'_, u32>| match fails {
+            true => tx.fail(item, "broken"),
+            false => tx.retry(item),
+        };
+        let queue = Queue::builder().capacity(3).max_attempts(1).build();
         queue.handle().push_batch([1, 2]).unwrap();
         let mut handle = queue.handle();
         let tx = handle.begin();
         let (first, second) = (tx.pop().unwrap(), tx.pop().unwrap());
         (0..staged).for_each(|item| tx.push(item).unwrap());
-        tx.fail(first, "broken").unwrap();
+        end(&tx, first).unwrap();
         assert_eq!(queue.push(3).is_ok(), staged < 3);
-        tx.fail(second, "broken").unwrap();
+        end(&tx, second).unwrap();
         tx.commit();
+        assert_eq!(queue.dead_letters().len(), 2);
         assert_room(&queue);
     }
 }

@@ -29,7 +29,7 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     pub(crate) fn pause(&self) {
         self.ready.set(SLOW_POPS);
-        self.gate.pause();
+        self.gate.pause_until(NEVER);
     }
 
     #[cfg(feature = "rate")]

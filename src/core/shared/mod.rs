@@ -22,7 +22,6 @@ use crate::policy::Policies;
 use crate::raw::{ByProof, OnceBox, Remainder, Shards, Shareable, Stored};
 use crate::wait::{WaitQueue, WaitWord};
 use crate::{PopError, PushError};
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,14 +41,7 @@ pub(crate) struct Shared<T, O: Order<T>> {
     policies: Policies<T, O>,
 }
 
-impl<T, O: Order<T>> Deref for Shared<T, O> {
-    type Target = Policies<T, O>;
-
-    #[inline]
-    fn deref(&self) -> &Policies<T, O> {
-        &self.policies
-    }
-}
+deref!([T, O: Order<T>] Shared<T, O> => Policies<T, O>, |shared| &shared.policies);
 
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(

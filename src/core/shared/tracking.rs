@@ -48,25 +48,23 @@ impl<T, O: Order<T>> Shared<T, O> {
         terms: (&Known, Option<&Terms>),
         staging: Option<&Arc<Staging>>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
+        let register = || self.registry().register(item, place);
         if stamp > 0 {
-            return self.enter_timed(item, stamp, place, terms, staging);
+            return self.enter_timed(stamp, terms, staging, register);
         }
         // Without times nothing is kept.
-        let meta = self.registry().register(item, place);
-        let meta = meta.ok_or(PushError::Full(()))?;
+        let meta = register().ok_or(PushError::Full(()))?;
         Ok(PushMeta { since: 0, meta })
     }
 
     #[inline(never)] // apart from the items without times, which most queues have
     fn enter_timed(
         &self,
-        item: &T,
         stamp: u64,
-        place: PlaceOf<T, O>,
         terms: (&Known, Option<&Terms>),
         staging: Option<&Arc<Staging>>,
+        register: impl FnOnce() -> Option<O::Meta>,
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
-        let register = || self.registry().register(item, place);
         let known = self.record(stamp, terms, register)?;
         // Last, so that a key is taken only by what is pushed, or refused because of a close.
         self.reserve(known, terms.0, staging)?;
@@ -87,9 +85,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         };
         let weights = self.weigh(slice::from_ref(item));
         let register = || self.registry().register_again(item, *meta);
-        let known = self.record(stamp, (weights.nth(0), None), register)?;
-        self.reserve(known, weights.nth(0), staging)?;
-        Ok(known)
+        self.enter_timed(stamp, (weights.nth(0), None), staging, register)
     }
 
     /// As [`enter`](Shared::enter), for an item whose key is not taken.

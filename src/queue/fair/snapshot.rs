@@ -63,11 +63,4 @@ impl<K> FairSnapshot<K> {
     }
 }
 
-impl<K> Default for FairSnapshot<K> {
-    fn default() -> Self {
-        Self {
-            keys: Vec::new(),
-            round: 0,
-        }
-    }
-}
+derive_default!([K] FairSnapshot<K> { keys, round });

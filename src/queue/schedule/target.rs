@@ -1,13 +1,13 @@
 //! The targets of pushes with a time or a priority: a queue, a handle, or a transaction.
 
-use crate::core::put::Put;
+use crate::core::put::{Put, To};
 use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::future::{
     OwnedPush, OwnedPushBatch, OwnedPushing, PushAsync, PushBatchAsync, Pushing, StageAsync,
     StageBatchAsync, User,
 };
-use crate::order::{Order, PlaceOf, Terms};
+use crate::order::Order;
 use crate::{Handle, Queue, Transaction};
 
 /// The target of a [`PushWith`](super::PushWith) view: a queue, a handle or a transaction. Sealed.
@@ -45,10 +45,7 @@ mod sealed {
 }
 
 /// The place of an item in the queue of a target, and its times.
-pub(crate) type Destination<P> = (
-    PlaceOf<<P as sealed::Types>::Item, <P as sealed::Types>::Order>,
-    Terms,
-);
+pub(crate) type Destination<P> = To<<P as sealed::Types>::Item, <P as sealed::Types>::Order>;
 
 /// The operations of a view on its target.
 pub(crate) trait PushTarget: sealed::Types + Sized {
@@ -96,12 +93,12 @@ macro_rules! target {
                 $local
             }
 
-            fn push_async(self, item: T, to: (PlaceOf<T, O>, Terms)) -> $push {
+            fn push_async(self, item: T, to: To<T, O>) -> $push {
                 let $this = self;
                 <$push>::new($attempt::new($($part,)+ item, to))
             }
 
-            fn push_batch_async(self, items: Vec<T>, to: (PlaceOf<T, O>, Terms)) -> $batch {
+            fn push_batch_async(self, items: Vec<T>, to: To<T, O>) -> $batch {
                 let $this = self;
                 <$batch>::new($attempt::new($($part,)+ items, to))
             }
@@ -111,7 +108,7 @@ macro_rules! target {
 
 target! {
     &'t Queue<T, O>, Put::Publish, OwnedPush<T, O>, OwnedPushBatch<T, O>,
-    |queue, put| queue.shared(), queue.call(|cell| put(cell.settled())), OwnedPushing[queue.shared(), queue.pool()]
+    |queue, put| queue.shared(), queue.call(|cell| put(cell.settled())), OwnedPushing[queue.pool()]
 }
 
 target! {

@@ -2,10 +2,10 @@
 
 use super::future::PushWithAsync;
 use super::target::{Destination, PushTo};
-use crate::core::later::{Items, Later};
+use crate::core::put::Load;
 use crate::core::Local;
 use crate::order::priority::{Prioritized, DEFAULT_PRIORITY};
-use crate::order::{PlaceOf, StorePlace, Ticket};
+use crate::order::{StorePlace, Ticket};
 use crate::PushError;
 use std::time::{Duration, Instant};
 
@@ -192,19 +192,17 @@ impl<P: PushTo> PushWith<P> {
     /// [`Wait`](crate::Wait) it would cost more instructions.
     #[inline]
     #[track_caller]
-    fn push_by<L: Items<P::Item, P::Order> + Send>(
+    fn push_by<L: Load<P::Item, P::Order> + Send>(
         mut self,
         load: L,
         put: impl FnOnce(
             &mut Local<P::Item, P::Order>,
-            Later<P::Item, L>,
-            PlaceOf<P::Item, P::Order>,
-        ) -> Result<L::Pushed, PushError<Later<P::Item, L>>>,
+            L,
+            Destination<P>,
+        ) -> Result<L::Pushed, PushError<L>>,
     ) -> Result<Ticket, PushError<L>> {
-        let (ticket, (place, terms)) = self.place(load.as_slice().len());
-        let later = Later::new(load, terms);
-        let pushed = self.target.with_local(|local| put(local, later, place));
-        pushed.map_err(|error| error.map(Later::into_load))?;
+        let (ticket, to) = self.place(load.as_slice().len());
+        self.target.with_local(|local| put(local, load, to))?;
         Ok(ticket)
     }
 
@@ -229,13 +227,13 @@ impl<P: PushTo> PushWith<P> {
     #[inline]
     #[track_caller]
     pub fn push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>> {
-        self.push_by(item, |local, item, place| local.put(item, P::PUT, place))
+        self.push_by(item, |local, item, to| local.put(item, P::PUT, to))
     }
 
     verb! {
         push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>>,
-            |wait| self.push_by(item, |local, item, place| {
-                local.put_waiting(item, P::PUT, wait, place)
+            |wait| self.push_by(item, |local, item, to| {
+                local.put_waiting(item, P::PUT, wait, to)
             });
         blocking:
         /// Pushes an item, and waits for room if there is none.
@@ -303,8 +301,8 @@ impl<P: PushTo> PushWith<P> {
             |wait| {
                 let items: Vec<_> = items.into_iter().collect();
                 let count = items.len();
-                let first = self.push_by(items, |local, items, place| {
-                    local.put_waiting(items, P::PUT, wait, place)
+                let first = self.push_by(items, |local, items, to| {
+                    local.put_waiting(items, P::PUT, wait, to)
                 });
                 Ok(first?.and_next(count))
             };

@@ -3,7 +3,6 @@
 use crate::raw::handle::cell::{Borrow, Fresh, Session};
 use crate::raw::handle::items::HeldItems;
 use crate::raw::hold::HeldPosition;
-use std::ops::{Deref, DerefMut};
 
 /// A borrow of a cell that adds items to the hold, in as many steps as necessary, and then delivers them.
 pub(crate) struct Gathering<'c, L: Session> {
@@ -51,16 +50,4 @@ impl<'c, L: Session> Gathering<'c, L> {
     }
 }
 
-impl<L: Session> Deref for Gathering<'_, L> {
-    type Target = L;
-
-    fn deref(&self) -> &L {
-        &self.borrow
-    }
-}
-
-impl<L: Session> DerefMut for Gathering<'_, L> {
-    fn deref_mut(&mut self) -> &mut L {
-        &mut self.borrow
-    }
-}
+deref!([L: Session] Gathering<'_, L> => L, |gathering| &gathering.borrow, &mut gathering.borrow);

@@ -164,13 +164,7 @@ impl<X> KeptTransaction<X> {
     }
 }
 
-impl<X: Holds> Deref for KeptTransaction<X> {
-    type Target = X::View;
-
-    fn deref(&self) -> &X::View {
-        self.tx().view()
-    }
-}
+deref!([X: Holds] KeptTransaction<X> => X::View, |kept| kept.tx().view());
 
 /// The item of a run of [`run_async`](crate::workers::PoolBuilder::run_on), owned by the run's future: [`TaskItem`](crate::TaskItem) for a queue in
 /// memory.
