@@ -18,6 +18,7 @@ use std::time::Duration;
 const FOREIGN: &str = "item does not belong to this transaction";
 
 /// What is to happen to a held item that leaves its transaction.
+#[derive(PartialEq)]
 pub(crate) enum Settlement {
     /// It is delivered again after this time, or without one by the rules of the queue.
     Retry(Option<Duration>),
@@ -160,6 +161,9 @@ impl<T, O: Order<T>> Local<T, O> {
         self.deliveries.left(&self.access.shared, position);
         // After the close, waiters may wait for the end of this delivery.
         self.shared.notify_end(0);
+        let is_retried = disposition == Disposition::Head && *settlement != Settlement::PutBack;
+        self.shared
+            .emit_retried(cause.reason, usize::from(is_retried));
         Ok(copy.map(|copy| copy.item.into_item()))
     }
 

@@ -44,9 +44,12 @@ pub(crate) enum Event<'e> {
     },
     /// A transaction that held items ended; `held`: for how long.
     Released { held: Duration },
+    /// Deliveries failed, and the items are ready again at once.
+    Retried { reason: Reason, items: usize },
     /// A delivery failed, and the item is delayed.
     Delayed {
         attempts: u32,
+        reason: Reason,
         delay: Duration,
         error: Option<&'e str>,
     },
