@@ -4,6 +4,7 @@
 //! `cargo run --release -p requeue-exporter`.
 
 mod http;
+mod invoices;
 mod site;
 
 use std::env;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use invoices::Place;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use site::Site;
 
@@ -42,6 +44,7 @@ const SECONDS: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0,
 ];
 const ATTEMPTS: [f64; 5] = [1.0, 2.0, 3.0, 5.0, 10.0];
+const COMMITS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0];
 
 fn main() -> ExitCode {
     let port = match env::args().nth(1).as_deref() {
@@ -71,7 +74,8 @@ fn run(port: Option<u16>) -> Result<(), Box<dyn Error>> {
     let recorder = recorder()?; // before the queues are made, which describe their metrics
     let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0)))?;
     let address = listener.local_addr()?;
-    let site = Arc::new(Site::open());
+    let place = Place::new(port.is_none());
+    let site = Arc::new(Site::open(&place.store())?);
     let scraped = Arc::clone(&site);
     thread::spawn(move || {
         http::serve(&listener, || {
@@ -80,14 +84,14 @@ fn run(port: Option<u16>) -> Result<(), Box<dyn Error>> {
         });
     });
     if port.is_none() {
-        site.load();
+        site.load()?;
         site.settle();
         print!("{}", http::get(address, "/metrics")?);
         return Ok(site.check()?);
     }
     println!("metrics at http://{address}/metrics");
     loop {
-        site.load();
+        site.load()?;
         thread::sleep(PAUSE);
     }
 }
@@ -96,6 +100,7 @@ fn run(port: Option<u16>) -> Result<(), Box<dyn Error>> {
 fn recorder() -> Result<PrometheusHandle, Box<dyn Error>> {
     let builder = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?
-        .set_buckets_for_metric(Matcher::Full("requeue_attempts".into()), &ATTEMPTS)?;
+        .set_buckets_for_metric(Matcher::Full("requeue_attempts".into()), &ATTEMPTS)?
+        .set_buckets_for_metric(Matcher::Suffix("_commits".into()), &COMMITS)?;
     Ok(builder.install_recorder()?)
 }

@@ -1,5 +1,7 @@
 //! The queues of a web site, and their workers.
 
+use std::error::Error;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use requeue::{
     Backoff, ByKey, ByPriority, Fifo, Imbalance, Item, Leased, Order, Pace, PushError, Queue,
     WorkerState, Workers,
 };
+
+use crate::invoices::Invoices;
 
 const MAILS: &str = "mails";
 const REPORTS: &str = "reports";
@@ -66,17 +70,20 @@ impl<O: Order<Job> + 'static> Line<O> {
         counter!("exporter_refused_total", "queue" => self.name, "reason" => reason).increment(1);
     }
 
-    /// Emits what the queue does not emit by itself.
     fn observe(&self) {
         self.queue.stats(); // emits the counts of the queue
-        let dead = self.queue.dead_letters().len();
-        gauge!("exporter_dead_letters", "queue" => self.name).set(count(dead));
-        let status = self.workers.status();
-        let is_busy = |state| matches!(state, WorkerState::Busy { .. });
-        let busy = status.iter().filter(|worker| is_busy(worker.state)).count();
-        gauge!("exporter_workers", "queue" => self.name).set(count(status.len()));
-        gauge!("exporter_workers_busy", "queue" => self.name).set(count(busy));
+        observe_workers(self.name, &self.workers, self.queue.dead_letters().len());
     }
+}
+
+/// Emits what a pool and its queue do not emit by themselves.
+pub(crate) fn observe_workers(queue: &'static str, workers: &Workers, dead: usize) {
+    let status = workers.status();
+    let is_busy = |state| matches!(state, WorkerState::Busy { .. });
+    let busy = status.iter().filter(|worker| is_busy(worker.state)).count();
+    gauge!("exporter_dead_letters", "queue" => queue).set(count(dead));
+    gauge!("exporter_workers", "queue" => queue).set(count(status.len()));
+    gauge!("exporter_workers_busy", "queue" => queue).set(count(busy));
 }
 
 #[allow(clippy::cast_precision_loss)] // small numbers
@@ -94,11 +101,15 @@ pub(crate) struct Site {
     reminders: Line<ByPriority>,
     /// Their bytes are limited.
     uploads: Line<Fifo>,
+    /// On disk.
+    invoices: Invoices,
 }
 
 impl Site {
-    pub(crate) fn open() -> Self {
+    /// Opens the queues, one of them in this store.
+    pub(crate) fn open(store: &Path) -> Result<Self, Box<dyn Error>> {
         describe();
+        let invoices = Invoices::open(store)?;
         let named = |name| Queue::builder().name(name).timestamps();
         let backoff = Backoff::fixed(Duration::from_millis(20));
         let mails = named(MAILS).max_attempts(3).backoff(backoff);
@@ -106,7 +117,7 @@ impl Site {
         let reports = named(REPORTS).fair_by(|job: &Job| job.tenant);
         let reminders = named(REMINDERS).pace(Pace::rate(50, Duration::from_secs(1)).burst(5));
         let uploads = named(UPLOADS).weigh(|job: &Job| job.bytes).capacity(ROOM);
-        Self {
+        Ok(Self {
             mails: Line::open(MAILS, mails.build(), send),
             reports: Line::open(REPORTS, reports.leased(LEASE).build(), |job, attempt| {
                 write(job, attempt);
@@ -121,11 +132,12 @@ impl Site {
                 thread::sleep(Duration::from_millis(3));
                 Ok(())
             }),
-        }
+            invoices,
+        })
     }
 
     /// Pushes a round of jobs, which is done in less than a second.
-    pub(crate) fn load(&self) {
+    pub(crate) fn load(&self) -> Result<(), Box<dyn Error>> {
         for number in 0..100 {
             let tenant = TENANTS[(number % 3) as usize];
             let bytes = if number == 0 { 2 * ROOM } else { ROOM / 10 };
@@ -141,6 +153,7 @@ impl Site {
             self.reminders.pushed(reminder.map(drop));
             self.uploads.pushed(self.uploads.queue.push(job));
         }
+        self.invoices.load()
     }
 
     /// Waits until all jobs are done.
@@ -149,6 +162,7 @@ impl Site {
         self.reports.queue.wait_idle();
         self.reminders.queue.wait_idle();
         self.uploads.queue.wait_idle();
+        self.invoices.settle();
     }
 
     /// Whether no job was lost. Exact if all are done.
@@ -156,7 +170,8 @@ impl Site {
         self.mails.queue.stats().check()?;
         self.reports.queue.stats().check()?;
         self.reminders.queue.stats().check()?;
-        self.uploads.queue.stats().check()
+        self.uploads.queue.stats().check()?;
+        self.invoices.check()
     }
 
     /// Emits the metrics that are read at a scrape.
@@ -165,6 +180,7 @@ impl Site {
         self.reports.observe();
         self.reminders.observe();
         self.uploads.observe();
+        self.invoices.observe();
         let weight = count(self.uploads.queue.weight());
         gauge!("exporter_weight_bytes", "queue" => UPLOADS).set(weight);
         gauge!("exporter_capacity_bytes", "queue" => UPLOADS).set(count(ROOM));

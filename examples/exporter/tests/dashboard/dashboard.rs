@@ -41,9 +41,18 @@ pub(crate) fn faults(dashboard: &Value, scrape: &Scrape) -> Vec<String> {
         .iter()
         .map(|variable| (text(variable, "/name"), text(variable, "/type")))
         .collect();
-    if known != [("datasource", "datasource"), ("queue", "query")] {
+    let expected = [
+        ("datasource", "datasource"),
+        ("queue", "query"),
+        ("store", "query"),
+    ];
+    if known != expected {
         faults.push(format!("other variables: {known:?}"));
     }
+    let of_labels = variables
+        .iter()
+        .filter(|variable| variable["type"] == "query");
+    faults.extend(of_labels.filter_map(|variable| check_variable(variable, scrape).err()));
     let (mut ids, mut titles, mut cells) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for panel in panels(dashboard) {
         let title = text(panel, "/title");
@@ -74,6 +83,19 @@ pub(crate) fn faults(dashboard: &Value, scrape: &Scrape) -> Vec<String> {
         }
     }
     faults
+}
+
+/// Whether a variable has values: `label_values(metric, label)`.
+fn check_variable(variable: &Value, scrape: &Scrape) -> Result<(), String> {
+    let query = text(variable, "/query/query");
+    let args = query.strip_prefix("label_values(");
+    let args = args.and_then(|args| args.strip_suffix(')')?.split_once(", "));
+    let has = |(metric, label)| {
+        let mut samples = scrape.samples_of(metric);
+        samples.any(|sample| sample.labels.contains_key::<str>(label))
+    };
+    let is_known = args.is_some_and(has) && query == text(variable, "/definition");
+    is_known.then_some(()).ok_or(format!("no values: {query}"))
 }
 
 /// The cells of the grid that a panel is in.

@@ -46,7 +46,7 @@ impl Values {
 
 /// Replaces the variables of a dashboard.
 fn replace_variables(query: &str, scrape: &Scrape) -> Result<String, String> {
-    let queues: Vec<_> = scrape.values_of("queue").into_iter().collect();
+    let all = |label| Vec::from_iter(scrape.values_of(label)).join("|");
     let mut parts = query.split('$');
     let mut replaced = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -55,7 +55,7 @@ fn replace_variables(query: &str, scrape: &Scrape) -> Result<String, String> {
         let (variable, rest) = part.split_at(end);
         replaced += &match variable {
             "__rate_interval" => "1m".to_owned(),
-            "queue" => queues.join("|"),
+            "queue" | "store" => all(variable),
             _ => return Err(format!("unknown variable: {variable}")),
         };
         replaced += rest;
@@ -105,10 +105,12 @@ impl Evaluation<'_> {
                 return Err(format!("{name} has no label {label}"));
             }
         }
-        let by_queue =
-            |matcher: &Matcher| matcher.name == "queue" && !matches!(matcher.op, MatchOp::NotEqual);
-        if !matchers.iter().any(by_queue) {
-            return Err(format!("{name} is not selected by queue"));
+        let is_of_store = metric.starts_with("requeue_disk_");
+        let label = if is_of_store { "store" } else { "queue" };
+        let selects =
+            |matcher: &Matcher| matcher.name == label && !matches!(matcher.op, MatchOp::NotEqual);
+        if !matchers.iter().any(selects) {
+            return Err(format!("{name} is not selected by {label}"));
         }
         let fits = |labels: &Labels| {
             matchers.iter().all(|matcher| {
@@ -151,6 +153,7 @@ impl Evaluation<'_> {
             ("histogram_quantile", [Expr::NumberLiteral(quantile), buckets]) => {
                 quantile_of(quantile.val, self.of(buckets)?)
             }
+            ("time", []) => Ok(Values::scalar(0.0, SECONDS)),
             (name, _) => Err(format!("not known to this test: {name}")),
         }
     }
