@@ -7,9 +7,10 @@
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use metrics::{CounterFn, GaugeFn, HistogramFn};
-use requeue::{Backoff, Builder, ManualClock, Queue, Workers};
+use requeue::{AfterTtl, Backoff, Builder, ManualClock, Queue, ReturnTo, Workers};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tracing::field::{Field, Visit};
@@ -155,10 +156,93 @@ fn metrics_of_deliveries() {
     assert_eq!(log.of("requeue_age_seconds mails"), [3.0, 14.0, 5.0]);
     assert_eq!(log.of("requeue_hold_seconds mails"), [1.0, 1.0, 2.0]);
     assert_eq!(log.of("requeue_pushed_total mails"), [2.0]);
-    assert_eq!(log.of("requeue_dead_total mails"), [1.0]);
+    assert_eq!(log.of("requeue_retries_total mails,aborted"), [1.0]);
+    assert_eq!(log.of("requeue_dead_total mails,aborted"), [1.0]);
     assert_eq!(log.of("requeue_aborted_total mails"), [2.0]);
     assert_eq!(log.of("requeue_committed_total mails"), [1.0]);
     assert_eq!(log.of("requeue_ready mails"), [0.0]);
+}
+
+/// The sums of the retries and of the dead letters with this reason.
+fn failures(log: &Log, reason: &str) -> Vec<f64> {
+    let sum = |name| log.of(&format!("{name} mails,{reason}")).iter().sum();
+    ["requeue_retries_total", "requeue_dead_total"]
+        .map(sum)
+        .to_vec()
+}
+
+/// Whatever becomes of the item of a failed delivery: it returns to the head or to the tail, or it is delayed.
+#[test]
+fn each_failed_delivery_counts_by_its_reason() {
+    let _alone = alone();
+    let log = Log::default();
+    metrics::with_local_recorder(&log, || {
+        let queue = Queue::builder().name("mails").max_attempts(4).build();
+        queue.handle().push_batch([1, 2, 3]).unwrap();
+        let mut worker = queue.handle();
+        assert_eq!(worker.begin().pop_batch(2).len(), 2); // aborted
+        let panics = catch_unwind(AssertUnwindSafe(|| {
+            let tx = worker.begin();
+            let _item = tx.pop();
+            panic!("no paper");
+        }));
+        assert!(panics.is_err());
+        let tx = worker.begin();
+        tx.retry(tx.pop().unwrap()).unwrap();
+        tx.put_back(tx.pop().unwrap()).unwrap(); // no failure
+        tx.fail(tx.pop().unwrap(), "no ink").unwrap();
+        tx.commit();
+        assert_eq!(queue.dead_letters().drain().count(), 1);
+        queue.take().unwrap().release(); // no failure
+        queue.take().unwrap().nack();
+        queue.take().unwrap().nack_to(ReturnTo::Tail);
+        queue.take().unwrap().nack_after(Duration::from_secs(1000));
+        queue.stats().check().unwrap();
+    });
+    assert_eq!(failures(&log, "aborted"), [2.0, 0.0]);
+    assert_eq!(failures(&log, "panicked"), [1.0, 0.0]);
+    assert_eq!(failures(&log, "failed"), [0.0, 1.0]);
+    assert_eq!(failures(&log, "retried"), [4.0, 0.0]);
+    let written = log.0.lock().unwrap();
+    let with_reason = written.keys().filter(|name| name.contains(','));
+    assert_eq!(with_reason.count(), 4, "{written:?}");
+}
+
+#[test]
+fn an_expired_lease_is_a_retry_or_a_dead_letter() {
+    let _alone = alone();
+    let (log, clock) = (Log::default(), ManualClock::new());
+    metrics::with_local_recorder(&log, || {
+        let term = Duration::from_secs(1);
+        let queue = settings().leased(term).clock(clock.clone()).build();
+        queue.push(1).unwrap();
+        for _ in 0..2 {
+            let mut worker = queue.handle();
+            let tx = worker.begin();
+            assert!(tx.pop().is_ok());
+            clock.advance(term);
+            queue.stats();
+            assert!(tx.try_commit().is_err());
+        }
+    });
+    assert_eq!(failures(&log, "expired"), [1.0, 1.0]);
+    assert_eq!(log.of("requeue_expired_total mails"), [1.0, 2.0]);
+}
+
+#[test]
+fn an_item_whose_time_to_live_is_over_dies_by_that() {
+    let _alone = alone();
+    let (log, clock) = (Log::default(), ManualClock::new());
+    metrics::with_local_recorder(&log, || {
+        let queue = settings().clock(clock.clone()).ttl(Duration::from_secs(1));
+        let queue = queue.on_expired(AfterTtl::DeadLetter).build();
+        queue.push(1).unwrap();
+        clock.advance(Duration::from_secs(2));
+        assert!(queue.pop().is_err());
+        queue.stats();
+    });
+    assert_eq!(failures(&log, "timed_out"), [0.0, 1.0]);
+    assert_eq!(log.of("requeue_timed_out_total mails"), [0.0]);
 }
 
 #[test]
@@ -299,7 +383,11 @@ fn events_of_failures() {
             "{line}"
         );
     }
-    assert!(lines[0].contains("delay=10s"), "{}", lines[0]);
+    assert!(
+        lines[0].contains("reason=Aborted delay=10s"),
+        "{}",
+        lines[0]
+    );
     assert!(
         lines[1].contains("attempts=2 reason=Aborted"),
         "{}",

@@ -305,11 +305,12 @@ impl<T, O: Order<T>> Open<T, O> {
         } = self;
         let shared = &origin.shared;
         let disposition = shared.returning(disposition, away.delivery().since, &cause);
-        let mut permits = 0;
+        let (mut permits, mut retried) = (0, 0);
         let published = match disposition {
             Disposition::Head => {
-                if let Settlement::Released = settlement {
-                    away.uncount();
+                match settlement {
+                    Settlement::Released => away.uncount(),
+                    _ => retried = 1,
                 }
                 origin.outstanding.put_back(away);
                 1
@@ -327,8 +328,10 @@ impl<T, O: Order<T>> Open<T, O> {
         // Before waiters are woken, who may need it.
         end_token(shared, notes, false);
         shared.notify_end(published);
+        // User code, both.
+        shared.emit_retried(cause.reason, retried);
         if disposition.is_end() {
-            shared.drop_excess_letters(); // user code
+            shared.drop_excess_letters();
         }
     }
 }

@@ -48,6 +48,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
         if held_any {
             self.deliveries.ended(&self.shared);
+            self.shared.emit_retried(cause.reason, held);
         }
         // Last: the destructors of staged items are user code. This runs also if one of the removed items panics.
         let _staged = defer_with(self, |local| local.drop_staged(0));

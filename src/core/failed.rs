@@ -190,6 +190,10 @@ impl<T, O: Order<T>> Local<T, O> {
         self.deliveries.left(&self.access.shared, position);
         // After the close, waiters may wait for the end of this delivery.
         self.shared.notify_end(0);
+        let is_retried =
+            disposition == Disposition::Head && !matches!(settlement, Settlement::Released);
+        self.shared
+            .emit_retried(cause.reason, usize::from(is_retried));
         Ok(copy.map(|copy| copy.item.into_item()))
     }
 

@@ -39,6 +39,7 @@ use crate::raw::DeliveryMeta;
 use crate::sync::{step, swallow_panic, Mutex};
 use crate::time::{later, Time};
 use crate::wait::{DueTimer, WaitQueue};
+use crate::Reason;
 pub(crate) use deliveries::{Deliveries, Envelope, Remains};
 pub(crate) use lease::WatchOf;
 use std::sync::Arc;
@@ -76,6 +77,7 @@ impl<T, O: Order<T>> Policies<T, O> {
         delay: Duration,
     ) {
         let (due, attempts) = (later(now, delay), failed.entry.delivery.attempts);
+        let reason = failed.reason;
         let error = self.observed_error(&failed);
         failed.due = due;
         self.failures.delayed.put(envelope, failed);
@@ -84,6 +86,7 @@ impl<T, O: Order<T>> Policies<T, O> {
         step!("due.delays-unsaid", self.ready().notify(1));
         self.emit(|| Event::Delayed {
             attempts,
+            reason,
             delay,
             error: error.as_deref(),
         });
@@ -128,6 +131,14 @@ impl<T, O: Order<T>> Policies<T, O> {
     pub(crate) fn emit<'e>(&self, event: impl FnOnce() -> Event<'e>) {
         if let Some(telemetry) = &self.telemetry {
             swallow_panic(|| telemetry.emit(event()));
+        }
+    }
+
+    /// Emits the event of failed deliveries whose items are ready again.
+    #[inline]
+    pub(crate) fn emit_retried(&self, reason: Reason, items: usize) {
+        if items > 0 {
+            self.emit(|| Event::Retried { reason, items });
         }
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct Settings {
     /// Whether an item may live for a shorter time.
     pub(crate) own_ttls: bool,
     pub(crate) after_ttl: AfterTtl,
+    /// Whether the overflow function drops those of them that become dead letters.
+    pub(crate) drops_expired: bool,
     /// Makes the tickets of a tracked queue, if something is kept beside each item.
     pub(crate) records: Option<MakeTickets>,
     /// For how long a key stays taken after a commit.
@@ -134,7 +136,7 @@ impl Settings {
             lease: self.lease.map_or(0, whole),
             timed,
             tracking,
-            telemetry: Telemetry::of(self.name.as_ref()),
+            telemetry: Telemetry::of(self.name.as_ref(), self.drops_expired),
             name: self.name,
         }
     }

@@ -412,6 +412,15 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
+    /// The function that gets dead letters drops those whose time to live is over, so they are not emitted as dead letters: for
+    /// crates that keep queues elsewhere too.
+    #[doc(hidden)]
+    #[cfg(feature = "broker")]
+    pub fn drops_expired(mut self, drops: bool) -> Self {
+        self.settings.drops_expired = drops;
+        self
+    }
+
     /// Leases items: a transaction holds an item for at most `term` (a visibility timeout). Then the item is
     /// available to others, and the transaction cannot commit any more: [`Transaction::try_commit`] returns
     /// [`Expired`](crate::Expired). So of several deliveries of an item at most one is committed.

@@ -94,11 +94,38 @@
 //! | `DeadLetters::visit`, `drain` | [`DeadLetters::all`], [`DeadLetters::remove`], which can fail |
 //! | `try_commit`, `try_commit_all`, `try_transact` | each commit can fail: [`Transaction::commit`] returns a `Result` |
 //! | feature `tokio` | that of `requeue`; [`WorkersBuilder::run_on`](requeue::workers::PoolBuilder::run_on) works with every executor |
-//! | features `metrics` and `tracing` | [`DurableQueue::stats`], [`Workers::status`] |
+//! | feature `tracing` | that of `requeue`: the queues in memory emit its events |
+//!
+//! # Metrics
+//!
+//! With feature `metrics` each queue emits what one of `requeue` does, with its name as the label `queue`: see
+//! [its guide](https://docs.rs/requeue/latest/requeue/guide/failure/index.html#in-production). Counts begin when the queue is opened. Items that are dropped since their
+//! [time to live](Builder::ttl) is over count as `requeue_timed_out_total`; dead letters that are made when a queue is opened, of items that
+//! were delivered too often before a crash or cannot be decoded, are not counted as `requeue_dead_total`.
+//!
+//! Each store emits these, with the last part of its path as the label `store`:
+//!
+//! | metric | kind |
+//! |---|---|
+//! | `requeue_disk_write_seconds`: the write of a group of commits that nobody waits for to be synced, such as that of deliveries | histogram |
+//! | `requeue_disk_sync_seconds`: the write and the sync of a group, which the storage engine does in one call | histogram |
+//! | `requeue_disk_group_commits`: the commits of a group, which share its sync | histogram |
+//! | `requeue_disk_synced_timestamp_seconds`: when the last sync ended, since the Unix epoch; none before the first one | gauge |
+//! | `requeue_disk_unsynced_seconds`: the age of the oldest commit that a loss of power would undo; 0 if there is none | gauge |
+//! | `requeue_disk_journal_bytes`, `requeue_disk_journals`: the size of the journals, which have the room that they will need, and their number | gauge |
+//! | `requeue_disk_unwritten_bytes`: changes that are in journals and in memory, and not yet in tables | gauge |
+//! | `requeue_disk_sealed_memtables`: memtables that wait to be written, of the table that has the most | gauge |
+//! | `requeue_disk_free_bytes`: the free space of the disk | gauge |
+//! | `requeue_disk_poisoned`: 1 after a failed write or sync, when all commits fail until the store is opened again | gauge |
+//!
+//! They are emitted after each group, by the thread that has written it, and the gauges by [`DurableQueue::stats`] too, which takes no
+//! lock for them: call it periodically, since an idle store writes nothing. Times of groups include what the storage engine needs
+//! before it accepts more. It does not say when it holds writes back, so these are not counted: it does with four sealed memtables,
+//! and then `requeue_disk_write_seconds` and `requeue_disk_sync_seconds` grow. A recorder that panics breaks no commit.
 //!
 //! # Features
 //!
-//! `stream`: a handle as a stream of items, and as a sink for them: `Handle::stream`, `Handle::sink`.
+//! `metrics`: [see above](#metrics). `stream`: a handle as a stream of items, and as a sink for them: `Handle::stream`, `Handle::sink`.
 //!
 //! # Errors
 //!

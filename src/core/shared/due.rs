@@ -62,10 +62,11 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) -> usize {
         match disposition {
             Disposition::Head | Disposition::Tail => {
-                let meta = failed.entry.item.meta;
+                let (meta, reason) = (failed.entry.item.meta, failed.reason);
                 self.shards.put_at_tail(failed.entry);
                 self.ready.notify(1 + self.source.leave(meta, false));
                 self.plan_end(FIRST);
+                self.emit_retried(reason, 1);
             }
             Disposition::Delay(delay) => self.delay(envelope(), failed, now, delay),
             end => return self.end_failed(end, envelope(), failed),
@@ -200,6 +201,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         // The counters are open until the items are at the head, or dead letters.
         self.policies.taken_away(watch, count);
         self.shards.count_expired(watch.counters, count);
+        self.emit_retried(cause.reason, ready);
         ready
     }
 

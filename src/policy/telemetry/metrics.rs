@@ -1,7 +1,7 @@
 //! Events as metrics: gauges of current counts, counters of totals, histograms of durations and attempts.
 
 use super::Event;
-use crate::Stats;
+use crate::{Reason, Stats};
 use metrics::{
     counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram, Unit,
 };
@@ -10,10 +10,16 @@ use std::sync::Arc;
 /// The label that holds a queue's name.
 const QUEUE: &str = "queue";
 
+/// The label that holds why deliveries failed.
+const REASON: &str = "reason";
+
+const DEAD: &str = "requeue_dead_total";
+const RETRIES: &str = "requeue_retries_total";
+
 /// The name of a count, its meaning, and its value.
 type Count = (&'static str, &'static str, fn(&Stats) -> u64);
 
-const COUNTERS: [Count; 6] = [
+const COUNTERS: [Count; 5] = [
     ("requeue_pushed_total", "items pushed", |stats| stats.pushed),
     (
         "requeue_committed_total",
@@ -33,11 +39,6 @@ const COUNTERS: [Count; 6] = [
         "items dropped since their time to live was over",
         |stats| stats.timed_out,
     ),
-    (
-        "requeue_dead_total",
-        "items moved to the dead letters",
-        |stats| stats.dead,
-    ),
 ];
 
 const GAUGES: [Count; 4] = [
@@ -56,6 +57,10 @@ pub(super) fn describe() {
     for (name, meaning, _) in COUNTERS {
         describe_counter!(name, Unit::Count, meaning);
     }
+    let dead = "items moved to the dead letters, by the reason of their last failure";
+    describe_counter!(DEAD, Unit::Count, dead);
+    let retries = "failed deliveries whose items are retried, by reason";
+    describe_counter!(RETRIES, Unit::Count, retries);
     for (name, meaning, _) in GAUGES {
         describe_gauge!(name, Unit::Count, meaning);
     }
@@ -91,12 +96,25 @@ pub(super) fn record(queue: &Arc<str>, event: Event<'_>) {
             histogram!("requeue_hold_seconds", QUEUE => queue()).record(held);
         }
         Event::Counted(stats) => count(&queue(), stats),
-        Event::Delayed { .. }
-        | Event::Died { .. }
-        | Event::Expired { .. }
-        | Event::TimedOut { .. }
-        | Event::Closed => {}
+        Event::Retried { reason, items } => failed(RETRIES, queue(), reason, items as u64),
+        Event::Delayed { reason, .. } => failed(RETRIES, queue(), reason, 1),
+        Event::Died { reason, .. } => failed(DEAD, queue(), reason, 1),
+        Event::Expired { .. } | Event::TimedOut { .. } | Event::Closed => {}
     }
+}
+
+/// Counts failed deliveries.
+fn failed(name: &'static str, queue: String, reason: Reason, items: u64) {
+    let reason = match reason {
+        Reason::Aborted => "aborted",
+        Reason::Panicked => "panicked",
+        Reason::Retried => "retried",
+        Reason::Forgotten => "forgotten",
+        Reason::Failed => "failed",
+        Reason::Expired => "expired",
+        Reason::TimedOut => "timed_out",
+    };
+    counter!(name, QUEUE => queue, REASON => reason).increment(items);
 }
 
 fn count(queue: &str, stats: &Stats) {

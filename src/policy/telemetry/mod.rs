@@ -29,6 +29,8 @@ pub(crate) struct Telemetry {
         allow(dead_code) // events are not observed
     )]
     name: Arc<str>,
+    /// Whether a dead letter whose time to live is over is dropped.
+    drops_expired: bool,
 }
 
 /// Something that happened in a queue.
@@ -44,9 +46,12 @@ pub(crate) enum Event<'e> {
     },
     /// A transaction that held items ended; `held`: for how long.
     Released { held: Duration },
+    /// Deliveries failed, and the items are ready again at once.
+    Retried { reason: Reason, items: usize },
     /// A delivery failed, and the item is delayed.
     Delayed {
         attempts: u32,
+        reason: Reason,
         delay: Duration,
         error: Option<&'e str>,
     },
@@ -71,21 +76,26 @@ pub(crate) enum Event<'e> {
 
 impl Telemetry {
     /// Creates the telemetry of a queue if it has a name and events can be observed.
-    pub(crate) fn of(name: Option<&Arc<str>>) -> Option<Self> {
+    pub(crate) fn of(name: Option<&Arc<str>>, drops_expired: bool) -> Option<Self> {
         let name = name.filter(|_| LISTENS)?;
         #[cfg(feature = "metrics")]
         swallow_panic(metrics::describe);
         Some(Self {
             name: Arc::clone(name),
+            drops_expired,
         })
     }
 
     /// Emits an event.
     #[allow(unused_variables, clippy::unused_self)] // if events are not observed
     pub(crate) fn emit(&self, event: Event<'_>) {
-        #[cfg(feature = "metrics")]
-        swallow_panic(|| metrics::record(&self.name, event));
-        #[cfg(feature = "tracing")]
-        swallow_panic(|| tracing::record(&self.name, event));
+        let (over, drops) = (Reason::TimedOut, self.drops_expired);
+        let is_dropped = matches!(event, Event::Died { reason, .. } if drops && reason == over);
+        if !is_dropped {
+            #[cfg(feature = "metrics")]
+            swallow_panic(|| metrics::record(&self.name, event));
+            #[cfg(feature = "tracing")]
+            swallow_panic(|| tracing::record(&self.name, event));
+        }
     }
 }

@@ -17,10 +17,11 @@ pub(super) fn record(queue: &str, event: Event<'_>) {
         }
         Event::Delayed {
             attempts,
+            reason,
             delay,
             error,
         } => {
-            debug!(target: "requeue", queue, attempts, ?delay, error, "an item is to be retried");
+            debug!(target: "requeue", queue, attempts, ?reason, ?delay, error, "an item is to be retried");
         }
         Event::Died {
             attempts,
@@ -36,6 +37,6 @@ pub(super) fn record(queue: &str, event: Event<'_>) {
             debug!(target: "requeue", queue, items, "the time to live of items was over");
         }
         Event::Closed => info!(target: "requeue", queue, "the queue was closed"),
-        Event::Counted(_) => {}
+        Event::Retried { .. } | Event::Counted(_) => {}
     }
 }

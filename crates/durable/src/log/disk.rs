@@ -4,6 +4,8 @@ use super::catalog::Catalog;
 use super::directory::Directory;
 use super::group;
 use super::journal;
+#[cfg(feature = "metrics")]
+use super::meter::Meter;
 use super::salvage::salvage;
 use super::source::Alone;
 use super::tables::{guarded, Tables};
@@ -46,6 +48,8 @@ pub(crate) struct Disk {
     most_free: AtomicU64,
     /// Whether it has journals that were found, which the tables may not need.
     has_found: AtomicBool,
+    #[cfg(feature = "metrics")]
+    pub(super) meter: Meter,
     /// The damage that was accepted.
     pub(crate) salvaged: Option<Damage>,
     /// The last, so that it is locked as long as anything is open.
@@ -86,10 +90,17 @@ impl Disk {
             #[cfg(test)]
             most_free: AtomicU64::new(u64::MAX),
             has_found: AtomicBool::new(true),
+            #[cfg(feature = "metrics")]
+            meter: Meter::of(directory.path()),
             salvaged,
             directory,
         };
         disk.measure();
+        #[cfg(feature = "metrics")]
+        {
+            disk.read_meter();
+            disk.report();
+        }
         Ok(disk)
     }
 
@@ -204,7 +215,23 @@ impl Disk {
                 self.reclaim();
             }
         }
+        #[cfg(feature = "metrics")]
+        self.read_meter();
         Ok(())
+    }
+
+    /// Emits the gauges. Takes no lock.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn report(&self) {
+        self.meter.report(None);
+    }
+
+    /// Keeps the figures that are reported.
+    #[cfg(feature = "metrics")]
+    fn read_meter(&self) {
+        // Relaxed: statistics.
+        let free = self.free.load(Ordering::Relaxed);
+        self.meter.read(&self.tables, free);
     }
 
     /// Why a write failed, with what may have been the cause: the storage engine does not say why it could not write a table.

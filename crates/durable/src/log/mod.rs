@@ -24,6 +24,8 @@ mod gaps;
 mod group;
 mod journal;
 mod listed;
+#[cfg(feature = "metrics")]
+mod meter;
 mod pushed;
 mod queues;
 mod salvage;
@@ -37,6 +39,8 @@ pub(crate) use disk::Disk;
 pub(crate) use gaps::Readable;
 #[cfg(fuzzing)]
 pub(crate) use journal::{mend, RowChange};
+#[cfg(feature = "metrics")]
+pub(crate) use meter::swallow_panic;
 #[cfg(fuzzing)]
 pub(crate) use source::Alone;
 pub(crate) use tables::{guarded, visit};
@@ -219,6 +223,8 @@ impl Log {
         let mut state = self.inner.state.lock();
         if state.failed.is_none() && !batch.is_empty() {
             state.add(&mut batch);
+            #[cfg(feature = "metrics")]
+            self.inner.disk.meter.added();
             self.inner.hasten(&mut state, Urgency::Write);
         }
     }
@@ -303,6 +309,8 @@ impl Inner {
         for batch in batches {
             state.add(batch.as_mut());
         }
+        #[cfg(feature = "metrics")]
+        self.disk.meter.added();
         Ok(state)
     }
 
@@ -393,16 +401,23 @@ impl Inner {
     fn write_group(&self, state: &mut MutexGuard<'_, State>, sync: bool) {
         let (number, group) = self.take_group(state, sync);
         let (mut batch, completions) = (group.batch, group.completions);
+        #[cfg(feature = "metrics")]
+        let begun = meter::Begun::new(group.commits, sync);
         let written = MutexGuard::unlocked(state, || {
             let written = guarded(|| self.disk.write(&mut batch, number, sync));
             batch.clear();
             written.map_err(|error| self.disk.failure(&error))
         });
+        #[cfg(feature = "metrics")]
+        let report = written.is_ok().then(|| begun.end());
         if batch.capacity() <= MAX_KEPT_BUFFER {
             state.next = batch;
         }
         state.complete(completions, &written);
         self.end_group(state, number, sync, written);
+        // After the others were woken, since a recorder may be slow, and without the lock, since it may commit.
+        #[cfg(feature = "metrics")]
+        MutexGuard::unlocked(state, || self.disk.meter.report(report));
     }
 
     fn take_group(&self, state: &mut State, sync: bool) -> (u64, Group) {
@@ -412,6 +427,8 @@ impl Inner {
             // What is written without a wait is synced in time too.
             state.sync_by = Some((after(NOTED), NOTED));
         }
+        #[cfg(feature = "metrics")]
+        self.disk.meter.taken();
         state.writing = true;
         state.in_flight = state.group.batch.size();
         let number = state.number;
@@ -434,6 +451,8 @@ impl Inner {
     ) {
         state.writing = false;
         state.in_flight = 0;
+        #[cfg(feature = "metrics")]
+        self.disk.meter.ended(written.is_ok(), sync);
         let [next, this] = [number + 1, number].map(|number| &self.ended[(number % 2) as usize]);
         this.notify_all();
         if let Err(error) = written {

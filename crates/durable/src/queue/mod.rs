@@ -21,9 +21,13 @@ pub use priority::{PushTo, PushWith};
 use crate::batch::Change;
 use crate::error::StoreError;
 use crate::handle::{Handle, HandleState};
+#[cfg(feature = "metrics")]
+use crate::log::swallow_panic;
 use crate::order::{EntryOf, Order, RamQueue, Unleased};
 use crate::transaction::{Core, Local};
 use crate::{Fifo, Transaction};
+#[cfg(feature = "metrics")]
+use metrics::counter;
 use requeue::{Held, Leased, Pace, Stats};
 use shared::Shared;
 use std::cell::RefCell;
@@ -169,7 +173,19 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
             .load(Ordering::Relaxed)
             .min(stats.dead);
         (stats.dead, stats.timed_out) = (stats.dead - dropped, dropped);
+        #[cfg(feature = "metrics")]
+        self.emit(dropped);
         stats
+    }
+
+    /// Emits what the queue in memory does not know.
+    #[cfg(feature = "metrics")]
+    fn emit(&self, timed_out: u64) {
+        self.shared.log().disk().report();
+        swallow_panic(|| {
+            let counter = counter!("requeue_timed_out_total", "queue" => self.name().to_owned());
+            counter.absolute(timed_out);
+        });
     }
 
     /// The dead letters.

@@ -33,8 +33,32 @@ fn all_that_was_acknowledged_survives_failing_calls() {
     }
 }
 
-/// The child: commits until that fails, and says what it sees then.
+/// The child.
 pub(crate) fn run(path: &Path) {
+    #[cfg(feature = "metrics")]
+    let number = observed(path);
+    #[cfg(not(feature = "metrics"))]
+    let number = fail(path);
+    println!("poisoned {number}");
+}
+
+/// As `fail`, with a recorder: the store is poisoned from the first failure on.
+#[cfg(feature = "metrics")]
+fn observed(path: &Path) -> u64 {
+    let log = crate::recorder::Log::default();
+    let number = metrics::with_local_recorder(&log, || fail(path));
+    let poisoned = log.of("requeue_disk_poisoned store");
+    // Once at the start, then once for each group of commits, and once for the one that failed.
+    let groups = log.of("requeue_disk_group_commits store").len();
+    assert_eq!(poisoned.len(), 1 + groups + 1);
+    let (last, healthy) = poisoned.split_last().expect("a group");
+    assert!(*last > 0.5, "{poisoned:?}");
+    assert!(healthy.iter().all(|value| *value < 0.5), "{poisoned:?}");
+    number
+}
+
+/// Commits until that fails, and checks what it sees then. Returns the number of commits.
+fn fail(path: &Path) -> u64 {
     let store = open(path).expect("the store opens");
     let queue: DurableQueue<u64> = store.queue("numbers").expect("the queue opens");
     let mut handle = queue.handle();
@@ -73,7 +97,7 @@ pub(crate) fn run(path: &Path) {
     assert_eq!(queue.len(), 1);
     assert!(matches!(queue.clear_all(), Err(StoreError::Poisoned(_))));
     assert_eq!(queue.len(), 1);
-    println!("poisoned {number}");
+    number
 }
 
 #[test]

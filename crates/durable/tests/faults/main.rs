@@ -22,6 +22,9 @@ mod poison;
 mod power;
 #[path = "../common/random.rs"]
 mod random;
+#[cfg(feature = "metrics")]
+#[path = "../common/recorder.rs"]
+mod recorder;
 mod shim;
 mod tmpfs;
 

@@ -6,9 +6,14 @@ mod both;
 mod differential;
 mod failing;
 mod jobs;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod orders;
 #[path = "../common/random.rs"]
 mod random;
+#[cfg(feature = "metrics")]
+#[path = "../common/recorder.rs"]
+mod recorder;
 mod refused;
 mod removal;
 mod reopened;

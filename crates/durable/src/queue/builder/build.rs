@@ -76,6 +76,7 @@ impl<T: Send + 'static, O: Order<T>> Shared<T, O> {
         let [dead, superseding] = [Arc::clone(self), Arc::clone(self)];
         let ram = self.besides.set(ram).max_dead_letters(0);
         let ram = ram.on_expired(AfterTtl::DeadLetter);
+        let ram = ram.drops_expired(self.after_ttl == Some(AfterTtl::Drop));
         let ram = ram.on_dead_overflow(move |letter| dead.bury(letter));
         ram.on_supersede(Arc::new(move |replaced, entry| {
             superseding.superseding(replaced, entry);
