@@ -1,0 +1,5 @@
+//! Queues in `PostgreSQL`.
+
+/// The queues of a database.
+#[derive(Debug)]
+pub struct InPostgres;
