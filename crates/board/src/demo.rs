@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[allow(dead_code)] // the board shows them
 struct Job {
-    number: u64,
+    number: usize,
     customer: &'static str,
     what: &'static str,
 }
@@ -23,16 +23,6 @@ const CUSTOMERS: [&str; 5] = [
     "umbrella",
     "<script>alert(1)</script>",
 ];
-const ERRORS: [(&str, &str); 4] = [
-    ("mails", "550 mailbox unavailable"),
-    ("images", "unsupported colour space: CMYK"),
-    (
-        "webhooks",
-        "503 Service Unavailable: connection to hooks.example timed out after 30 s",
-    ),
-    ("invoices", "no VAT number"),
-];
-
 /// The queues, until they are dropped.
 pub(crate) struct Demo {
     is_over: Arc<AtomicBool>,
@@ -50,60 +40,59 @@ impl Drop for Demo {
 struct Dice(u64);
 
 impl Dice {
-    fn throw(&mut self, below: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % below
+    #[allow(clippy::cast_possible_truncation)] // of 31 bits
+    fn throw(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % below
     }
 }
 
-/// A queue whose failed jobs are retried, and its workers, of which each needs `millis` for a job and fails in `percent` of them.
+/// A queue with this name whose failed jobs are retried, and workers, which need `millis` for a job and fail in `percent` of them.
 fn work<O: Order<Job> + 'static>(
     builder: Builder<Job, O>,
-    (name, threads): (&'static str, usize),
-    (millis, percent): (u64, u64),
+    (name, threads, error): (&'static str, usize, &'static str),
+    (millis, percent): (usize, usize),
 ) -> (Queue<Job, O>, Workers)
 where
     Queue<Job, O>: Send + Sync,
 {
     let backoff = Backoff::exponential(Duration::from_secs(1), Duration::from_secs(20));
-    let queue = builder
-        .timestamps()
-        .tracked()
-        .max_attempts(3)
-        .backoff(backoff)
-        .build();
-    let error = ERRORS
-        .iter()
-        .find(|error| error.0 == name)
-        .map_or("", |error| error.1);
-    let workers = Workers::builder(&queue)
-        .threads(threads)
-        .name(name)
-        .run(move |job, _tx| {
-            let mut dice = Dice(job.number ^ u64::from(job.attempts()) << 40);
-            dice.throw(1);
-            sleep(Duration::from_millis(millis / 2 + dice.throw(millis)));
-            // Some jobs never succeed.
-            let fails = dice.throw(100) < percent || job.number % 97 < percent / 8;
-            if fails {
-                Err(error)
-            } else {
-                Ok(())
-            }
-        });
+    let builder = builder.timestamps().tracked().max_attempts(3);
+    let queue = builder.backoff(backoff).build();
+    let workers = Workers::builder(&queue).threads(threads).name(name);
+    let workers = workers.run(move |job, _tx| {
+        let mut dice = Dice(job.number as u64 * 8 + u64::from(job.attempts()));
+        dice.throw(1);
+        sleep(Duration::from_millis(
+            (millis / 2 + dice.throw(millis)) as u64,
+        ));
+        // Some jobs never succeed.
+        let fails = dice.throw(100) < percent || job.number % 97 < percent / 8;
+        (!fails).then_some(()).ok_or(error)
+    });
     (queue, workers)
 }
 
 /// Starts the queues, and shows them.
 pub(crate) fn start(board: Board) -> (Demo, Board) {
-    let (mails, of_mails) = work(Queue::builder(), ("mails", 3), (60, 4));
+    let (mails, of_mails) = work(
+        Queue::builder(),
+        ("mails", 3, "550 mailbox unavailable"),
+        (60, 4),
+    );
     let by_customer = Queue::builder().fair_by(|job: &Job| job.customer);
-    let (images, of_images) = work(by_customer, ("images", 4), (300, 12));
-    let (webhooks, of_webhooks) = work(Queue::builder(), ("webhooks", 2), (80, 30));
-    let (invoices, of_invoices) = work(Queue::builder(), ("invoices", 1), (40, 8));
+    let (images, of_images) = work(
+        by_customer,
+        ("images", 4, "unsupported colour space: CMYK"),
+        (300, 12),
+    );
+    let (webhooks, of_webhooks) = work(
+        Queue::builder(),
+        ("webhooks", 2, "503: no answer of hooks.example in 30 s"),
+        (80, 30),
+    );
+    let (invoices, of_invoices) = work(Queue::builder(), ("invoices", 1, "no VAT number"), (40, 8));
     let parked = Queue::<Job>::builder().timestamps().tracked().build();
     parked.pause();
     let board = board
@@ -116,41 +105,33 @@ pub(crate) fn start(board: Board) -> (Demo, Board) {
     let over = Arc::clone(&is_over);
     let feeder = spawn(move || {
         let (mut dice, mut number) = (Dice(7), 0);
-        let mut job = |dice: &mut Dice, what| {
-            number += 1;
-            let customer = dice.throw(CUSTOMERS.len() as u64);
-            Job {
-                number,
-                customer: CUSTOMERS[usize::try_from(customer).unwrap_or(0)],
-                what,
-            }
-        };
         while !over.load(Ordering::Relaxed) {
             sleep(Duration::from_millis(50));
-            let mut push = || -> Result<(), requeue::PushError<Job>> {
-                for _ in 0..dice.throw(4) {
-                    mails.push(job(&mut dice, "welcome mail"))?;
-                }
-                if dice.throw(100) < 60 {
-                    images.push(job(&mut dice, "thumbnail of 640 pixels"))?;
-                }
-                if dice.throw(100) < 70 {
-                    webhooks.push(job(&mut dice, "POST https://hooks.example/orders"))?;
-                }
-                if dice.throw(100) < 15 {
-                    invoices
-                        .after(Duration::from_secs(30))
-                        .push(job(&mut dice, "invoice"))?;
-                }
-                Ok(())
+            let mut push = |percent, what, push: &dyn Fn(Job) -> bool| {
+                let customer = CUSTOMERS[dice.throw(CUSTOMERS.len())];
+                number += 1;
+                let job = Job {
+                    number,
+                    customer,
+                    what,
+                };
+                dice.throw(100) >= percent || push(job)
             };
-            if push().is_err() {
+            let in_time = invoices.after(Duration::from_secs(30));
+            let pushed = push(90, "welcome mail", &|job| mails.push(job).is_ok())
+                && push(90, "news", &|job| mails.push(job).is_ok())
+                && push(60, "thumbnail of 640 pixels", &|job| {
+                    images.push(job).is_ok()
+                })
+                && push(70, "POST https://hooks.example/orders", &|job| {
+                    webhooks.push(job).is_ok()
+                })
+                && push(15, "invoice", &|job| in_time.push(job).is_ok());
+            if !pushed {
                 return;
             }
         }
-        for workers in [of_mails, of_images, of_webhooks, of_invoices] {
-            workers.stop();
-        }
+        drop([of_mails, of_images, of_webhooks, of_invoices]);
     });
     let feeder = Some(feeder);
     (Demo { is_over, feeder }, board)

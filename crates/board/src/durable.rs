@@ -91,25 +91,7 @@ impl<T: Send + 'static, O: Order<T> + 'static> Inspect for OnDisk<T, O>
 where
     DurableQueue<T, O>: Send + Sync,
 {
-    fn verbs(&self) -> &[Verb] {
-        use Verb::{Delete, Move, Pace, Pause, Remove, Resume, Retry};
-        &[Pause, Resume, Pace, Retry, Delete, Move, Remove]
-    }
-
-    fn counts(&self) -> Reply<'_, Counts> {
-        at_once(Counts {
-            dead: self.queue.dead_letters().len() as u64,
-            capacity: self.queue.capacity().map(|count| count as u64),
-            is_paused: self.queue.is_paused(),
-            is_closed: self.queue.is_closed(),
-            is_paced: !self.queue.pace().is_unlimited(),
-            ..memory::counts(&self.queue.stats())
-        })
-    }
-
-    fn holders(&self) -> Reply<'_, Vec<Holder>> {
-        at_once(memory::holders(self.queue.held(), self.queue.now()))
-    }
+    memory::local!();
 
     fn page(&self, search: Search) -> Reply<'_, Page> {
         let this = self.clone();

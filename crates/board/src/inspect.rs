@@ -211,7 +211,7 @@ impl Verb {
 }
 
 /// A change of a queue.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Change {
     /// Delivers nothing.
     Pause,
@@ -229,17 +229,9 @@ pub enum Change {
     Remove(Pick),
 }
 
-impl fmt::Debug for Change {
+impl fmt::Debug for dyn Inspect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pause => f.write_str("Pause"),
-            Self::Resume => f.write_str("Resume"),
-            Self::Pace(rate) => f.debug_tuple("Pace").field(rate).finish(),
-            Self::Retry(pick) => f.debug_tuple("Retry").field(pick).finish(),
-            Self::Delete(pick) => f.debug_tuple("Delete").field(pick).finish(),
-            Self::Move(pick, _) => f.debug_tuple("Move").field(pick).finish_non_exhaustive(),
-            Self::Remove(pick) => f.debug_tuple("Remove").field(pick).finish(),
-        }
+        f.write_str("Inspect")
     }
 }
 

@@ -8,6 +8,8 @@ mod durable;
 mod history;
 mod inspect;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod serve;
 mod web;
 
@@ -18,5 +20,7 @@ pub use inspect::{
     Change, Counts, Entry, Error, Holder, Inspect, Page, Pick, Reply, Search, Source, Verb, PAGE,
 };
 pub use memory::InMemory;
+#[cfg(feature = "postgres")]
+pub use postgres::InPostgres;
 pub use serve::serve;
 pub use web::Logged;

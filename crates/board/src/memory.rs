@@ -142,29 +142,38 @@ pub(crate) fn pace(rate: Option<f64>) -> Pace {
     interval.map_or_else(Pace::unlimited, Pace::every)
 }
 
+/// What queues in memory and on disk have in common.
+macro_rules! local {
+    () => {
+        fn verbs(&self) -> &[Verb] {
+            use Verb::{Delete, Move, Pace, Pause, Remove, Resume, Retry};
+            &[Pause, Resume, Pace, Retry, Delete, Move, Remove]
+        }
+
+        fn counts(&self) -> Reply<'_, Counts> {
+            at_once(Counts {
+                dead: self.queue.dead_letters().len() as u64,
+                capacity: self.queue.capacity().map(|count| count as u64),
+                is_paused: self.queue.is_paused(),
+                is_closed: self.queue.is_closed(),
+                is_paced: !self.queue.pace().is_unlimited(),
+                ..$crate::memory::counts(&self.queue.stats())
+            })
+        }
+
+        fn holders(&self) -> Reply<'_, Vec<Holder>> {
+            at_once($crate::memory::holders(self.queue.held(), self.queue.now()))
+        }
+    };
+}
+#[cfg(feature = "durable")]
+pub(crate) use local;
+
 impl<T: Send + 'static, O: Order<T> + 'static> Inspect for InMemory<T, O>
 where
     Queue<T, O>: Send + Sync,
 {
-    fn verbs(&self) -> &[Verb] {
-        use Verb::{Delete, Move, Pace, Pause, Remove, Resume, Retry};
-        &[Pause, Resume, Pace, Retry, Delete, Move, Remove]
-    }
-
-    fn counts(&self) -> Reply<'_, Counts> {
-        at_once(Counts {
-            dead: self.queue.dead_letters().len() as u64,
-            capacity: self.queue.capacity().map(|count| count as u64),
-            is_paused: self.queue.is_paused(),
-            is_closed: self.queue.is_closed(),
-            is_paced: !self.queue.pace().is_unlimited(),
-            ..counts(&self.queue.stats())
-        })
-    }
-
-    fn holders(&self) -> Reply<'_, Vec<Holder>> {
-        at_once(holders(self.queue.held(), self.queue.now()))
-    }
+    local!();
 
     fn page(&self, search: Search) -> Reply<'_, Page> {
         let this = self.clone();

@@ -4,7 +4,6 @@ use crate::inspect::{Change, Inspect, Pick, Search, Verb};
 use crate::web::app::{App, Logged, Row};
 use crate::web::form::{address, Form};
 use crate::web::{failed, pages, redirect, Answer, Asked, Failed};
-use axum::http::StatusCode;
 use maud::Markup;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -22,7 +21,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     fn read(app: &App, form: &Form) -> Result<Self, Failed> {
-        let bad = |text: &str| Failed(StatusCode::BAD_REQUEST, text.into());
+        let bad = |text: &str| Failed(400, text.into());
         let row = app
             .find(form.get("queue"))
             .ok_or_else(|| bad("There is no such queue."))?;
@@ -122,7 +121,7 @@ pub(crate) async fn confirm(app: &Arc<App>, asked: &Asked, form: Form) -> Result
         None => None,
     };
     let Some(number) = app.access.ask(&asked.session, form) else {
-        return failed(StatusCode::FORBIDDEN, "Log in first.");
+        return failed(403, "Log in first.");
     };
     Ok(pages::confirm(app, asked, &wanted, count, &number))
 }
@@ -131,7 +130,7 @@ pub(crate) async fn confirm(app: &Arc<App>, asked: &Asked, form: Form) -> Result
 pub(crate) async fn make(app: &Arc<App>, asked: &Asked, number: &str) -> Answer {
     let Some(form) = app.access.confirmed(&asked.session, number) else {
         return failed(
-            StatusCode::FORBIDDEN,
+            403,
             "This change was not shown for confirmation, or is confirmed already.",
         );
     };
@@ -169,10 +168,7 @@ pub(crate) async fn make(app: &Arc<App>, asked: &Asked, number: &str) -> Answer 
             ];
             Ok(redirect(&app, &address("/queue", &done)))
         }
-        Ok((_, Err(error))) => failed(StatusCode::CONFLICT, &error),
-        Err(_) => failed(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "The change ended by a panic.",
-        ),
+        Ok((_, Err(error))) => failed(409, &error),
+        Err(_) => failed(500, "The change ended by a panic."),
     }
 }

@@ -53,9 +53,9 @@ const HEADERS: [(&str, &str); 6] = [
 pub(crate) type Answer = Result<Response, Failed>;
 
 /// A request that fails, with what the viewer is told.
-pub(crate) struct Failed(pub(crate) StatusCode, pub(crate) String);
+pub(crate) struct Failed(pub(crate) u16, pub(crate) String);
 
-pub(crate) fn failed<T>(status: StatusCode, text: &str) -> Result<T, Failed> {
+pub(crate) fn failed<T>(status: u16, text: &str) -> Result<T, Failed> {
     Err(Failed(status, text.into()))
 }
 
@@ -81,17 +81,13 @@ pub(crate) fn router(app: App) -> Router {
 }
 
 async fn handle(State(app): State<Arc<App>>, request: Request) -> Response {
-    let mut response = answer(&app, request)
-        .await
-        .unwrap_or_else(|Failed(status, text)| {
-            let page = pages::frame(
-                &app,
-                None,
-                "Error",
-                &html! { h1 { (status.as_u16()) } p { (text) } },
-            );
-            (status, html_body(page)).into_response()
-        });
+    let answered = answer(&app, request).await;
+    let mut response = answered.unwrap_or_else(|Failed(status, text)| {
+        let main = html! { h1 { (status) } p { (text) } };
+        let mut response = page(pages::frame(&app, None, "Error", &main));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+        response
+    });
     for (name, value) in HEADERS {
         let headers = response.headers_mut();
         headers
@@ -118,10 +114,7 @@ async fn answer(app: &Arc<App>, request: Request) -> Answer {
         return post(app, &asked, path, &head.headers, body).await;
     }
     if head.method != Method::GET {
-        return failed(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "This method is not known here.",
-        );
+        return failed(405, "This method is not known here.");
     }
     if path == "/login" {
         return Ok(page(pages::login(app, &asked)));
@@ -135,7 +128,7 @@ async fn answer(app: &Arc<App>, request: Request) -> Answer {
         "/entries" => pages::entries(app, &asked).await.map(page),
         "/changes" => Ok(page(pages::changes(app, &asked))),
         "/live" => watch(app, &asked),
-        _ => failed(StatusCode::NOT_FOUND, "There is no such page."),
+        _ => failed(404, "There is no such page."),
     }
 }
 
@@ -146,7 +139,7 @@ fn check_host(app: &App, headers: &HeaderMap) -> Result<(), Failed> {
         return Ok(());
     }
     failed(
-        StatusCode::MISDIRECTED_REQUEST,
+        421,
         "The board is not served under this name: see `Board::hosts`, or `--host`.",
     )
 }
@@ -157,13 +150,8 @@ fn file(path: &str) -> Option<Response> {
         "/board.js" => ("text/javascript; charset=utf-8", include_str!("board.js")),
         _ => return None,
     };
-    Some(
-        (
-            [("content-type", kind), ("cache-control", "max-age=300")],
-            text,
-        )
-            .into_response(),
-    )
+    let headers = [("content-type", kind), ("cache-control", "max-age=300")];
+    Some((headers, text).into_response())
 }
 
 async fn post(
@@ -174,24 +162,24 @@ async fn post(
     body: Body,
 ) -> Answer {
     if is_foreign(headers) {
-        return failed(StatusCode::FORBIDDEN, "This form comes from another site.");
+        return failed(403, "This form comes from another site.");
     }
     let Ok(bytes) = timeout(FORM_TIME, to_bytes(body, FORM)).await else {
-        return failed(StatusCode::REQUEST_TIMEOUT, "The form took too long.");
+        return failed(408, "The form took too long.");
     };
     let Ok(bytes) = bytes else {
-        return failed(StatusCode::PAYLOAD_TOO_LARGE, "The form is too long.");
+        return failed(413, "The form is too long.");
     };
     let form = Form::parse(&bytes);
     if path == "/login" {
         return log_in(app, form.get("token"));
     }
     if asked.form_token.is_none() {
-        return failed(StatusCode::FORBIDDEN, "Log in first.");
+        return failed(403, "Log in first.");
     }
     if !app.access.is_from(&asked.session, &form) {
         return failed(
-            StatusCode::FORBIDDEN,
+            403,
             "This form was not made for you: go back and load its page again.",
         );
     }
@@ -202,18 +190,15 @@ async fn post(
             app.access.log_out(&asked.session);
             Ok(redirect(app, "/"))
         }
-        _ => failed(StatusCode::NOT_FOUND, "There is no such form."),
+        _ => failed(404, "There is no such form."),
     }
 }
 
 fn log_in(app: &App, token: &str) -> Answer {
     let session = app.access.log_in(token).map_err(|refusal| match refusal {
-        Refusal::ReadOnly => Failed(StatusCode::FORBIDDEN, "This board is read-only.".into()),
-        Refusal::WrongToken => Failed(StatusCode::FORBIDDEN, "This is not the token.".into()),
-        Refusal::TooManyWrong => Failed(
-            StatusCode::TOO_MANY_REQUESTS,
-            "Too many wrong tokens: wait a minute.".into(),
-        ),
+        Refusal::ReadOnly => Failed(403, "This board is read-only.".into()),
+        Refusal::WrongToken => Failed(403, "This is not the token.".into()),
+        Refusal::TooManyWrong => Failed(429, "Too many wrong tokens: wait a minute.".into()),
     })?;
     let path = if app.base.is_empty() { "/" } else { &app.base };
     let secure = if app.secure { "; Secure" } else { "" };
@@ -228,7 +213,7 @@ fn log_in(app: &App, token: &str) -> Answer {
 /// The figures of a page, each time they are sampled.
 fn watch(app: &Arc<App>, asked: &Asked) -> Answer {
     let Some(place) = Place::take(app) else {
-        return failed(StatusCode::SERVICE_UNAVAILABLE, "Too many viewers.");
+        return failed(503, "Too many viewers.");
     };
     let queue = asked.query.get("queue").to_owned();
     let events = unfold((place, queue), |(mut place, queue)| async move {
@@ -241,16 +226,9 @@ fn watch(app: &Arc<App>, asked: &Asked) -> Answer {
     Ok(Sse::new(events).into_response())
 }
 
-fn html_body(markup: Markup) -> Response {
-    (
-        [("content-type", "text/html; charset=utf-8")],
-        markup.into_string(),
-    )
-        .into_response()
-}
-
 fn page(markup: Markup) -> Response {
-    html_body(markup)
+    let kind = [("content-type", "text/html; charset=utf-8")];
+    (kind, markup.into_string()).into_response()
 }
 
 /// Another page of the board, by GET.

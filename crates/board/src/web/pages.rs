@@ -6,7 +6,6 @@ use crate::web::change::{can_move, Wanted};
 use crate::web::form::address;
 use crate::web::show::{self, known};
 use crate::web::{failed, plot, Asked, Failed};
-use axum::http::StatusCode;
 use maud::{html, Markup, DOCTYPE};
 use std::sync::PoisonError;
 
@@ -182,7 +181,7 @@ async fn queue_figures(app: &App, row: &Row) -> Markup {
 
 fn row_of(app: &App, asked: &Asked, field: &str) -> Result<std::sync::Arc<Row>, Failed> {
     let row = app.find(asked.query.get(field));
-    row.ok_or_else(|| Failed(StatusCode::NOT_FOUND, "There is no such queue.".into()))
+    row.ok_or_else(|| Failed(404, "There is no such queue.".into()))
 }
 
 pub(crate) async fn queue(app: &App, asked: &Asked) -> Result<Markup, Failed> {
@@ -223,13 +222,10 @@ fn done(asked: &Asked) -> Markup {
 /// Looks for entries, unless too many requests do.
 pub(crate) async fn look(app: &App, queue: &dyn Inspect, search: Search) -> Result<Page, Failed> {
     let Ok(_look) = app.looks.try_acquire() else {
-        return failed(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Too many searches at a time: try again.",
-        );
+        return failed(503, "Too many searches at a time: try again.");
     };
     let page = queue.page(search).await;
-    page.map_err(|error| Failed(StatusCode::BAD_GATEWAY, error.to_string()))
+    page.map_err(|error| Failed(502, error.to_string()))
 }
 
 pub(crate) async fn entries(app: &App, asked: &Asked) -> Result<Markup, Failed> {
