@@ -1,4 +1,4 @@
-//! Queues in PostgreSQL.
+//! Queues in `PostgreSQL`.
 
 use crate::client::{Answer, Client, TOKEN};
 use crate::server::SERVER;
