@@ -23,6 +23,15 @@ const CUSTOMERS: [&str; 5] = [
     "umbrella",
     "<script>alert(1)</script>",
 ];
+/// The jobs, and in how many of a hundred rounds there is one.
+const JOBS: [(usize, &str); 5] = [
+    (90, "welcome mail"),
+    (90, "news"),
+    (60, "thumbnail"),
+    (70, "order hook"),
+    (15, "invoice"),
+];
+
 /// The queues, until they are dropped.
 pub(crate) struct Demo {
     is_over: Arc<AtomicBool>,
@@ -104,35 +113,34 @@ pub(crate) fn start(board: Board) -> (Demo, Board) {
     let is_over = Arc::new(AtomicBool::new(false));
     let over = Arc::clone(&is_over);
     let feeder = spawn(move || {
-        let (mut dice, mut number) = (Dice(7), 0);
-        while !over.load(Ordering::Relaxed) {
-            sleep(Duration::from_millis(50));
-            let mut push = |percent, what, push: &dyn Fn(Job) -> bool| {
-                let customer = CUSTOMERS[dice.throw(CUSTOMERS.len())];
-                number += 1;
-                let job = Job {
-                    number,
-                    customer,
-                    what,
-                };
-                dice.throw(100) >= percent || push(job)
-            };
-            let in_time = invoices.after(Duration::from_secs(30));
-            let pushed = push(90, "welcome mail", &|job| mails.push(job).is_ok())
-                && push(90, "news", &|job| mails.push(job).is_ok())
-                && push(60, "thumbnail of 640 pixels", &|job| {
-                    images.push(job).is_ok()
-                })
-                && push(70, "POST https://hooks.example/orders", &|job| {
-                    webhooks.push(job).is_ok()
-                })
-                && push(15, "invoice", &|job| in_time.push(job).is_ok());
-            if !pushed {
-                return;
-            }
-        }
+        let in_time = invoices.after(Duration::from_secs(30));
+        feed(&over, |job| match job.what {
+            "thumbnail" => images.push(job).is_ok(),
+            "order hook" => webhooks.push(job).is_ok(),
+            "invoice" => in_time.push(job).is_ok(),
+            _ => mails.push(job).is_ok(),
+        });
         drop([of_mails, of_images, of_webhooks, of_invoices]);
     });
     let feeder = Some(feeder);
     (Demo { is_over, feeder }, board)
+}
+
+/// Makes jobs until it is over.
+fn feed(over: &AtomicBool, push: impl Fn(Job) -> bool) {
+    let (mut dice, mut number) = (Dice(7), 0);
+    while !over.load(Ordering::Relaxed) {
+        sleep(Duration::from_millis(50));
+        for (percent, what) in JOBS {
+            if dice.throw(100) < percent {
+                let customer = CUSTOMERS[dice.throw(CUSTOMERS.len())];
+                number += 1;
+                push(Job {
+                    number,
+                    customer,
+                    what,
+                });
+            }
+        }
+    }
 }

@@ -5,12 +5,13 @@ use crate::inspect::{
     Reply, Search, Source, Verb,
 };
 use crate::memory::{self, Show};
+use parking_lot::Mutex;
 use requeue_durable::{Cause, DurableQueue, Fifo, Inspector, LetterInfo, Order, QueueInfo, Store};
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// A queue on disk that this process has open, for [`Board::queue`](crate::Board::queue).
@@ -187,7 +188,7 @@ impl Source for InStore {
     fn queues(&self) -> Reply<'_, Vec<(String, Arc<dyn Inspect>)>> {
         let queues = self.inspector.queues();
         Box::pin(async move {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock();
             let shown = queues?.into_iter().map(|info| {
                 let name = info.name.clone();
                 let stored = known.entry(name.clone()).or_insert_with(|| {
@@ -215,8 +216,8 @@ struct Stored {
 }
 
 impl Stored {
-    fn info(&self) -> std::sync::MutexGuard<'_, QueueInfo> {
-        self.info.lock().unwrap_or_else(PoisonError::into_inner)
+    fn info(&self) -> parking_lot::MutexGuard<'_, QueueInfo> {
+        self.info.lock()
     }
 }
 

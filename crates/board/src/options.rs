@@ -64,20 +64,21 @@ impl Options {
         if demo == options.url.is_some() {
             return Err("either --demo or what to show".into());
         }
-        if options
-            .token
-            .as_ref()
-            .is_some_and(|token| token.len() < SHORTEST)
-        {
-            return Err(format!("the token is shorter than {SHORTEST} letters"));
-        }
-        if options.is_open() && options.token.is_none() {
-            return Err(format!(
-                "{} needs a token, since other machines may reach it",
-                options.listen
-            ));
-        }
+        options.check_token()?;
         Ok(Some(options))
+    }
+
+    fn check_token(&self) -> Result<(), String> {
+        match &self.token {
+            Some(token) if token.len() < SHORTEST => {
+                Err(format!("the token is shorter than {SHORTEST} letters"))
+            }
+            None if self.is_open() => Err(format!(
+                "{} needs a token, since other machines may reach it",
+                self.listen
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether other machines may reach it.

@@ -4,11 +4,12 @@ use crate::inspect::{
     at_once, not_offered, Change, Counts, Entry, Error, Holder, Inspect, Page, Pick, Reply, Search,
     Source, Verb, PAGE,
 };
+use parking_lot::Mutex;
 use requeue_postgres::tokio_postgres::{types::ToSql, Row};
 use requeue_postgres::{PgQueue, Postgres, Ticket};
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The counts of all queues, as of one moment.
@@ -62,7 +63,7 @@ impl Source for InPostgres {
     fn queues(&self) -> Reply<'_, Vec<(String, Arc<dyn Inspect>)>> {
         Box::pin(async move {
             let rows = self.database.query(COUNTS, &[]).await?;
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock();
             let shown = rows.iter().map(|row| {
                 let (name, id) = (row.get::<_, String>(0), row.get(1));
                 let table = known.entry(name.clone()).or_insert_with(|| {
@@ -77,7 +78,7 @@ impl Source for InPostgres {
                         counts: Mutex::default(),
                     })
                 });
-                *table.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts(row);
+                *table.counts.lock() = counts(row);
                 (name, Arc::clone(table) as Arc<dyn Inspect>)
             });
             Ok(shown.collect())
@@ -193,12 +194,7 @@ impl Inspect for Table {
     }
 
     fn counts(&self) -> Reply<'_, Counts> {
-        at_once(
-            self.counts
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
-        )
+        at_once(self.counts.lock().clone())
     }
 
     fn holders(&self) -> Reply<'_, Vec<Holder>> {

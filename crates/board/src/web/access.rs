@@ -2,7 +2,7 @@
 
 use crate::web::form::Form;
 use axum::http::HeaderMap;
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
@@ -65,8 +65,7 @@ impl Access {
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
+        let (mut state, now) = (self.state.lock(), Instant::now());
         state.sessions.retain(|session| session.until > now);
         act(&mut state)
     }

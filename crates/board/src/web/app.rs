@@ -5,9 +5,10 @@ use crate::inspect::{Error, Inspect, Source};
 use crate::web::access::Access;
 use crate::web::live::Live;
 use crate::web::LOOKS;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 
@@ -61,8 +62,16 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    fn new(name: String, queue: Arc<dyn Inspect>) -> Self {
+        Self {
+            name,
+            queue,
+            history: Mutex::default(),
+        }
+    }
+
     pub(crate) fn history(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+        self.history.lock()
     }
 }
 
@@ -112,8 +121,7 @@ impl App {
     }
 
     pub(crate) fn rows(&self) -> Vec<Arc<Row>> {
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.clone()
+        self.rows.lock().clone()
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Row>> {
@@ -129,16 +137,9 @@ impl App {
             }
             let same = |row: &&Arc<Row>| row.name == name && Arc::ptr_eq(&row.queue, &queue);
             let old = known.iter().find(same).cloned();
-            rows.push(old.unwrap_or_else(|| {
-                let history = Mutex::default();
-                Arc::new(Row {
-                    name,
-                    queue,
-                    history,
-                })
-            }));
+            rows.push(old.unwrap_or_else(|| Arc::new(Row::new(name, queue))));
         }
-        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+        *self.rows.lock() = rows;
     }
 
     /// Samples the queues.
@@ -165,14 +166,13 @@ impl App {
         if let Some(tell) = &self.tell {
             tell(&logged);
         }
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.log.lock();
         log.truncate(LOGGED - 1);
         log.push_front(logged);
     }
 
     /// The last changes, the newest first.
     pub(crate) fn logged(&self) -> Vec<Logged> {
-        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.iter().cloned().collect()
+        self.log.lock().iter().cloned().collect()
     }
 }

@@ -21,10 +21,8 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     fn read(app: &App, form: &Form) -> Result<Self, Failed> {
-        let bad = |text: &str| Failed(400, text.into());
-        let row = app
-            .find(form.get("queue"))
-            .ok_or_else(|| bad("There is no such queue."))?;
+        let row = app.find(form.get("queue"));
+        let row = row.ok_or_else(|| bad("There is no such queue."))?;
         let verb = Verb::named(form.get("verb")).filter(|verb| row.queue.verbs().contains(verb));
         let verb = verb.ok_or_else(|| bad("This queue does not offer that."))?;
         let pick = match form.get("id") {
@@ -32,37 +30,21 @@ impl Wanted {
             id => Pick::One(id.into()),
         };
         let dead = verb != Verb::Remove;
-        let which = pick_text(&pick, dead);
+        let (which, of) = (pick_text(&pick, dead), searched(&pick, verb));
         let (change, text) = match verb {
             Verb::Pause => (Change::Pause, "pause the queue".into()),
             Verb::Resume => (Change::Resume, "resume the queue".into()),
-            Verb::Pace => pace(form.get("rate"))
-                .ok_or_else(|| bad("The pace is a number of items per second."))?,
-            Verb::Retry => (Change::Retry(pick.clone()), format!("retry {which}")),
-            Verb::Delete => (Change::Delete(pick.clone()), format!("delete {which}")),
-            Verb::Remove => (
-                Change::Remove(pick.clone()),
-                format!("remove {which} that nobody holds"),
-            ),
+            Verb::Pace => pace(form.get("rate"))?,
+            Verb::Retry => (Change::Retry(pick), format!("retry {which}")),
+            Verb::Delete => (Change::Delete(pick), format!("delete {which}")),
+            Verb::Remove => (Change::Remove(pick), format!("remove {which}")),
             Verb::Move => {
-                let to = form.get("to");
-                let target = app.find(to).filter(|to| can_move(&*row.queue, &*to.queue));
-                let target = target
-                    .ok_or_else(|| bad("Dead letters of this queue cannot be moved there."))?;
-                let to = Arc::clone(&target.queue);
-                (
-                    Change::Move(pick.clone(), to),
-                    format!("move {which} to the queue {}", target.name),
-                )
+                let to = app.find(form.get("to"));
+                let to = to.filter(|to| can_move(&*row.queue, &*to.queue));
+                let to = to.ok_or_else(|| bad("Dead letters cannot be moved there."))?;
+                let text = format!("move {which} to the queue {}", to.name);
+                (Change::Move(pick, Arc::clone(&to.queue)), text)
             }
-        };
-        let of = match pick {
-            Pick::Matching(text) if verb as u8 >= Verb::Retry as u8 => Some(Search {
-                dead,
-                text,
-                page: 0,
-            }),
-            _ => None,
         };
         Ok(Self {
             row,
@@ -72,6 +54,20 @@ impl Wanted {
             text,
         })
     }
+}
+
+fn bad(text: &str) -> Failed {
+    Failed(400, text.into())
+}
+
+/// What finds the items that a change concerns, if it concerns more than one.
+fn searched(pick: &Pick, verb: Verb) -> Option<Search> {
+    let Pick::Matching(text) = pick else {
+        return None;
+    };
+    let (dead, text, page) = (verb != Verb::Remove, text.clone(), 0);
+    let is_one = matches!(verb, Verb::Pause | Verb::Resume | Verb::Pace);
+    (!is_one).then_some(Search { dead, text, page })
 }
 
 /// Whether dead letters can be moved to another queue.
@@ -92,34 +88,25 @@ fn pick_text(pick: &Pick, dead: bool) -> String {
     }
 }
 
-fn pace(rate: &str) -> Option<(Change, String)> {
+fn pace(rate: &str) -> Result<(Change, String), Failed> {
     if rate.is_empty() {
-        return Some((
-            Change::Pace(None),
-            "start any number of items per second".into(),
-        ));
+        let text = "start any number of items per second";
+        return Ok((Change::Pace(None), text.into()));
     }
-    let rate: f64 = rate
-        .parse()
-        .ok()
-        .filter(|rate| (1e-6..=1e9).contains(rate))?;
-    Some((
-        Change::Pace(Some(rate)),
-        format!("start at most {rate} items per second"),
-    ))
+    let rate = rate.parse().ok();
+    let rate: Option<f64> = rate.filter(|rate| (1e-6..=1e9).contains(rate));
+    let rate = rate.ok_or_else(|| bad("The pace is a number of items per second."))?;
+    let text = format!("start at most {rate} items per second");
+    Ok((Change::Pace(Some(rate)), text))
 }
 
 /// Shows a change, which is made when it is confirmed.
 pub(crate) async fn confirm(app: &Arc<App>, asked: &Asked, form: Form) -> Result<Markup, Failed> {
     let wanted = Wanted::read(app, &form)?;
-    let count = match &wanted.of {
-        Some(search) => Some(
-            pages::look(app, &*wanted.row.queue, search.clone())
-                .await?
-                .total,
-        ),
-        None => None,
-    };
+    let mut count = None;
+    if let Some(search) = wanted.of.clone() {
+        count = Some(pages::look(app, &*wanted.row.queue, search).await?.total);
+    }
     let Some(number) = app.access.ask(&asked.session, form) else {
         return failed(403, "Log in first.");
     };

@@ -1,7 +1,8 @@
 //! Samples while somebody looks, and those who look.
 
 use crate::web::App;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout, Instant};
@@ -49,13 +50,9 @@ impl Default for Live {
 }
 
 impl Live {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends the places of viewers that take nothing, and says how many are left.
     fn drop_stalled(&self) -> usize {
-        let (mut state, now) = (self.state(), Instant::now());
+        let (mut state, now) = (self.state.lock(), Instant::now());
         state.viewers.retain(|viewer| now - viewer.seen < STALLED);
         state.viewers.len()
     }
@@ -72,7 +69,7 @@ pub(crate) struct Place {
 impl Place {
     /// A place, if there is one.
     pub(crate) fn take(app: &Arc<App>) -> Option<Self> {
-        let mut state = app.live.state();
+        let mut state = app.live.state.lock();
         if state.viewers.len() >= VIEWERS {
             return None;
         }
@@ -97,7 +94,7 @@ impl Place {
         if !std::mem::take(&mut self.is_first) {
             self.ticks.changed().await.ok()?;
         }
-        let mut state = self.app.live.state();
+        let mut state = self.app.live.state.lock();
         let own = state
             .viewers
             .iter_mut()
@@ -110,14 +107,14 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut state = self.app.live.state();
+        let mut state = self.app.live.state.lock();
         state.viewers.retain(|viewer| viewer.id != self.id);
     }
 }
 
 /// Starts the samples, unless they are running.
 pub(crate) fn start(app: &Arc<App>) {
-    let mut state = app.live.state();
+    let mut state = app.live.state.lock();
     if !std::mem::replace(&mut state.is_ticking, true) {
         tokio::spawn(tick(Arc::downgrade(app)));
     }
@@ -133,7 +130,7 @@ async fn tick(app: Weak<App>) {
         };
         let viewers = app.live.drop_stalled();
         if viewers == 0 && !app.always {
-            let mut state = app.live.state();
+            let mut state = app.live.state.lock();
             state.is_ticking = !state.viewers.is_empty(); // one may have come since
             if !state.is_ticking {
                 return;
@@ -161,7 +158,7 @@ impl App {
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some("the queues do not answer".into()),
         };
-        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
+        *self.error.lock() = error;
         *last = Some(Instant::now());
     }
 

@@ -7,7 +7,6 @@ use crate::web::form::address;
 use crate::web::show::{self, known};
 use crate::web::{failed, plot, Asked, Failed};
 use maud::{html, Markup, DOCTYPE};
-use std::sync::PoisonError;
 
 /// The most letters of a payload or an error that are shown.
 const LETTERS: usize = 4000;
@@ -81,11 +80,7 @@ pub(crate) async fn overview(app: &App, asked: &Asked) -> Markup {
 
 /// What changes on a page: of one queue, or of all if the name is empty.
 pub(crate) async fn figures(app: &App, name: &str) -> Markup {
-    let error = app
-        .error
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
+    let error = app.error.lock().clone();
     html! {
         @if let Some(error) = error { p.bad role="alert" { "No new figures: " (error) } }
         @match app.find(name) {
@@ -301,11 +296,8 @@ fn changes_of_entries(
             @if verbs.contains(&verb) { (ask(app, asked, verb, &fields, &html! { button { (text) (all) } })) }
         }
     };
-    let targets: Vec<_> = app
-        .rows()
-        .into_iter()
-        .filter(|to| can_move(&*row.queue, &*to.queue))
-        .collect();
+    let mut targets = app.rows();
+    targets.retain(|to| can_move(&*row.queue, &*to.queue));
     let target = html! {
         select name="to" aria-label="To the queue" { @for to in &targets { option { (to.name) } } }
         button { "Move" (all) }
@@ -326,12 +318,8 @@ fn pager(app: &App, name: &str, dead: &str, search: &Search, page: &Page) -> Mar
     let pages = page.total.div_ceil(PAGE as u64);
     let link = |number: usize, text: &str, rel: &str| {
         let number = number.to_string();
-        let fields = [
-            ("queue", name),
-            ("dead", dead),
-            ("text", &search.text),
-            ("page", &number),
-        ];
+        let which = [("queue", name), ("dead", dead), ("text", &search.text)];
+        let fields = [&which[..], &[("page", &number)]].concat();
         html! { a rel=(rel) href=(app.link(&address("/entries", &fields))) { (text) } }
     };
     html! {
@@ -367,10 +355,7 @@ pub(crate) fn confirm(
 
 pub(crate) fn changes(app: &App, asked: &Asked) -> Markup {
     let logged = app.logged();
-    let ago = |at: std::time::SystemTime| {
-        at.elapsed()
-            .map_or("now".into(), |age| show::time(age) + " ago")
-    };
+    let ago = |at: std::time::SystemTime| known(at.elapsed().ok(), |age| show::time(age) + " ago");
     let main = html! {
         h1 { "Changes" }
         p.note { "The last changes that were made here, until the program ends." }
