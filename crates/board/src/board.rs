@@ -3,7 +3,6 @@
 use crate::inspect::{Inspect, Source};
 use crate::web::{self, Access, App, Logged, Parts};
 use axum::Router;
-use std::fmt;
 use std::sync::Arc;
 
 /// A web page for queues, as a router of axum. Without a [token](Self::token) it changes nothing.
@@ -114,8 +113,4 @@ impl Board {
     }
 }
 
-impl fmt::Debug for Board {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Board").finish_non_exhaustive()
-    }
-}
+requeue::debug_struct!([] Board);

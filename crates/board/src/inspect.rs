@@ -189,24 +189,22 @@ pub enum Verb {
 }
 
 impl Verb {
-    const ALL: [(Self, &'static str); 7] = [
-        (Self::Pause, "pause"),
-        (Self::Resume, "resume"),
-        (Self::Pace, "pace"),
-        (Self::Retry, "retry"),
-        (Self::Delete, "delete"),
-        (Self::Move, "move"),
-        (Self::Remove, "remove"),
+    const ALL: [Self; 7] = [
+        Self::Pause,
+        Self::Resume,
+        Self::Pace,
+        Self::Retry,
+        Self::Delete,
+        Self::Move,
+        Self::Remove,
     ];
 
-    pub(crate) fn name(self) -> &'static str {
-        let named = Self::ALL.iter().find(|(verb, _)| *verb == self);
-        named.map_or("", |(_, name)| name)
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
     pub(crate) fn named(name: &str) -> Option<Self> {
-        let named = Self::ALL.iter().find(|(_, known)| *known == name);
-        named.map(|(verb, _)| *verb)
+        Self::ALL.into_iter().find(|verb| verb.name() == name)
     }
 }
 

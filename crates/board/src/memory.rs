@@ -198,29 +198,21 @@ where
             let (queue, letters) = (&this.queue, this.queue.dead_letters());
             let each = |pick: &Pick, act: &dyn Fn(u64) -> bool| {
                 let ids = this.picked(pick)?.into_iter();
-                Ok::<_, Error>(ids.filter(|id| act(*id)).count())
+                Ok(ids.filter(|id| act(*id)).count() as u64)
             };
-            let count = match &change {
-                Change::Pause => {
-                    queue.pause();
-                    1
-                }
-                Change::Resume => {
-                    queue.resume();
-                    1
-                }
-                Change::Pace(rate) => {
-                    queue.set_pace(pace(*rate));
-                    1
-                }
-                Change::Retry(pick) => each(pick, &|id| letters.requeue(id))?,
-                Change::Delete(pick) => each(pick, &|id| letters.remove(id, |_| Ok(())))?,
+            match &change {
+                Change::Pause => queue.pause(),
+                Change::Resume => queue.resume(),
+                Change::Pace(rate) => queue.set_pace(pace(*rate)),
+                Change::Retry(pick) => return each(pick, &|id| letters.requeue(id)),
+                Change::Delete(pick) => return each(pick, &|id| letters.remove(id, |_| Ok(()))),
                 Change::Move(pick, to) => {
-                    each(pick, &|id| letters.remove(id, |item| give(&**to, item)))?
+                    let to = |id| letters.remove(id, |item| give(&**to, item));
+                    return each(pick, &to);
                 }
-                Change::Remove(pick) => this.remove(pick),
-            };
-            Ok(count as u64)
+                Change::Remove(pick) => return Ok(this.remove(pick) as u64),
+            }
+            Ok(1)
         })
     }
 

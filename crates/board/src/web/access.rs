@@ -1,6 +1,7 @@
 //! Who may change something: tokens, sessions, and what a request must show.
 
 use crate::web::form::Form;
+use crate::web::{failed, Failed};
 use axum::http::HeaderMap;
 use parking_lot::Mutex;
 use std::time::Duration;
@@ -42,15 +43,6 @@ pub(crate) struct Access {
     state: Mutex<State>,
 }
 
-/// Why a request is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// There is no token to show.
-    ReadOnly,
-    WrongToken,
-    TooManyWrong,
-}
-
 impl Access {
     pub(crate) fn new(token: Option<String>) -> Self {
         let token = token.filter(|token| !token.is_empty());
@@ -71,8 +63,10 @@ impl Access {
     }
 
     /// Begins a session, and returns its id.
-    pub(crate) fn log_in(&self, shown: &str) -> Result<String, Refusal> {
-        let token = self.token.as_ref().ok_or(Refusal::ReadOnly)?;
+    pub(crate) fn log_in(&self, shown: &str) -> Result<String, Failed> {
+        let Some(token) = &self.token else {
+            return failed(403, "This board is read-only.");
+        };
         self.with(|state| {
             let now = Instant::now();
             let (since, wrong) = state
@@ -80,11 +74,11 @@ impl Access {
                 .filter(|(since, _)| now - *since < MINUTE)
                 .unwrap_or((now, 0));
             if wrong >= WRONG {
-                return Err(Refusal::TooManyWrong);
+                return failed(429, "Too many wrong tokens: wait a minute.");
             }
             if !same(token, shown) {
                 state.wrong = Some((since, wrong + 1));
-                return Err(Refusal::WrongToken);
+                return failed(403, "This is not the token.");
             }
             if state.sessions.len() == SESSIONS {
                 state.sessions.remove(0);
@@ -237,7 +231,7 @@ mod tests {
     #[test]
     fn an_empty_token_is_none() {
         assert!(Access::new(Some(String::new())).is_read_only());
-        assert_eq!(Access::new(None).log_in(""), Err(Refusal::ReadOnly));
+        assert!(Access::new(None).log_in("").is_err());
     }
 
     #[tokio::test(start_paused = true)]
@@ -254,9 +248,9 @@ mod tests {
     async fn wrong_tokens_are_limited_by_the_minute() {
         let access = Access::new(Some("secret".into()));
         for _ in 0..WRONG {
-            assert_eq!(access.log_in("guess"), Err(Refusal::WrongToken));
+            assert_eq!(access.log_in("guess").unwrap_err().0, 403);
         }
-        assert_eq!(access.log_in("secret"), Err(Refusal::TooManyWrong));
+        assert_eq!(access.log_in("secret").unwrap_err().0, 429);
         tokio::time::advance(MINUTE).await;
         assert!(access.log_in("secret").is_ok());
     }

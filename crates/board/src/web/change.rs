@@ -116,10 +116,7 @@ pub(crate) async fn confirm(app: &Arc<App>, asked: &Asked, form: Form) -> Result
 /// Makes the change that was shown with this number.
 pub(crate) async fn make(app: &Arc<App>, asked: &Asked, number: &str) -> Answer {
     let Some(form) = app.access.confirmed(&asked.session, number) else {
-        return failed(
-            403,
-            "This change was not shown for confirmation, or is confirmed already.",
-        );
+        return failed(403, "This change was not shown, or is confirmed already.");
     };
     let Wanted {
         row,
@@ -147,12 +144,8 @@ pub(crate) async fn make(app: &Arc<App>, asked: &Asked, number: &str) -> Answer 
     });
     match made.await {
         Ok((app, Ok(count))) => {
-            let count = count.to_string();
-            let done = [
-                ("name", name.as_str()),
-                ("verb", verb.name()),
-                ("done", &count),
-            ];
+            let (verb, count) = (verb.name(), count.to_string());
+            let done = [("name", &*name), ("verb", &verb), ("done", &count)];
             Ok(redirect(&app, &address("/queue", &done)))
         }
         Ok((_, Err(error))) => failed(409, &error),

@@ -13,7 +13,7 @@ pub(crate) use access::Access;
 pub use app::Logged;
 pub(crate) use app::{App, Parts};
 
-use access::{cookie, header, host_name, is_foreign, Refusal, COOKIE};
+use access::{cookie, header, host_name, is_foreign, COOKIE};
 use axum::body::{to_bytes, Body};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -53,6 +53,7 @@ const HEADERS: [(&str, &str); 6] = [
 pub(crate) type Answer = Result<Response, Failed>;
 
 /// A request that fails, with what the viewer is told.
+#[derive(Debug)]
 pub(crate) struct Failed(pub(crate) u16, pub(crate) String);
 
 pub(crate) fn failed<T>(status: u16, text: &str) -> Result<T, Failed> {
@@ -65,18 +66,20 @@ pub(crate) struct Asked {
     pub(crate) session: String,
     /// What forms contain, if the session is one.
     pub(crate) form_token: Option<String>,
+    /// Whether it comes from another site.
+    is_foreign: bool,
 }
 
 pub(crate) fn router(app: App) -> Router {
-    let (app, base) = (Arc::new(app), Router::new());
+    let path = app.base.clone();
+    let app = Arc::new(app);
     if app.always {
         live::start(&app);
     }
-    let path = app.base.clone();
     let pages = Router::new().fallback(handle).with_state(app);
     match path.as_str() {
         "" => pages,
-        path => base.nest_service(path, pages),
+        path => Router::new().nest_service(path, pages),
     }
 }
 
@@ -89,10 +92,8 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response {
         response
     });
     for (name, value) in HEADERS {
-        let headers = response.headers_mut();
-        headers
-            .entry(name)
-            .or_insert(HeaderValue::from_static(value));
+        let header = response.headers_mut().entry(name);
+        header.or_insert(HeaderValue::from_static(value));
     }
     response
 }
@@ -108,10 +109,11 @@ async fn answer(app: &Arc<App>, request: Request) -> Answer {
     let asked = Asked {
         query: Form::parse(head.uri.query().unwrap_or_default().as_bytes()),
         form_token: app.access.form_token(&session),
+        is_foreign: is_foreign(&head.headers),
         session,
     };
     if head.method == Method::POST {
-        return post(app, &asked, path, &head.headers, body).await;
+        return post(app, &asked, path, body).await;
     }
     if head.method != Method::GET {
         return failed(405, "This method is not known here.");
@@ -138,10 +140,7 @@ fn check_host(app: &App, headers: &HeaderMap) -> Result<(), Failed> {
     if own.contains(&name.as_str()) || app.hosts.contains(&name) {
         return Ok(());
     }
-    failed(
-        421,
-        "The board is not served under this name: see `Board::hosts`, or `--host`.",
-    )
+    failed(421, "Not served under this name: see `Board::hosts`.")
 }
 
 fn file(path: &str) -> Option<Response> {
@@ -154,14 +153,8 @@ fn file(path: &str) -> Option<Response> {
     Some((headers, text).into_response())
 }
 
-async fn post(
-    app: &Arc<App>,
-    asked: &Asked,
-    path: &str,
-    headers: &HeaderMap,
-    body: Body,
-) -> Answer {
-    if is_foreign(headers) {
+async fn post(app: &Arc<App>, asked: &Asked, path: &str, body: Body) -> Answer {
+    if asked.is_foreign {
         return failed(403, "This form comes from another site.");
     }
     let Ok(bytes) = timeout(FORM_TIME, to_bytes(body, FORM)).await else {
@@ -178,10 +171,7 @@ async fn post(
         return failed(403, "Log in first.");
     }
     if !app.access.is_from(&asked.session, &form) {
-        return failed(
-            403,
-            "This form was not made for you: go back and load its page again.",
-        );
+        return failed(403, "This form was not made for you: load its page again.");
     }
     match path {
         "/confirm" => change::confirm(app, asked, form).await.map(page),
@@ -195,11 +185,7 @@ async fn post(
 }
 
 fn log_in(app: &App, token: &str) -> Answer {
-    let session = app.access.log_in(token).map_err(|refusal| match refusal {
-        Refusal::ReadOnly => Failed(403, "This board is read-only.".into()),
-        Refusal::WrongToken => Failed(403, "This is not the token.".into()),
-        Refusal::TooManyWrong => Failed(429, "Too many wrong tokens: wait a minute.".into()),
-    })?;
+    let session = app.access.log_in(token)?;
     let path = if app.base.is_empty() { "/" } else { &app.base };
     let secure = if app.secure { "; Secure" } else { "" };
     let cookie = format!("{COOKIE}={session}; Path={path}; HttpOnly; SameSite=Strict{secure}");
@@ -218,9 +204,7 @@ fn watch(app: &Arc<App>, asked: &Asked) -> Answer {
     let queue = asked.query.get("queue").to_owned();
     let events = unfold((place, queue), |(mut place, queue)| async move {
         let figures = pages::figures(place.next().await?, &queue).await;
-        let event = Event::default()
-            .event("figures")
-            .data(figures.into_string());
+        let event = Event::default().event("figures").data(figures.0);
         Some((Ok::<_, Infallible>(event), (place, queue)))
     });
     Ok(Sse::new(events).into_response())

@@ -64,7 +64,7 @@ fn ask(app: &App, asked: &Asked, verb: Verb, fields: &[(&str, &str)], rest: &Mar
     html! {
         @if let Some(token) = &asked.form_token {
             form.ask method="post" action=(app.link("/confirm")) {
-                (hidden("form_token", token)) (hidden("verb", verb.name()))
+                (hidden("form_token", token)) (hidden("verb", &verb.name()))
                 @for (name, value) in fields { (hidden(name, value)) }
                 (rest)
             }

@@ -17,6 +17,14 @@ struct Line {
 }
 
 impl Line {
+    fn new((name, class, points): (&'static str, &'static str, Vec<(u64, f64)>)) -> Self {
+        Self {
+            name,
+            class,
+            points,
+        }
+    }
+
     fn most(&self) -> f64 {
         self.points.iter().map(|point| point.1).fold(0.0, f64::max)
     }
@@ -28,11 +36,8 @@ impl Line {
             let y = HEIGHT - HEIGHT * value / most.max(f64::MIN_POSITIVE);
             let x = slot - first;
             // A point alone is a line too, as long as a slot.
-            let (begin, end) = if next == Some(slot) {
-                ('L', "")
-            } else {
-                ('M', "h.5")
-            };
+            let follows = next == Some(slot);
+            let (begin, end) = if follows { ('L', "") } else { ('M', "h.5") };
             let _ = write!(path, "{begin}{x} {y:.1}{end}");
             next = Some(slot + 1);
         }
@@ -42,32 +47,23 @@ impl Line {
 
 /// How many items were ready and dead, and how many came and went per second.
 pub(crate) fn hour(history: &History, began: Instant) -> Markup {
-    #[allow(clippy::cast_precision_loss)] // for people
-    let line = |name, class, value: fn(&crate::history::Past) -> u64| Line {
-        name,
-        class,
-        points: history
-            .past()
-            .map(|past| (past.slot, value(&past) as f64))
-            .collect(),
-    };
-    let rate = |name, class, value: fn((f64, f64)) -> f64| Line {
-        name,
-        class,
-        points: history
-            .past_rates()
-            .map(|(slot, rates)| (slot, value(rates)))
-            .collect(),
-    };
     let last = began.elapsed().as_secs() / SLOT.as_secs();
+    #[allow(clippy::cast_precision_loss)] // for people
+    let point = |slot, count| (slot, count as f64);
+    let ready = history.past().map(|past| point(past.slot, past.ready));
+    let dead = history.past().map(|past| point(past.slot, past.dead));
     let counts = [
-        line("ready", "a", |past| past.ready),
-        line("dead", "b", |past| past.dead),
-    ];
+        ("ready", "a", ready.collect()),
+        ("dead", "b", dead.collect()),
+    ]
+    .map(Line::new);
+    let come = history.past_rates().map(|(slot, rates)| (slot, rates.0));
+    let gone = history.past_rates().map(|(slot, rates)| (slot, rates.1));
     let rates = [
-        rate("in per second", "a", |rates| rates.0),
-        rate("out per second", "c", |rates| rates.1),
+        ("in per second", "a", come.collect()),
+        ("out per second", "c", gone.collect()),
     ];
+    let rates = rates.map(Line::new);
     html! { div.plots { (plot(&counts, last)) (plot(&rates, last)) } }
 }
 
