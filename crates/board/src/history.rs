@@ -15,6 +15,8 @@ const WINDOW: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Past {
     pub(crate) slot: u64,
+    /// When they were sampled, since the beginning.
+    at: Duration,
     pub(crate) ready: u64,
     pub(crate) dead: u64,
     ends: Option<(u64, u64)>,
@@ -45,7 +47,8 @@ impl History {
         {
             self.recent.pop_front();
         }
-        let slot = now.saturating_duration_since(began).as_secs() / SLOT.as_secs();
+        let at = now.saturating_duration_since(began);
+        let slot = at.as_secs() / SLOT.as_secs();
         if self.past.back().is_some_and(|last| last.slot == slot) {
             self.past.pop_back();
         }
@@ -53,6 +56,7 @@ impl History {
         self.past.drain(..first);
         self.past.push_back(Past {
             slot,
+            at,
             ready: counts.ready,
             dead: counts.dead,
             ends,
@@ -74,8 +78,11 @@ impl History {
     pub(crate) fn past_rates(&self) -> impl Iterator<Item = (u64, (f64, f64))> + '_ {
         let pairs = self.past.iter().zip(self.past.iter().skip(1));
         pairs.filter_map(|(before, after)| {
-            let slots = u32::try_from(after.slot - before.slot).ok()?;
-            let rates = per_second(before.ends?, after.ends?, SLOT * slots)?;
+            let rates = per_second(
+                before.ends?,
+                after.ends?,
+                after.at.saturating_sub(before.at),
+            )?;
             Some((after.slot, rates))
         })
     }
@@ -131,9 +138,9 @@ mod tests {
     }
 
     #[test]
-    fn past_rates_cover_gaps() {
+    fn past_rates_cover_the_time_between_samples() {
         let (began, mut history) = (Instant::now(), History::default());
-        for (second, pushed) in [(0, 0), (10, 100), (50, 500)] {
+        for (second, pushed) in [(3, 0), (19, 160), (50, 470)] {
             history.add(began, at(began, second), counts(0, pushed, 0));
         }
         let rates: Vec<_> = history.past_rates().collect();
