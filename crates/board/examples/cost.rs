@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut viewer = TcpStream::connect(address).await?;
         let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
         viewer.write_all(request.as_bytes()).await?;
-        let (before, mut count, mut bytes) = (ticks(), 0, [0; 1 << 16]);
+        let (before, mut count, mut bytes) = (ticks(), 0, vec![0; 1 << 16]);
         let read = async {
             loop {
                 count += viewer.read(&mut bytes).await.unwrap_or(0);

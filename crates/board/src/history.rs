@@ -78,11 +78,8 @@ impl History {
     pub(crate) fn past_rates(&self) -> impl Iterator<Item = (u64, (f64, f64))> + '_ {
         let pairs = self.past.iter().zip(self.past.iter().skip(1));
         pairs.filter_map(|(before, after)| {
-            let rates = per_second(
-                before.ends?,
-                after.ends?,
-                after.at.saturating_sub(before.at),
-            )?;
+            let time = after.at.saturating_sub(before.at);
+            let rates = per_second(before.ends?, after.ends?, time)?;
             Some((after.slot, rates))
         })
     }
