@@ -97,6 +97,15 @@ async fn a_database_is_shown_and_changed() {
         .await
         .shows("Done: retry, 1");
     assert_eq!(queue.dead_letters().len().await.unwrap(), 0);
+    fail(&db, &other, "of another queue").await;
+    let page = client.get("/entries?queue=other&dead=1").await;
+    let id = page.field("id");
+    change(&client, &[("verb", "delete"), ("id", &id)])
+        .await
+        .shows("Done: delete, 0");
+    change(&client, &[("verb", "retry"), ("id", &id)])
+        .await
+        .shows("Done: retry, 0");
     change(&client, &[("verb", "pause")]).await.shows("paused");
     assert!(queue.stats().await.unwrap().paused);
     change(&client, &[("verb", "resume")]).await.hides("paused");
