@@ -27,7 +27,7 @@ const CUSTOMERS: [&str; 5] = [
 const JOBS: [(usize, &str); 5] = [
     (90, "welcome mail"),
     (90, "news"),
-    (60, "thumbnail"),
+    (55, "thumbnail"),
     (70, "order hook"),
     (15, "invoice"),
 ];
