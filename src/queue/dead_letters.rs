@@ -120,6 +120,36 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         Some(DeadLetter::new(failed, &self.shared.time))
     }
 
+    /// Hands the item of the letter with this [id](DeadLetter::id) to `take`, and removes the letter if that returns `Ok`. An item that it
+    /// gives back stays a dead letter. Returns `true` if the letter was removed.
+    ///
+    /// ```
+    /// let (queue, other) = (requeue::Queue::unbounded(), requeue::Queue::bounded(1));
+    /// queue.push_batch(["moved", "refused"])?;
+    /// queue.take()?.fail("no route");
+    /// queue.take()?.fail("no route");
+    /// let (letters, mut ids) = (queue.dead_letters(), Vec::new());
+    /// letters.visit(|letter| ids.push(letter.id()));
+    /// let to_other = |item| other.push(item).map_err(requeue::PushError::into_inner);
+    /// assert!(letters.remove(ids[0], to_other));
+    /// assert!(!letters.remove(ids[1], to_other)); // the other queue is full
+    /// assert_eq!((other.pop()?, letters.len()), ("moved", 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove(&self, id: u64, take: impl FnOnce(T) -> Result<(), T>) -> bool {
+        let letters = &self.shared.failures.letters;
+        let Some(mut failed) = letters.take(id..id.saturating_add(1)) else {
+            return false;
+        };
+        let refused = take(failed.entry.item.item).err();
+        let is_removed = refused.is_none();
+        if let Some(item) = refused {
+            failed.entry.item.item = item;
+            letters.put_back(failed);
+        }
+        is_removed
+    }
+
     /// Pushes the letter with this [id](DeadLetter::id) again. Returns `true` if it existed and was pushed. Its
     /// delivery count restarts; the time of its first push is kept.
     ///
