@@ -99,11 +99,14 @@ impl<T, O: Order<T>> Policies<T, O> {
         let (attempts, reason) = (failed.entry.delivery.attempts, failed.reason);
         let error = self.observed_error(&failed);
         self.failures.letters.put(envelope, failed);
-        self.emit(|| Event::Died {
-            attempts,
-            reason,
-            error: error.as_deref(),
-        });
+        let drops = || self.lives().is_some_and(|lives| lives.ttl.drops_letters);
+        if reason != Reason::TimedOut || !drops() {
+            self.emit(|| Event::Died {
+                attempts,
+                reason,
+                error: error.as_deref(),
+            });
+        }
     }
 
     /// The error of a failed delivery, if events are observed.

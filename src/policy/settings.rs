@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     /// Whether an item may live for a shorter time.
     pub(crate) own_ttls: bool,
     pub(crate) after_ttl: AfterTtl,
-    /// Whether the overflow function drops those of them that become dead letters.
+    /// See [`Ttl::drops_letters`].
     pub(crate) drops_expired: bool,
     /// Makes the tickets of a tracked queue, if something is kept beside each item.
     pub(crate) records: Option<MakeTickets>,
@@ -64,6 +64,7 @@ impl Settings {
             span: span.min(Duration::from_nanos(START)),
             is_max: self.own_ttls,
             after: self.after_ttl,
+            drops_letters: self.drops_expired,
         })
     }
 
@@ -136,7 +137,7 @@ impl Settings {
             lease: self.lease.map_or(0, whole),
             timed,
             tracking,
-            telemetry: Telemetry::of(self.name.as_ref(), self.drops_expired),
+            telemetry: Telemetry::of(self.name.as_ref()),
             name: self.name,
         }
     }

@@ -22,6 +22,8 @@ pub(crate) struct Ttl {
     #[cfg_attr(not(feature = "broker"), allow(dead_code))]
     pub(crate) is_max: bool,
     pub(crate) after: AfterTtl,
+    /// Whether the overflow function drops those of them that become dead letters.
+    pub(crate) drops_letters: bool,
 }
 
 impl Ttl {

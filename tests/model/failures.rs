@@ -53,14 +53,24 @@ impl Order {
         self.settings.overflow || self.letters.len() < most
     }
 
+    /// Whether an item becomes a dead letter that has failed so many times.
+    fn dies_of(&self, failures: u32) -> bool {
+        let max = self.settings.max_attempts;
+        max.is_some_and(|max| failures >= max) && self.has_place()
+    }
+
+    /// Whether the item becomes a dead letter if its present delivery fails.
+    pub(super) fn is_on_last(&self, mark: Mark) -> bool {
+        self.dies_of(self.fact(mark).failures + 1)
+    }
+
     /// A delivery has failed. Returns whether the item becomes a dead letter.
     pub(super) fn fail(&mut self, mark: Mark, reason: Reason) -> bool {
         let fact = self.fact_mut(mark);
         fact.failures += 1;
         fact.changes += u32::from(reason != Reason::Expired);
         let attempts = fact.failures;
-        let max = self.settings.max_attempts;
-        let dies = max.is_some_and(|max| attempts >= max) && self.has_place();
+        let dies = self.dies_of(attempts);
         if dies {
             self.dead += 1;
             self.letters.push_back(Letter {

@@ -115,7 +115,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
             None => tx.retry(item),
         });
         let order = &mut self.orders[open.queue];
-        order.check_retry(open.source, said);
+        order.check_retry(open.source, held.mark, said);
         if said.is_ok() && order.retry_in(open.source, held, delay) {
             open.held.retain(|other| *other != held);
             // The copy is not needed any more.

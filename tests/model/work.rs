@@ -177,9 +177,13 @@ impl Order {
 
     /// A held item leaves the transaction to be delivered later: false if it is lost, so that it stays.
     pub(crate) fn retry_in(&mut self, source: Source, held: Held, delay: Option<Ticks>) -> bool {
+        let dies = self.is_on_last(held.mark);
         let work = self.work_mut(source);
-        work.take_permit();
-        if work.lost.contains(&held) {
+        let is_lost = work.lost.contains(&held);
+        if !is_lost || !dies {
+            work.take_permit(); // that of the item, if it dies
+        }
+        if is_lost {
             return false;
         }
         work.held -= 1;

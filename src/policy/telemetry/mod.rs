@@ -29,8 +29,6 @@ pub(crate) struct Telemetry {
         allow(dead_code) // events are not observed
     )]
     name: Arc<str>,
-    /// Whether a dead letter whose time to live is over is dropped.
-    drops_expired: bool,
 }
 
 /// Something that happened in a queue.
@@ -76,26 +74,21 @@ pub(crate) enum Event<'e> {
 
 impl Telemetry {
     /// Creates the telemetry of a queue if it has a name and events can be observed.
-    pub(crate) fn of(name: Option<&Arc<str>>, drops_expired: bool) -> Option<Self> {
+    pub(crate) fn of(name: Option<&Arc<str>>) -> Option<Self> {
         let name = name.filter(|_| LISTENS)?;
         #[cfg(feature = "metrics")]
         swallow_panic(metrics::describe);
         Some(Self {
             name: Arc::clone(name),
-            drops_expired,
         })
     }
 
     /// Emits an event.
     #[allow(unused_variables, clippy::unused_self)] // if events are not observed
     pub(crate) fn emit(&self, event: Event<'_>) {
-        let (over, drops) = (Reason::TimedOut, self.drops_expired);
-        let is_dropped = matches!(event, Event::Died { reason, .. } if drops && reason == over);
-        if !is_dropped {
-            #[cfg(feature = "metrics")]
-            swallow_panic(|| metrics::record(&self.name, event));
-            #[cfg(feature = "tracing")]
-            swallow_panic(|| tracing::record(&self.name, event));
-        }
+        #[cfg(feature = "metrics")]
+        swallow_panic(|| metrics::record(&self.name, event));
+        #[cfg(feature = "tracing")]
+        swallow_panic(|| tracing::record(&self.name, event));
     }
 }
