@@ -1,5 +1,6 @@
 //! Errors of pushes, pops and commits, and reasons of failed deliveries. Errors of pushes give the items back.
 
+use std::error::Error;
 use std::fmt;
 
 /// A push was refused; it gives the item back.
@@ -253,11 +254,17 @@ impl<T> fmt::Debug for TransactionError<T> {
     }
 }
 
-error_text!([T] TransactionError<T>, |error| match error {
-    Self::Push(refused) => refused as &dyn fmt::Display,
-    Self::Commit(expired) => expired,
-    Self::NoRoom => &"no room to treat an item apart from the others",
-});
+impl<T> fmt::Display for TransactionError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Push(refused) => fmt::Display::fmt(refused, f),
+            Self::Commit(expired) => fmt::Display::fmt(expired, f),
+            Self::NoRoom => f.write_str("no room to treat an item apart from the others"),
+        }
+    }
+}
+
+impl<T> Error for TransactionError<T> {}
 
 /// The reason why a delivery failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -76,23 +76,29 @@ use std::sync::Arc;
 pub struct Handle<T, O: Order<T> = Fifo> {
     /// Used only through `&mut`, so the handle may be `Sync`.
     cell: Exclusive<CellOf<T, O>>,
+    shared: Arc<Shared<T, O>>,
     /// The pool of handles for owned transactions of the queue.
     pool: Arc<Pool<T, O>>,
     name: Option<Arc<str>>,
 }
 
 impl<T, O: Order<T>> Handle<T, O> {
-    pub(crate) fn new(pool: Arc<Pool<T, O>>, name: Option<Arc<str>>) -> Self {
-        let cell = Local::in_cell(Arc::clone(pool.shared()), name.clone());
+    pub(crate) fn new(
+        shared: Arc<Shared<T, O>>,
+        pool: Arc<Pool<T, O>>,
+        name: Option<Arc<str>>,
+    ) -> Self {
+        let cell = Local::in_cell(Arc::clone(&shared), name.clone());
         Self {
             cell: Exclusive::new(cell),
+            shared,
             pool,
             name,
         }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared<T, O>> {
-        self.pool.shared()
+        &self.shared
     }
 
     pub(crate) fn pool(&self) -> &Arc<Pool<T, O>> {
@@ -129,7 +135,8 @@ impl<T, O: Order<T>> Handle<T, O> {
 
 impl<T, O: Order<T>> Clone for Handle<T, O> {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.pool), self.name.clone())
+        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
+        Self::new(shared, pool, self.name.clone())
     }
 }
 

@@ -140,15 +140,24 @@ impl<T: Send, O: Order<T>> Tx for OwnedTransaction<T, O> {
 
     #[inline(always)] // the commit of a worker
     fn commit(&mut self) -> impl Future<Output = Result<Committed, Self::Error>> + Send {
-        let committed = self.commit_in_place().map(Committed::new);
-        ready(committed.map_err(TransactionError::Commit))
+        let committed = self.commit_in_place();
+        ready(
+            committed
+                .map(Committed::new)
+                .map_err(TransactionError::Commit),
+        )
     }
 
     fn abort(&mut self, cause: AbortCause) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        let AbortCause {
+            reason,
+            error,
+            backoff,
+        } = cause;
         self.abort_in_place(&failed::Cause {
-            reason: cause.reason,
-            error: Some(cause.error),
-            backoff: Some(cause.backoff),
+            reason,
+            error: Some(error),
+            backoff: Some(backoff),
         });
         ready(Ok(()))
     }

@@ -72,12 +72,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Takes items until the batch has its minimum, the timeout has passed, or waiting cannot help. Returns their number.
-    pub(crate) fn pop_batch_waiting<G: Target<T, O>>(
-        &mut self,
-        mut batch: Batch,
-        wait: Wait,
-        target: &mut G,
-    ) -> usize {
+    fn fill<G: Target<T, O>>(&mut self, mut batch: Batch, wait: Wait, target: &mut G) -> usize {
         if batch.has_enough() {
             batch.taken = self.take(target, batch.max);
         } else {
@@ -88,7 +83,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Takes the ready items, and polls for more until the batch has its minimum or its time is over. The caller then
     /// leaves the wait queue.
-    pub(crate) fn poll_pop_batch<G: Target<T, O>>(
+    fn poll_fill<G: Target<T, O>>(
         &mut self,
         wake_target: &WakeTarget<'_>,
         batch: &mut Batch,
@@ -104,6 +99,26 @@ impl<T, O: Order<T>> Local<T, O> {
             poll => poll,
         }
     }
+
+    /// Pops a batch.
+    pub(crate) fn pop_batch_waiting(
+        &mut self,
+        batch: Batch,
+        wait: Wait,
+        items: &mut Vec<T>,
+    ) -> usize {
+        self.fill(batch, wait, items)
+    }
+
+    /// Polls for a batch.
+    pub(crate) fn poll_pop_batch(
+        &mut self,
+        wake_target: &WakeTarget<'_>,
+        batch: &mut Batch,
+        items: &mut Vec<T>,
+    ) -> Poll<()> {
+        self.poll_fill(wake_target, batch, items)
+    }
 }
 
 impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
@@ -114,7 +129,7 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         wait: Wait,
     ) -> HeldItems<'t, StoredOf<T, O>> {
         let (local, fresh) = self.parts();
-        local.pop_batch_waiting(batch, wait, &mut IntoHold(fresh));
+        local.fill(batch, wait, &mut IntoHold(fresh));
         self.into_items()
     }
 
@@ -125,6 +140,6 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         batch: &mut Batch,
     ) -> Poll<()> {
         let (local, fresh) = self.parts();
-        local.poll_pop_batch(wake_target, batch, &mut IntoHold(fresh))
+        local.poll_fill(wake_target, batch, &mut IntoHold(fresh))
     }
 }

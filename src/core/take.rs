@@ -15,7 +15,7 @@ use crate::Reason;
 use std::mem;
 
 /// The destination of dequeued items.
-pub(crate) trait Target<T, O: Order<T>> {
+pub(super) trait Target<T, O: Order<T>> {
     /// Whether the transaction holds the items; otherwise they are committed at once.
     const HOLDS: bool;
     /// Takes up to `most` items from the shards.

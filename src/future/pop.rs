@@ -88,7 +88,7 @@ pub(crate) struct TakingBatch<'i, T, O: Order<T>> {
 impl<T, O: Order<T>> TakingBatch<'_, T, O> {
     fn poll(&mut self, wake_target: &WakeTarget<'_>) -> Poll<usize> {
         let Self { user, batch, items } = self;
-        let poll = user.local().poll_pop_batch(wake_target, batch, *items);
+        let poll = user.local().poll_pop_batch(wake_target, batch, items);
         poll.map(|()| batch.taken())
     }
 }

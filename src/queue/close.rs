@@ -52,7 +52,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn close(&self) -> bool {
-        self.shared().close()
+        self.shared.close()
     }
 
     /// Returns `true` if the queue was closed. It may still contain items.
@@ -64,6 +64,6 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert!(queue.is_closed());
     /// ```
     pub fn is_closed(&self) -> bool {
-        self.shared().word().is_closed()
+        self.shared.word().is_closed()
     }
 }

@@ -15,7 +15,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert_eq!(requeue::Queue::<u32>::unbounded().capacity(), None);
     /// ```
     pub fn capacity(&self) -> Option<usize> {
-        self.shared().room().map(|room| room.capacity.limit())
+        self.shared.room().map(|room| room.capacity.limit())
     }
 
     /// The total [weight](crate::Builder::weigh) of the items in the queue, whether ready, held, staged, delayed or scheduled.
@@ -29,8 +29,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     #[cfg(feature = "broker")]
     pub fn weight(&self) -> usize {
-        self.shared().bring_up_to_date();
-        self.shared().weight()
+        self.shared.bring_up_to_date();
+        self.shared.weight()
     }
 
     /// Returns `true` if there is no room for another item, unless that has weight 0. Approximate under concurrency, exact at rest; always
@@ -47,10 +47,10 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     pub fn is_full(&self) -> bool {
         let is_full = || {
-            let room = self.shared().room();
+            let room = self.shared.room();
             room.is_some_and(|room| room.capacity.free() == 0)
         };
-        is_full() && (!self.shared().reclaim() || is_full())
+        is_full() && (!self.shared.reclaim() || is_full())
     }
 
     /// Returns `true` if both are clones of the same queue.
@@ -61,7 +61,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert!(!a.same_queue(&b));
     /// ```
     pub fn same_queue(&self, other: &Self) -> bool {
-        Arc::ptr_eq(self.shared(), other.shared())
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// The number of ready items, neither staged nor held. Approximate under concurrency, but never more than the
@@ -77,8 +77,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn len(&self) -> usize {
-        self.shared().bring_up_to_date();
-        usize::try_from(self.shared().ready_items()).unwrap_or(usize::MAX)
+        self.shared.bring_up_to_date();
+        usize::try_from(self.shared.ready_items()).unwrap_or(usize::MAX)
     }
 
     /// Returns `true` if nothing is ready. Linearizable, unlike `len() == 0`: the queue really was empty at some
@@ -91,8 +91,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_empty(&self) -> bool {
-        self.shared().bring_up_to_date();
-        self.shared().is_empty()
+        self.shared.bring_up_to_date();
+        self.shared.is_empty()
     }
 
     /// The statistics of the queue. Reads every shard and handle, and, if the queue keeps
@@ -107,7 +107,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        self.shared().stats()
+        self.shared.stats()
     }
 
     /// The open transactions that hold items. Approximate under concurrency.
@@ -117,8 +117,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert!(queue.held().is_empty());
     /// ```
     pub fn held(&self) -> Vec<Held> {
-        self.shared().release_due();
-        self.shared().held()
+        self.shared.release_due();
+        self.shared.held()
     }
 
     /// Visits the ready items, shard by shard and each shard in its order, and returns their number. Those of a
@@ -148,9 +148,9 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn peek_each(&self, mut visit: impl FnMut(&T)) -> usize {
-        self.shared().bring_up_to_date();
+        self.shared.bring_up_to_date();
         let mut count = 0;
-        Local::in_cell(Arc::clone(self.shared()), None).visit(false, |item, _| {
+        Local::in_cell(Arc::clone(&self.shared), None).visit(false, |item, _| {
             visit(item);
             count += 1;
             true
@@ -167,7 +167,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     #[doc(alias("dead-letter queue", "dlq"))]
     pub fn dead_letters(&self) -> DeadLetters<T, O> {
-        DeadLetters::new(Arc::clone(self.shared()))
+        DeadLetters::new(Arc::clone(&self.shared))
     }
 
     /// The next due time: of a delayed item, the end of a lease, or a start that the pace allows after it refused
@@ -188,7 +188,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn next_due(&self) -> Option<Instant> {
-        self.shared().time.instant(self.shared().next_due())
+        self.shared.time.instant(self.shared.next_due())
     }
 
     /// The current time of the queue's [clock](crate::Builder::clock).
@@ -198,6 +198,6 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert!(queue.now() <= std::time::Instant::now());
     /// ```
     pub fn now(&self) -> Instant {
-        self.shared().time.clock_now()
+        self.shared.time.clock_now()
     }
 }

@@ -34,6 +34,6 @@ impl<T: Clone, O: Order<T> + Unleased> Queue<T, Leased<O>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn recover(&self, worker: &str, before: Instant) -> usize {
-        self.shared().recover(worker, before)
+        self.shared.recover(worker, before)
     }
 }

@@ -147,6 +147,6 @@ impl<T, O: Order<T>> Queue<T, O> {
     }
 
     fn make_handle(&self, name: Option<Arc<str>>) -> Handle<T, O> {
-        Handle::new(Arc::clone(&self.pool), name)
+        Handle::new(Arc::clone(&self.shared), Arc::clone(&self.pool), name)
     }
 }

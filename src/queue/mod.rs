@@ -101,6 +101,7 @@ use std::sync::Arc;
 /// queue.priority(1).push("urgent");
 /// ```
 pub struct Queue<T, O: Order<T> = Fifo> {
+    shared: Arc<Shared<T, O>>,
     pool: Arc<Pool<T, O>>,
 }
 
@@ -111,13 +112,15 @@ impl<T, O: Order<T>> Queue<T, O> {
         order: O::Settings,
         proof: Shareable<O::Source>,
     ) -> Self {
-        let shared = Shared::new(settings, callbacks, order, proof);
-        let pool = Arc::new(Pool::new(Arc::new(shared)));
-        Self { pool }
+        let shared = Arc::new(Shared::new(settings, callbacks, order, proof));
+        Self {
+            pool: Arc::new(Pool::new(Arc::clone(&shared))),
+            shared,
+        }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared<T, O>> {
-        self.pool.shared()
+        &self.shared
     }
 
     /// Makes a call with the handle of the current thread.
@@ -145,15 +148,19 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// assert!(queue.handle().queue().same_queue(&queue));
     /// ```
     pub fn queue(&self) -> Queue<T, O> {
-        let pool = Arc::clone(self.pool());
-        Queue { pool }
+        Queue {
+            shared: Arc::clone(self.shared()),
+            pool: Arc::clone(self.pool()),
+        }
     }
 }
 
 impl<T, O: Order<T>> Clone for Queue<T, O> {
     fn clone(&self) -> Self {
-        let pool = Arc::clone(&self.pool);
-        Self { pool }
+        Self {
+            shared: Arc::clone(&self.shared),
+            pool: Arc::clone(&self.pool),
+        }
     }
 }
 
@@ -162,4 +169,4 @@ impl<T, O: Order<T>> UnwindSafe for Queue<T, O> {}
 impl<T, O: Order<T>> RefUnwindSafe for Queue<T, O> {}
 
 debug_struct!([T, O: Order<T>] Queue<T, O>, |queue|
-    name: queue.shared().name, capacity: queue.capacity(), closed: queue.is_closed(), stats: queue.stats());
+    name: queue.shared.name, capacity: queue.capacity(), closed: queue.is_closed(), stats: queue.stats());

@@ -21,7 +21,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pause(&self) {
-        self.shared().pause();
+        self.shared.pause();
     }
 
     /// Pauses delivery as [`Queue::pause`] does, for a time of the queue's [clock](crate::Builder::clock): then the queue is
@@ -45,7 +45,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     #[doc(alias("circuit breaker", "back off"))]
     pub fn pause_for(&self, duration: Duration) {
-        self.shared().pause_for(duration);
+        self.shared.pause_for(duration);
     }
 
     /// Ends a [pause](Queue::pause), and wakes all calls that wait for an item.
@@ -61,7 +61,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// });
     /// ```
     pub fn resume(&self) {
-        self.shared().resume(NEVER);
+        self.shared.resume(NEVER);
     }
 
     /// Returns `true` if the queue is [paused](Queue::pause).
@@ -73,7 +73,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert!(queue.is_paused());
     /// ```
     pub fn is_paused(&self) -> bool {
-        self.shared().paused_until().is_some()
+        self.shared.paused_until().is_some()
     }
 }
 
@@ -108,7 +108,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// If the new pace is [shared](crate::Pace::shared) and its limiter panics when it is asked for the tokens of past
     /// starts. The queue keeps its pace then.
     pub fn set_pace(&self, pace: crate::Pace) {
-        self.shared().set_pace(pace);
+        self.shared.set_pace(pace);
     }
 
     /// The pace of the queue, which shares its rate limit.
@@ -124,6 +124,6 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert!(!other.pace().is_unlimited()); // both together start one item per second
     /// ```
     pub fn pace(&self) -> crate::Pace {
-        self.shared().gate.pace()
+        self.shared.gate.pace()
     }
 }

@@ -97,7 +97,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// If `keep` panics: the items that it was examining stay, up to 32, and the rest too. If the destructor of an item
     /// panics: those after it stay, except for those that were examined with it.
     pub fn retain(&self, mut keep: impl FnMut(&T, Queued) -> bool) -> usize {
-        let shared = self.shared();
+        let shared = &self.shared;
         shared.bring_up_to_date();
         let now = shared.stamp();
         remove_unless(shared, true, |item, (delivery, due)| {
@@ -131,8 +131,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// If the destructor of an item panics. Up to 31 other items may be gone too, the rest stays.
     #[doc(alias = "purge")]
     pub fn clear_all(&self) -> usize {
-        self.shared().bring_up_to_date();
-        remove_unless(self.shared(), true, |_, _| false)
+        self.shared.bring_up_to_date();
+        remove_unless(&self.shared, true, |_, _| false)
     }
 
     /// [Closes](Queue::close) the queue, and removes the items that are delayed or scheduled, so that pops need not wait for
@@ -160,7 +160,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// If the destructor of an item panics. Up to 31 other items may be gone too, the rest stays.
     pub fn close_now(&self) -> usize {
         self.close();
-        self.shared().release_due();
-        remove_unless(self.shared(), false, |_, _| false)
+        self.shared.release_due();
+        remove_unless(&self.shared, false, |_, _| false)
     }
 }

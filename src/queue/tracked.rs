@@ -86,7 +86,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     pub fn discard(&self, ticket: Ticket) -> Discarded {
         /// How often it looks for an item that nobody seems to hold.
         const LOOKS: usize = 8;
-        let shared = self.shared();
+        let shared = &self.shared;
         if shared.cancel(ticket).is_some() {
             return Discarded::Removed;
         }

@@ -136,17 +136,23 @@ impl WorkerPool {
     }
 
     pub(super) fn command_all(&self, command: Command) {
-        lock(&self.crew).stopped |= command == Command::Stop;
-        for worker in self.all() {
+        let mut crew = lock(&self.crew);
+        crew.stopped |= command == Command::Stop;
+        let workers: Vec<_> = crew.all().cloned().collect();
+        drop(crew);
+        for worker in workers {
             worker.command(command);
         }
     }
 
     /// Of all workers, then of those that are leaving.
     pub(super) fn status(&self, queue: &AnyQueue<'_>) -> Vec<WorkerStatus> {
-        lock(&self.crew).forget_left();
+        let mut crew = lock(&self.crew);
+        crew.forget_left();
+        let workers: Vec<_> = crew.all().cloned().collect();
+        drop(crew);
         let instant = |since| queue.0.instant(since);
-        self.all().iter().map(|it| it.status(&instant)).collect()
+        workers.iter().map(|it| it.status(&instant)).collect()
     }
 
     /// The report of a pool that has ended, with what is left in the queue.

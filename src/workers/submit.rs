@@ -59,13 +59,18 @@ impl<O: Order<Job> + 'static> Queue<Job, O> {
         F::Output: Send + 'static,
     {
         let pushed = self.push_work(Awaited(future));
-        pushed.map_err(|refused| refused.map(|Awaited(future)| future))
+        pushed.map_err(|refused| map(refused, |Awaited(future)| future))
     }
 
     fn push_work<W: Work>(&self, work: W) -> Result<Outcome<W::Result>, PushError<W>> {
         let (job, outcome) = Job::of(work);
-        let pushed = self.push(job);
-        pushed.map_err(|refused| refused.map(Job::into_work))?;
-        Ok(outcome)
+        match self.push(job) {
+            Ok(()) => Ok(outcome),
+            Err(refused) => Err(map(refused, Job::into_work)),
+        }
     }
+}
+
+fn map<T, U>(refused: PushError<T>, change: impl FnOnce(T) -> U) -> PushError<U> {
+    refused.map(change)
 }
