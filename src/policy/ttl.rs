@@ -54,6 +54,7 @@ mod tests {
             span: Duration::from_nanos(nanos),
             is_max: true,
             after: AfterTtl::Drop,
+            drops_letters: false,
         };
         for (nanos, since) in [(1, 1), (5, 1), (5, 9), (1_000, 7)] {
             let (ttl, is_over) = (ttl(nanos), |ttl: Ttl, now| since <= ttl.over(now));

@@ -414,9 +414,12 @@ fn a_failed_item_is_not_delivered_again() {
 #[test]
 fn a_dead_item_gives_its_room_back() {
     for (staged, fails) in (0..=3).flat_map(|staged| [(staged, true), (staged, false)]) {
-        let end = |tx: &Transaction<'_, u32>, item: Item<'_, u32>| match fails {
-            true => tx.fail(item, "broken"),
-            false => tx.retry(item),
+        let end = |tx: &Transaction<'_, u32>, item: Item<'_, u32>| {
+            if fails {
+                tx.fail(item, "broken")
+            } else {
+                tx.retry(item)
+            }
         };
         let queue = Queue::builder().capacity(3).max_attempts(1).build();
         queue.handle().push_batch([1, 2]).unwrap();
