@@ -72,7 +72,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it holds, and there
     /// is no room: the permit of the item cannot serve both a staged item and itself. The item is still held then,
-    /// and goes back if the transaction is aborted.
+    /// and goes back if the transaction is aborted. An item that becomes a dead letter needs no room.
     ///
     /// # Panics
     ///
