@@ -23,7 +23,8 @@
     source = new EventSource(live.dataset.from);
     source.addEventListener("figures", (event) => {
       last = new Date();
-      if (getSelection().isCollapsed) put(event.data);
+      // Not under a selection, or a press whose click would be lost.
+      if (getSelection().isCollapsed && !live.querySelector(":active")) put(event.data);
       say("live", false);
       wait();
     });

@@ -149,25 +149,26 @@ impl Browser {
     /// Clicks the first button or link with this text.
     pub(crate) async fn click(&self, text: &str) {
         let path = format!("//*[self::button or self::a][normalize-space()={text:?}]");
-        let found = self.client.wait().for_element(Locator::XPath(&path)).await;
-        found
-            .unwrap_or_else(|error| panic!("{text}: {error}"))
-            .click()
-            .await
-            .unwrap();
+        self.click_at(Locator::XPath(&path)).await;
+    }
+
+    /// Clicks an element, which live figures may replace after it was found: then the new one.
+    async fn click_at(&self, at: Locator<'_>) {
+        loop {
+            let found = self.client.wait().for_element(at).await;
+            let found = found.unwrap_or_else(|error| panic!("{at:?}: {error}"));
+            match found.click().await {
+                Err(error) if error.is_stale_element_reference() => {}
+                clicked => return clicked.unwrap(),
+            }
+        }
     }
 
     /// Clicks, and confirms the change.
     pub(crate) async fn change(&self, text: &str) {
         self.click(text).await;
         self.until("document.querySelector('.question')").await;
-        self.client
-            .find(Locator::Css(".primary"))
-            .await
-            .unwrap()
-            .click()
-            .await
-            .unwrap();
+        self.click_at(Locator::Css(".primary")).await;
         self.until("document.querySelector('.done')").await;
     }
 
