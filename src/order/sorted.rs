@@ -10,8 +10,8 @@
 //! If the last item of a handle is the next one for it ([`Sequence::ANOTHER`]), handles need no common order. The first pop that
 //! has to wait for the lock makes partitions beside the first one, each with a [share](crate::raw::Endpoint::share) of the
 //! shards. A handle takes from the partition of its own shard, then from the others, one lock at a time. What comes first for all, the
-//! returned items, stays in the first partition, and so does what comes last: items that went to the tail, and those that were
-//! there before.
+//! returned items, stays in the first partition, and so does what comes last: items that went to the tail, dead letters that are
+//! pushed again, and those that were there before.
 //!
 //! A thread that has looked into one partition after another has not seen that nothing was ready: an item may have become
 //! ready in the first one while the last one was looked at. It then takes all locks, in the order of the shares, and looks

@@ -711,8 +711,9 @@ impl<T> Builder<T> {
     /// of a commit become ready together, and the last of them comes first. Items of several handles are ordered by when a
     /// pop, or a call that counts items, finds them; those found together have no order between the handles. Once two threads
     /// have contended for the stack, it is divided into eight for as long as the queue lives: then a handle takes the items of its own
-    /// stack first, which are those that it has pushed itself and those of some other handles, and then those of the others. What
-    /// was on the stack before comes last.
+    /// stack first, which are those that it has pushed itself and those of some other handles, and then those of the others. An
+    /// item that has become due is on any of them. What was on the stack before comes last, as do dead letters that are pushed
+    /// again.
     ///
     /// Items given back by an abort, or later by a [retry](crate::Transaction::retry_after), come before all others, in
     /// the order in which they were delivered, and those of the last abort first. So an item that fails again and again
