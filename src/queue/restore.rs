@@ -17,6 +17,7 @@ use std::time::Duration;
 pub struct Restore<'q, T, O: Order<T>> {
     shared: &'q Shared<T, O>,
     restored: Restored<T, O>,
+    at_tail: bool,
 }
 
 impl<T, O: Order<T>> Queue<T, O> {
@@ -26,11 +27,19 @@ impl<T, O: Order<T>> Queue<T, O> {
         Restore {
             shared: self.shared(),
             restored: Restored::<T, O>::default(),
+            at_tail: false,
         }
     }
 }
 
 impl<T, O: Order<T>> Restore<'_, T, O> {
+    /// The items of a FIFO queue are behind all others when this is dropped. The queue may be closed.
+    #[must_use]
+    pub fn at_tail(mut self) -> Self {
+        self.at_tail = true;
+        self
+    }
+
     /// Adds an item of this place that was delivered `attempts` times, and is delivered again after `delay`. If its due time is
     /// over, it has been in the queue since then. Returns whether the queue has room for it.
     ///
@@ -38,7 +47,9 @@ impl<T, O: Order<T>> Restore<'_, T, O> {
     ///
     /// If the key of the item in a fair queue is at its limit.
     pub fn add(&mut self, item: T, place: StorePlace, attempts: u32, delay: Duration) -> bool {
-        let Self { shared, restored } = self;
+        let Self {
+            shared, restored, ..
+        } = self;
         let due = place.due.map(|due| shared.time.past_nanos(due));
         let since = shared.stamp().min(due.map_or(u64::MAX, |due| due + 1));
         let delivery = DeliveryMeta::after(attempts, since);
@@ -49,7 +60,12 @@ impl<T, O: Order<T>> Restore<'_, T, O> {
 
 impl<T, O: Order<T>> Drop for Restore<'_, T, O> {
     fn drop(&mut self) {
-        self.shared.restore(mem::take(&mut self.restored));
+        let restored = mem::take(&mut self.restored);
+        if self.at_tail {
+            self.shared.restore_at_tail(restored);
+        } else {
+            self.shared.restore(restored);
+        }
     }
 }
 
@@ -89,6 +105,24 @@ mod tests {
         clock.advance(second);
         assert_eq!(pop(), ("late", 3));
         assert_eq!([pop(), pop()], [("new", 1), ("newer", 1)]);
+        queue.stats().check().unwrap();
+    }
+
+    #[test]
+    fn items_restored_at_the_tail_come_after_the_others() {
+        let queue = Queue::unbounded();
+        let mut handle = queue.handle();
+        queue.push(1).unwrap();
+        handle.push(2).unwrap();
+        queue.close();
+        let mut restore = queue.restore().at_tail();
+        for item in [3, 4] {
+            restore.add(item, StorePlace::default(), 0, Duration::ZERO);
+        }
+        drop(restore);
+        assert_eq!(queue.stats().pushed, 4);
+        queue.stats().check().unwrap();
+        assert!(queue.drain().eq([1, 2, 3, 4]));
         queue.stats().check().unwrap();
     }
 

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Queued {
     /// How often it was delivered before.

@@ -11,6 +11,7 @@ use requeue_conformance::{
     HeldOf, Letter, Removal, Removing, Settings, Subject, Superseding, Threaded, ViewOf, LONG,
 };
 use requeue_durable::{Builder, Cause, DurableQueue, Order, PushError, Store, StoreOptions};
+use std::env;
 use std::future::{ready, Future};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -26,7 +27,11 @@ struct Durable<O: Order<u32>> {
 impl<O: Order<u32>> Durable<O> {
     fn new(order: fn(Builder<u32>, Settings) -> Builder<u32, O>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let options = StoreOptions::new().memtable(1 << 20).reserve(0);
+        let mut options = StoreOptions::new().memtable(1 << 20).reserve(0);
+        // All queues that can have pages have them then.
+        if let Ok(bytes) = env::var("DURABLE_MEMORY") {
+            options = options.memory(bytes.parse().expect("a number"));
+        }
         Self {
             order,
             clock: ManualClock::new(),

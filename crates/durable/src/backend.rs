@@ -46,7 +46,7 @@ impl<T: Send + 'static, O: Order<T>> Backend for DurableQueue<T, O> {
     }
 
     async fn left(&self) -> Result<u64, PushError<T>> {
-        let stats = self.ram.stats();
+        let stats = self.counts();
         Ok(stats.ready + stats.delayed + stats.held)
     }
 
@@ -109,7 +109,13 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
         let (shared, Core { ram, local }) = (self.shared(), self.core());
         // If a task waits until a delivery is written, the item is looked at meanwhile: then nothing is held if the future is
         // dropped. So it takes one.
-        let begun = if local.blocks || shared.max_attempts.is_none() {
+        let takes_batch = local.blocks || shared.max_attempts.is_none();
+        let most = if takes_batch { max } else { 1 };
+        let wait = match local.begin_pop(ram, Caller::Thread(wait), &[1, most]) {
+            Caller::Thread(wait) => wait,
+            Caller::Task => Wait::Forever,
+        };
+        let begun = if takes_batch {
             Ok(Tx::pop_batch(ram, max, wait))
         } else {
             Err(within(&*shared.clock, wait, ram.peek_async()))
@@ -117,17 +123,21 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
         async move {
             match begun {
                 Ok(popping) => {
-                    let delivering =
-                        shared.deliver_batch(popping.await.unwrap_or_default(), BLOCKS);
-                    Ok(now(delivering)?.collect())
+                    let popped = popping.await.unwrap_or_default();
+                    local.end_pop(popped.len())?;
+                    Ok(now(shared.deliver_batch(popped, BLOCKS))?.collect())
                 }
                 Err(peeking) => match peeking.await {
                     Some(Ok(peek)) => {
+                        local.end_pop(1)?;
                         let delivery = (peek.id, peek.attempts() + 1);
                         shared.mark_one(delivery, Caller::Task).await?;
                         Ok(vec![shared.hand_out(peek.take())?])
                     }
-                    _ => Ok(Vec::new()),
+                    _ => {
+                        local.end_pop(0)?;
+                        Ok(Vec::new())
+                    }
                 },
             }
         }
@@ -135,7 +145,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
 
     fn try_pop(&self) -> Option<(Item<'_, T, O>, u64)> {
         let (shared, ram) = (self.shared(), &self.core().ram);
-        if shared.max_attempts.is_some() || shared.may_leave_memory() {
+        if shared.max_attempts.is_some() || shared.besides.budget.is_some() {
             return None; // it may have to be written, or read
         }
         let (ram, since) = ram.try_pop()?;

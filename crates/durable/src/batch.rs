@@ -39,11 +39,7 @@ impl Run {
                 }
             }
         }
-        runs.push(Self {
-            queue: first.queue,
-            count,
-            first: first.id,
-        });
+        runs.push(Self::of(first, count));
     }
 
     /// Adds items one by one.
@@ -65,6 +61,21 @@ impl Run {
             items.end += 1;
         }
         end_run(items);
+    }
+
+    /// A run of one or more items.
+    pub(crate) fn of(first: Key, count: u32) -> Self {
+        Self {
+            queue: first.queue,
+            count,
+            first: first.id,
+        }
+    }
+
+    /// Without its last item; returns whether it was the only one.
+    pub(crate) fn shorten(&mut self) -> bool {
+        self.count -= 1;
+        self.count == 0
     }
 
     pub(crate) fn len(self) -> usize {

@@ -30,17 +30,48 @@ impl<R, F: Future<Output = R>> Call<R, F> {
     }
 }
 
-/// Makes a call of the queue in memory by the form of its verb for the caller.
-macro_rules! call {
-    ($caller:expr, $on:ident.[$waiting:ident $task:ident]($($argument:expr),*)) => {
-        match $caller {
-            Caller::Thread(wait) => Call::Ended($on.$waiting($($argument,)* wait)),
-            Caller::Task => Call::Pends($on.$task($($argument),*)),
-        }
-    };
+/// What a pop in memory returns.
+pub(crate) trait Popped {
+    /// How many items it took.
+    fn taken(&self) -> usize;
 }
 
-pub(crate) use call;
+impl<R, E> Popped for Result<R, E> {
+    fn taken(&self) -> usize {
+        usize::from(self.is_ok())
+    }
+}
+
+impl<E, R: requeue::Order<E>> Popped for requeue::iter::Items<'_, E, R> {
+    fn taken(&self) -> usize {
+        self.len()
+    }
+}
+
+/// Pops in memory. Of a queue with pages a thread tries again while an attempt finds nothing, and pages were read since it began;
+/// a task waits in memory until there is an item. What is read ahead is counted.
+macro_rules! pop {
+    ($caller:expr, $local:ident, $on:ident.[$waiting:ident $task:ident]($($argument:expr),*)) => {{
+        let caller = $local.begin_pop($on, $caller, &[$($argument),*]);
+        let popping = match caller {
+            Caller::Task => Call::Pends($on.$task($($argument),*)),
+            Caller::Thread(wait) => Call::Ended(loop {
+                let before = $local.pages_read();
+                let popped = $on.$waiting($($argument,)* wait);
+                if popped.taken() > 0 || !$local.has_more(before) {
+                    break popped;
+                }
+            }),
+        };
+        async move {
+            let popped = popping.end().await;
+            $local.end_pop(popped.taken())?;
+            Ok::<_, crate::StoreError>(popped)
+        }
+    }};
+}
+
+pub(crate) use pop;
 
 /// The output of the future of a thread's call, which is ready when it is polled.
 #[inline]

@@ -84,6 +84,9 @@ pub(crate) trait Member: AsMut<Batch> {
     /// Prepares the commit, once: the removals of the held items become part of the batch, and the commit in memory cannot
     /// fail. Returns whether the log has something to write, or to wait for that was written before.
     fn prepare(&mut self) -> Result<bool, StoreError>;
+
+    /// What was prepared is in the log.
+    fn conclude(&mut self);
 }
 
 /// Prepares and writes a commit.
@@ -107,6 +110,7 @@ pub(crate) fn write(
         store
             .log
             .commit(members, durability.unwrap_or(store.durability))?;
+        members.iter_mut().for_each(|member| member.conclude());
     }
     Ok(())
 }
@@ -129,7 +133,12 @@ impl<T: Send + 'static, O: Order<T>> Member for Core<T, O> {
         if noted {
             local.shared.await_letters(self.ram.died());
         }
+        local.register_cold();
         Ok(noted || !local.batch.get_mut().is_empty())
+    }
+
+    fn conclude(&mut self) {
+        self.local.conclude_cold();
     }
 }
 
@@ -312,7 +321,10 @@ pub(crate) fn begin_commit<T: Send + 'static, O: Order<T>, R: Send + 'static>(
     let at_end = Arc::clone(&pending);
     let then = Box::new(move |written: Result<(), StoreError>| {
         at_end.send(match written {
-            Ok(()) => Ok(conclude(core)),
+            Ok(()) => {
+                core.conclude();
+                Ok(conclude(core))
+            }
             Err(error) => Err((error, core)),
         });
     });

@@ -138,6 +138,16 @@ impl Budget {
         Arc::new(Self { most, used })
     }
 
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Whether there is room for so many bytes.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        // Relaxed: a count, which publishes nothing.
+        self.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.most
+    }
+
     /// Room for an item; `None` if there is none.
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
         // Relaxed: a count, which publishes nothing.

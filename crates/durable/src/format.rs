@@ -43,6 +43,11 @@ impl Key {
         })
     }
 
+    /// That of a row that was read.
+    pub(crate) fn of(bytes: &[u8]) -> Result<Self, StoreError> {
+        Self::from_bytes(bytes).ok_or_else(|| StoreError::damaged("a key of another length"))
+    }
+
     /// A number for the key in sums that tell whether keys are missing.
     pub(crate) fn digest(self) -> u64 {
         mix(self.id ^ u64::from(self.queue) << 40)

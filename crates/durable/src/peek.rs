@@ -1,10 +1,11 @@
 //! Peeking at the next item.
 
-use crate::call::{call, now, Call, Caller};
+use crate::call::{now, pop, Call, Caller, Popped};
 use crate::error::PopError;
 use crate::item::Item;
 use crate::order::{EntryOf, Order};
 use crate::queue::shared::Shared;
+use crate::transaction::Core;
 use crate::{Fifo, Handle, Transaction};
 use requeue::Wait;
 use std::future::Future;
@@ -73,10 +74,11 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         &self,
         caller: Caller,
     ) -> impl Future<Output = Result<Peek<'_, T, O>, PopError>> + Send + '_ {
-        let (shared, ram) = (self.shared(), &*self.core().ram);
-        let peeking = call!(caller, ram.[peek_waiting peek_async]());
+        let Core { ram, local } = self.core();
+        let (shared, ram) = (self.shared(), &**ram);
+        let peeking = pop!(caller, local, ram.[peek_waiting peek_async]());
         async {
-            let ram = peeking.end().await?;
+            let ram = peeking.await??;
             let read = match ram.item {
                 Some(_) => None,
                 None => Some(shared.read(ram.id)?),

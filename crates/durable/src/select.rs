@@ -5,7 +5,7 @@ use crate::delivery::RamItem;
 use crate::error::PopError;
 use crate::item::Item;
 use crate::order::{EntryOf, Order};
-use crate::queue::shared::Shared;
+use crate::transaction::Local;
 use crate::{Handle, Transaction};
 use std::borrow::BorrowMut;
 use std::future::Future;
@@ -71,8 +71,7 @@ async fn pop<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
 ) -> Result<(usize, T), PopError> {
     let handles = handles.iter_mut();
     let mut transactions: Vec<_> = handles.map(|handle| handle.borrow_mut().begin()).collect();
-    let (_, rams) = split(&transactions);
-    let (index, _) = first::<T, O>(rams, caller).await?;
+    let (index, _) = first::<T, O>(split(&transactions), caller).await?;
     let tx = transactions.swap_remove(index);
     drop(transactions); // so that their handles are free while this one waits for the disk
     let mut taken = tx.commit_by(caller).await?;
@@ -152,11 +151,12 @@ fn hold<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
     transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
     caller: Caller,
 ) -> impl Future<Output = Result<(usize, Item<'t, T, O>), PopError>> + 't {
-    let (shared, rams) = split(transactions);
-    let holding = first::<T, O>(rams.clone(), caller);
+    let cores = split(transactions);
+    let holding = first::<T, O>(cores.clone(), caller);
     async move {
         let (index, item) = holding.await?;
-        let (shared, tx) = (shared[index], rams[index]);
+        let (local, tx) = cores[index];
+        let shared = &local.shared;
         if shared.max_attempts.is_none() {
             return Ok((index, shared.hand_out(item)?));
         }
@@ -172,26 +172,48 @@ fn hold<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
 /// Waits for the first item, which is not handed out.
 #[track_caller]
 fn first<T: Send + 'static, O: Order<T>>(
-    rams: Vec<Ram<'_, T, O>>,
+    cores: Vec<Split<'_, T, O>>,
     caller: Caller,
-) -> impl Future<Output = Result<(usize, RamItem<'_, T, O>), requeue::PopError>> + '_ {
+) -> impl Future<Output = Result<(usize, RamItem<'_, T, O>), PopError>> + '_ {
+    for (local, ram) in &cores {
+        local.begin_pop(ram, caller, &[]);
+    }
+    let rams = || cores.iter().map(|(_, ram)| *ram).collect::<Vec<_>>();
     let holding = match caller {
-        Caller::Thread(wait) => Call::Ended(requeue::hold_any_waiting(rams, wait)),
-        Caller::Task => Call::Pends(requeue::hold_any_async(rams)),
+        Caller::Thread(wait) => Call::Ended(loop {
+            let before: Vec<_> = cores.iter().map(|(local, _)| local.pages_read()).collect();
+            let held = requeue::hold_any_waiting(rams(), wait);
+            let mut queues = cores.iter().zip(before);
+            if held.is_ok() || !queues.any(|((local, _), before)| local.has_more(before)) {
+                break held;
+            }
+        }),
+        Caller::Task => Call::Pends(requeue::hold_any_async(rams())),
     };
-    holding.end()
+    async move {
+        let held = holding.end().await;
+        for (index, (local, _)) in cores.iter().enumerate() {
+            match &held {
+                Ok((first, _)) if *first == index => local.end_pop(1)?,
+                Ok(_) => {}
+                Err(_) => local.end_pop(0)?,
+            }
+        }
+        Ok(held?)
+    }
 }
 
-type Split<'t, T, O> = (Vec<&'t Shared<T, O>>, Vec<Ram<'t, T, O>>);
+/// A transaction, with that in memory.
+type Split<'t, T, O> = (&'t Local<T, O>, Ram<'t, T, O>);
 
 type Ram<'t, T, O> =
     &'t requeue::Transaction<'static, EntryOf<T, O>, <O as crate::order::Engine<T>>::Ram>;
 
 fn split<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
     transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
-) -> Split<'t, T, O> {
+) -> Vec<Split<'t, T, O>> {
     let cores = transactions.into_iter().map(Transaction::core);
-    cores.map(|core| (&*core.local.shared, &*core.ram)).unzip()
+    cores.map(|core| (&*core.local, &*core.ram)).collect()
 }
 
 /// An item that is held, and given back when this is dropped, unless it was taken out.

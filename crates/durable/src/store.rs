@@ -1,6 +1,7 @@
 //! A store: a directory with queues.
 
 use crate::batch::{Batch, Change};
+use crate::entry::Budget;
 use crate::error::{Damage, StoreError};
 use crate::format::{OrderTag, QueueRow};
 use crate::log::{Directory, Disk, Durability, Log, Urgency};
@@ -40,6 +41,8 @@ pub struct Store {
 pub(crate) struct StoreInner {
     pub(crate) log: Log,
     pub(crate) durability: Durability,
+    /// What the queues with pages take together.
+    pub(crate) memory: Option<Arc<Budget>>,
     wall_clock: WallClock,
     open: Mutex<HashSet<String>>,
     path: PathBuf,
@@ -66,6 +69,7 @@ pub struct StoreOptions {
     reserve: u64,
     accept_damage: bool,
     memtable: u64,
+    memory: Option<usize>,
     wall_clock: WallClock,
 }
 
@@ -83,6 +87,7 @@ impl StoreOptions {
             reserve: 64 << 20,
             accept_damage: false,
             memtable: 64 << 20,
+            memory: None,
             wall_clock: Arc::new(SystemTime::now),
         }
     }
@@ -126,6 +131,25 @@ impl StoreOptions {
         self
     }
 
+    /// Sets how many bytes the items of all queues together take in memory that have no [limit of their own](Builder::memory), and
+    /// can have one without an entry in memory for each item. The others are on the disk only, and are read by pages before their
+    /// turn comes. The default is unlimited: all items are in memory, and opening a queue reads them.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// use requeue_durable::StoreOptions;
+    ///
+    /// let store = StoreOptions::new().memory(16 << 20).open(directory.path())?;
+    /// let jobs = store.queue("jobs")?;
+    /// jobs.push_batch(0..100_000)?; // most of them are on the disk only
+    /// assert_eq!((jobs.pop()?, jobs.len()), (0, 99_999));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
     /// Sets the clock from which the times of delays, schedules, pushes and dead letters are written. The default is
     /// [`SystemTime::now`].
     pub fn wall_clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
@@ -149,6 +173,7 @@ impl StoreOptions {
         let inner = StoreInner {
             log: Log::new(disk)?,
             durability: self.durability,
+            memory: self.memory.map(Budget::new),
             wall_clock: self.wall_clock,
             open: Mutex::new(HashSet::new()),
             path: path.to_owned(),

@@ -1,10 +1,11 @@
 //! Transactions.
 
+mod cold;
 mod record;
 mod verbs;
 
 use crate::batch::Batch;
-use crate::call::{call, swallow_panic, Call, Caller};
+use crate::call::{pop, swallow_panic, Call, Caller, Popped};
 use crate::delivery::{RamItem, RamItems};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::HandleState;
@@ -13,6 +14,7 @@ use crate::order::{Load, One, Order, Place, RamTx};
 use crate::queue::shared::Shared;
 use crate::ticket::Tickets;
 use crate::{DurableQueue, Fifo};
+use cold::Cold;
 use parking_lot::{Mutex, MutexGuard};
 use record::Recorded;
 use requeue::backend::AbortCause;
@@ -54,6 +56,8 @@ pub(crate) struct Local<T: Send + 'static, O: Order<T>> {
     pub(crate) shared: Arc<Shared<T, O>>,
     /// A lock, since a future of a push has it while the transaction is shared.
     pub(crate) batch: Mutex<Batch>,
+    /// In a queue with pages: the pushes that have no entries in memory.
+    cold: Option<Cold<T, O>>,
     /// Whether the log has something of the transaction already, for which its commit has to wait.
     pub(crate) noted: AtomicBool,
     /// Whether a thread drives its futures, which may block it.
@@ -78,12 +82,13 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         };
         Self {
             ram: handle.begin_owned(),
-            local: Local::new(&queue.shared),
+            local: Local::new(queue),
         }
     }
 
     /// Aborts.
     pub(crate) fn rollback(&mut self, cause: Option<AbortCause>) {
+        self.local.forget_cold();
         let Local { shared, batch, .. } = &mut *self.local;
         batch.get_mut().clear();
         let worker = cause.as_ref().map(|cause| cause.backoff);
@@ -114,15 +119,19 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
 
     /// Whether it holds and has staged nothing.
     fn is_empty(&mut self) -> bool {
-        self.local.batch.get_mut().is_empty() && self.ram.held() + self.ram.staged() == 0
+        let staged = self.ram.staged() + self.local.count_cold();
+        self.local.batch.get_mut().is_empty() && self.ram.held() + staged == 0
     }
 }
 
 impl<T: Send + 'static, O: Order<T>> Local<T, O> {
-    pub(crate) fn new(shared: &Arc<Shared<T, O>>) -> Box<Self> {
+    pub(crate) fn new(queue: &DurableQueue<T, O>) -> Box<Self> {
+        let cold = queue.pages.as_ref();
+        let cold = cold.map(|pages| Cold::new(Arc::clone(pages)));
         Box::new(Self {
-            shared: Arc::clone(shared),
+            shared: Arc::clone(&queue.shared),
             batch: Mutex::default(),
+            cold,
             noted: AtomicBool::new(false),
             blocks: false,
             at_once: false,
@@ -207,6 +216,11 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
             Ok(recorded) => recorded,
             Err(error) => return Err(error.map(|()| item)),
         };
+        match recorded.keep_on_disk(ram) {
+            Err(error) => return Err(error.map(|()| item)),
+            Ok(true) => return Ok(recorded.keep()),
+            Ok(false) => {}
+        }
         let (entry, place) = (recorded.entries::<One>(item), recorded.place(place));
         recorded.settle::<One>(ram.push_to(place, entry, wait))
     }
@@ -220,16 +234,23 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         caller: Caller,
     ) -> impl Future<Output = Result<Tickets, PushError<L::Of<T>>>> + Send + '_ {
         let Core { ram, local } = self.core();
-        let staging = match Recorded::new(local, L::as_slice(&load), place) {
-            Ok(recorded) => {
-                let (entries, place) = (recorded.entries::<L>(load), recorded.place(place));
-                Ok((recorded, L::stage(ram, entries, place, caller)))
-            }
-            Err(error) => Err(error.map(|()| load)),
+        let recorded = Recorded::new(local, L::as_slice(&load), place);
+        let staging = match recorded {
+            Err(error) => Err(Err(error.map(|()| load))),
+            Ok(recorded) => match recorded.keep_on_disk(ram) {
+                Err(error) => Err(Err(error.map(|()| load))),
+                Ok(true) => Err(Ok(recorded.keep())),
+                Ok(false) => {
+                    let (entries, place) = (recorded.entries::<L>(load), recorded.place(place));
+                    Ok((recorded, L::stage(ram, entries, place, caller)))
+                }
+            },
         };
         async move {
-            let (recorded, staging) = staging?;
-            recorded.settle::<L>(staging.await)
+            match staging {
+                Ok((recorded, staging)) => recorded.settle::<L>(staging.await),
+                Err(ended) => ended,
+            }
         }
     }
 
@@ -238,9 +259,10 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         &self,
         caller: Caller,
     ) -> impl Future<Output = Result<RamItem<'_, T, O>, PopError>> + Send + '_ {
-        let ram = &*self.core().ram;
-        let popping = call!(caller, ram.[pop_waiting pop_async]());
-        async { Ok(popping.end().await?) }
+        let Core { ram, local } = self.core();
+        let ram = &**ram;
+        let popping = pop!(caller, local, ram.[pop_waiting pop_async]());
+        async { Ok(popping.await??) }
     }
 
     /// Takes an item, and hands it out.
@@ -248,17 +270,18 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         &self,
         caller: Caller,
     ) -> impl Future<Output = Result<Item<'_, T, O>, PopError>> + Send + '_ {
-        let (shared, ram) = (self.shared(), &*self.core().ram);
+        let Core { ram, local } = self.core();
+        let (shared, ram) = (self.shared(), &**ram);
         // Looked at until its delivery is written: then nothing is held if the future is dropped.
         let begun = if shared.max_attempts.is_some() {
-            Err(call!(caller, ram.[peek_waiting peek_async]()))
+            Err(pop!(caller, local, ram.[peek_waiting peek_async]()))
         } else {
             Ok(self.take(caller))
         };
         async move {
             let peek = match begun {
                 Ok(taking) => return Ok(shared.hand_out(taking.await?)?),
-                Err(peeking) => peeking.end().await?,
+                Err(peeking) => peeking.await??,
             };
             let delivery = (peek.id, peek.attempts() + 1);
             shared.mark_one(delivery, caller).await?;
@@ -272,10 +295,11 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         min: usize,
         max: usize,
         caller: Caller,
-    ) -> impl Future<Output = RamItems<'_, T, O>> + Send + '_ {
-        let ram = &*self.core().ram;
-        let popping = call!(caller, ram.[pop_batch_waiting pop_batch_async](min, max));
-        popping.end()
+    ) -> impl Future<Output = Result<RamItems<'_, T, O>, StoreError>> + Send + '_ {
+        let Core { ram, local } = self.core();
+        let ram = &**ram;
+        let popping = pop!(caller, local, ram.[pop_batch_waiting pop_batch_async](min, max));
+        popping
     }
 
     pub(crate) fn hold_batch(
@@ -285,7 +309,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         caller: Caller,
     ) -> impl Future<Output = Result<Items<'_, T, O>, StoreError>> + Send + '_ {
         let (shared, popping) = (self.shared(), self.take_batch(min, max, caller));
-        async move { shared.deliver_batch(popping.await, caller).await }
+        async move { shared.deliver_batch(popping.await?, caller).await }
     }
 
     /// Has `at_end` called when it has ended.
@@ -427,10 +451,14 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         item.ram.error()
     }
 
+    /// The number of staged items.
+    pub fn staged(&self) -> usize {
+        let Core { ram, local } = self.core();
+        ram.staged() + local.count_cold()
+    }
+
     forward! {
         |tx| tx.core().ram;
-        /// The number of staged items.
-        staged() -> usize;
         /// The number of held items.
         held() -> usize;
         /// The id of the transaction, also reported by [`DurableQueue::held`](crate::DurableQueue::held): see

@@ -1,5 +1,6 @@
 //! Items that were in the queue in an earlier process.
 
+use super::ttl::FIRST;
 use super::Shared;
 use crate::order::{EntryOf, Order, PlaceOf, PushMeta, Source, Terms, When};
 use crate::policy::delay::Scheduled;
@@ -77,6 +78,15 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.source.restore(pushed);
         self.ready.notify(count);
         self.put_at_head(returned);
+    }
+
+    /// Makes restored items ready, in their order, after all others. The queue does not sort.
+    pub(crate) fn restore_at_tail(&self, [returned, pushed]: Restored<T, O>) {
+        let count = returned.len() + pushed.len();
+        let entries = returned.into_iter().chain(pushed);
+        entries.for_each(|entry| self.shards.put_at_tail(entry));
+        self.ready.notify(count);
+        self.plan_end(FIRST);
     }
 }
 

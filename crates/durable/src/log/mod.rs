@@ -43,7 +43,7 @@ pub(crate) use journal::{mend, RowChange};
 pub(crate) use meter::swallow_panic;
 #[cfg(fuzzing)]
 pub(crate) use source::Alone;
-pub(crate) use tables::{guarded, visit};
+pub(crate) use tables::{guarded, rows, visit, Rows};
 
 use crate::batch::Batch;
 use crate::error::StoreError;

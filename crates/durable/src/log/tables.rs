@@ -173,15 +173,36 @@ pub(crate) fn guarded<R>(call: impl FnOnce() -> Result<R, StoreError>) -> Result
     })
 }
 
+/// Rows of a table.
+pub(crate) struct Rows(fjall::Iter);
+
+impl Iterator for Rows {
+    type Item = Result<(UserKey, UserValue), StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match guarded(|| Ok(self.0.next().map(fjall::Guard::into_inner))) {
+            Ok(next) => next.map(|row| row.map_err(unreadable)),
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+/// The rows of a range, as they are now, in the order of their keys.
+pub(crate) fn rows<K: AsRef<[u8]>>(
+    table: &Keyspace,
+    range: impl RangeBounds<K>,
+) -> Result<Rows, StoreError> {
+    guarded(|| Ok(Rows(table.range(range))))
+}
+
 /// Visits the rows of a range, in the order of their keys.
 pub(crate) fn visit<K: AsRef<[u8]>>(
     table: &Keyspace,
     range: impl RangeBounds<K>,
     mut row: impl FnMut(UserKey, UserValue) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut rows = guarded(|| Ok(table.range(range)))?;
-    while let Some(next) = guarded(|| Ok(rows.next().map(fjall::Guard::into_inner)))? {
-        let (key, value) = next.map_err(unreadable)?;
+    for next in rows(table, range)? {
+        let (key, value) = next?;
         row(key, value)?;
     }
     Ok(())

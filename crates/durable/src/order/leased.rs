@@ -24,4 +24,8 @@ impl<T: Clone + Send + 'static, O: Unleased<T>> Engine<T> for Leased<O> {
     type Key = O::Key;
     type Ram = Leased<O::Ram>;
     const TAG: OrderTag = O::TAG;
+
+    fn unkeyed() -> Option<O::Key> {
+        O::unkeyed()
+    }
 }

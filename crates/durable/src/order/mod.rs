@@ -77,12 +77,21 @@ pub(crate) trait Engine<T>: Sized + 'static {
     type Ram: requeue::Order<Entry<T, Self::Key>>;
 
     const TAG: OrderTag;
+
+    /// The key of all items, if the order is that of their pushes.
+    fn unkeyed() -> Option<Self::Key> {
+        None
+    }
 }
 
 impl<T: Send + 'static> Engine<T> for Fifo {
     type Key = ();
     type Ram = Fifo;
     const TAG: OrderTag = OrderTag::Fifo;
+
+    fn unkeyed() -> Option<()> {
+        Some(())
+    }
 }
 
 impl<T: Send + 'static, K: Clone + Hash + Eq + Send + Sync + 'static> Engine<T> for ByKey<K, T> {

@@ -94,6 +94,9 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     ///
     /// As [`pop_batch`](Self::pop_batch).
     pub fn clear(&self) -> Result<usize, StoreError> {
+        if self.pages.is_some() {
+            return self.remove_ready();
+        }
         Ok(self.pop_batch(self.len())?.len())
     }
 }

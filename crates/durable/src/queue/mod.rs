@@ -5,6 +5,7 @@ mod fair;
 mod inspect;
 mod iter;
 mod letters;
+pub(crate) mod pages;
 mod priority;
 mod recover;
 mod removal;
@@ -28,6 +29,7 @@ use crate::transaction::{Core, Local};
 use crate::{Fifo, Transaction};
 #[cfg(feature = "metrics")]
 use metrics::counter;
+use pages::Pages;
 use requeue::{Held, Leased, Pace, Stats};
 use shared::Shared;
 use std::cell::RefCell;
@@ -66,15 +68,21 @@ use thread_local::ThreadLocal;
 pub struct DurableQueue<T: Send + 'static, O: Order<T> = Fifo> {
     pub(crate) shared: Arc<Shared<T, O>>,
     pub(crate) ram: RamQueue<T, O>,
+    pub(crate) pages: Option<Arc<Pages<T, O>>>,
     /// A handle for each thread that uses the queue without one.
     threads: Arc<ThreadLocal<RefCell<HandleState<T, O>>>>,
 }
 
 impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
-    fn new(shared: Arc<Shared<T, O>>, ram: RamQueue<T, O>) -> Self {
+    fn new(
+        shared: Arc<Shared<T, O>>,
+        ram: RamQueue<T, O>,
+        pages: Option<Arc<Pages<T, O>>>,
+    ) -> Self {
         Self {
             shared,
             ram,
+            pages,
             threads: Arc::new(ThreadLocal::new()),
         }
     }
@@ -91,7 +99,7 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
 
     /// Begins a transaction that borrows nothing, and may be stored, sent, and committed or aborted elsewhere.
     pub fn begin_owned(&self) -> Transaction<'static, T, O> {
-        let (ram, local) = (self.ram.begin_owned(), Local::new(&self.shared));
+        let (ram, local) = (self.ram.begin_owned(), Local::new(self));
         Transaction::of(Core { ram, local }, None)
     }
 
@@ -126,19 +134,39 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         Ok(was_open)
     }
 
+    /// Calls with the number of items that have no entry in memory, which is the same during the call.
+    fn with_cold<R>(&self, call: impl FnOnce(usize) -> R) -> R {
+        match self.pages.as_ref().filter(|pages| pages.is_cold()) {
+            None => call(0),
+            Some(pages) => {
+                let state = pages.state();
+                call(Pages::count(&state))
+            }
+        }
+    }
+
+    /// The number of ready items; see [`requeue::Queue::len`].
+    pub fn len(&self) -> usize {
+        self.with_cold(|cold| cold + self.ram.len())
+    }
+
+    /// Whether nothing is ready; see [`requeue::Queue::is_empty`].
+    pub fn is_empty(&self) -> bool {
+        self.with_cold(|cold| cold == 0 && self.ram.is_empty())
+    }
+
+    /// The total [weight](Builder::weigh) of the items, or their number where they have none; see
+    /// [`requeue::Queue::weight`].
+    pub fn weight(&self) -> usize {
+        self.with_cold(|cold| cold + self.ram.weight())
+    }
+
     forward! {
         |queue| queue.ram;
         /// Whether the queue is closed.
         is_closed() -> bool;
-        /// The number of ready items; see [`requeue::Queue::len`].
-        len() -> usize;
-        /// Whether nothing is ready; see [`requeue::Queue::is_empty`].
-        is_empty() -> bool;
         /// The capacity, unless the queue is unbounded.
         capacity() -> Option<usize>;
-        /// The total [weight](Builder::weigh) of the items, or their number where they have none; see
-        /// [`requeue::Queue::weight`].
-        weight() -> usize;
         /// Whether the queue has no room; see [`requeue::Queue::is_full`].
         is_full() -> bool;
         /// Who holds what; see [`requeue::Queue::held`].
@@ -165,7 +193,7 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
 
     /// Statistics since the queue was opened. [`DurableQueue::dead_letters`] has the number of dead letters.
     pub fn stats(&self) -> Stats {
-        let mut stats = self.ram.stats();
+        let mut stats = self.counts();
         // In memory all whose time to live is over are dead. Relaxed: statistics.
         let dropped = self
             .shared
@@ -176,6 +204,16 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         #[cfg(feature = "metrics")]
         self.emit(dropped);
         stats
+    }
+
+    /// The counts of the queue in memory, and the items that have no entry there.
+    pub(crate) fn counts(&self) -> Stats {
+        self.with_cold(|cold| {
+            let mut stats = self.ram.stats();
+            stats.ready += cold as u64;
+            stats.pushed += cold as u64;
+            stats
+        })
     }
 
     /// Emits what the queue in memory does not know.
@@ -203,8 +241,25 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     /// # Errors
     ///
     /// If an item could not be read; the others were visited.
-    pub fn peek_each(&self, visit: impl FnMut(&T)) -> Result<usize, StoreError> {
-        self.visit_items(visit, |entry| self.ram.peek_each(entry))
+    pub fn peek_each(&self, mut visit: impl FnMut(&T)) -> Result<usize, StoreError> {
+        let pages = self.pages.as_ref();
+        let rows = pages.map(|pages| pages.snapshot()).transpose()?.flatten();
+        let mut moved = 0;
+        let count = self.visit_items(&mut visit, |entry| {
+            self.ram.peek_each(|it| match &rows {
+                Some(rows) if rows.has(it.id) => moved += 1, // visited below
+                _ => entry(it),
+            })
+        })?;
+        let mut cold = 0;
+        if let Some((pages, mut rows)) = pages.zip(rows) {
+            pages.visit(&mut rows, |at, value| {
+                visit(&pages.decode(at, &value)?);
+                cold += 1;
+                Ok(())
+            })?;
+        }
+        Ok(count - moved + cold)
     }
 
     /// Calls `visit` with the items of the entries that `each` visits.
@@ -252,6 +307,7 @@ impl<T: Send + 'static, O: Order<T>> Clone for DurableQueue<T, O> {
         Self {
             shared: Arc::clone(&self.shared),
             ram: self.ram.clone(),
+            pages: self.pages.clone(),
             threads: Arc::clone(&self.threads),
         }
     }

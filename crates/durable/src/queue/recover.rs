@@ -11,8 +11,9 @@ use crate::format::{
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
 use crate::queue::letters::Cause;
+use crate::queue::pages::{Index, Pages};
 use fjall::{Keyspace, UserKey, UserValue};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,9 +34,7 @@ pub(super) fn visit(
 ) -> Result<(), StoreError> {
     let key = |id| Key { queue, id }.to_bytes();
     log::visit(rows, key(0)..=key(u64::MAX), |key, value| {
-        let at =
-            Key::from_bytes(&key).ok_or_else(|| StoreError::damaged("a key of another length"))?;
-        row(at, key, value)
+        row(Key::of(&key)?, key, value)
     })
 }
 
@@ -70,17 +69,29 @@ struct Recovered<T, O: Engine<T>> {
 /// Those that can be decoded, those that cannot, with the error, and the digest of all.
 type Items<T, O> = (Vec<Recovered<T, O>>, Vec<(u64, CodecError)>, Digest);
 
+/// Those that have marks, as above, and the others.
+type Marked<T, O> = (Vec<Recovered<T, O>>, Vec<(u64, CodecError)>, Index);
+
+/// A queue in memory, and its pages, if it has any.
+type Opened<T, O> = (RamQueue<T, O>, Option<Arc<Pages<T, O>>>);
+
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    /// Brings the items of a queue into memory. The queue has none yet.
+    /// Brings the items of a queue into memory, or with pages the first of them. The queue has none yet.
     pub(super) fn recover(
         self: &Arc<Self>,
         found: &Found,
         on_undecodable: OnUndecodable,
         ram: RamBuilder<T, O>,
-    ) -> Result<RamQueue<T, O>, StoreError> {
-        let (items, undecodable, digest) = self.read_items(found)?;
-        self.check(found, digest)?;
-        self.leave_out(found, undecodable, on_undecodable)?;
+    ) -> Result<Opened<T, O>, StoreError> {
+        let (items, undecodable, index) = if self.has_pages {
+            self.read_marked(found)?
+        } else {
+            let (items, undecodable, digest) = self.read_items(found)?;
+            self.check(found, digest)?;
+            (items, undecodable, Index::default())
+        };
+        let attempts = |id| found.marks.get(&id).map_or(0, |mark| mark.attempts);
+        self.leave_out(undecodable, on_undecodable, attempts)?;
         self.forget_strays(found, &items);
         let mut keys = HashMap::new();
         if O::TAG == OrderTag::ByKey {
@@ -104,12 +115,14 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.add_letters(letters.collect::<Result<_, _>>()?);
         let timed = self.restore(&ram, items)?;
         self.note(timed.into_iter());
+        let open = || Pages::open(self, &ram, index, on_undecodable).map(Arc::new);
+        let pages = self.has_pages.then(open).transpose()?;
         // Ends items whose time is over.
         let _ = ram.stats();
         if self.is_closed_on_disk() {
             ram.close();
         }
-        Ok(ram)
+        Ok((ram, pages))
     }
 
     fn read_items(&self, found: &Found) -> Result<Items<T, O>, StoreError> {
@@ -119,32 +132,66 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             self.id,
             |at, key, value| {
                 digest.add(at.digest());
-                let (mut front, item) = match self.decode(at.id, &key, &value) {
-                    Err(StoreError::Codec(error)) => {
-                        undecodable.push((at.id, error));
-                        return Ok(());
-                    }
-                    decoded => decoded?,
-                };
-                let mut entry = self.entry(at.id, item, value.len());
-                let mark = found.marks.get(&at.id).cloned().unwrap_or_default();
-                if let Some(error) = mark.more.as_ref().and_then(|more| more.error.as_ref()) {
-                    entry.set_error(error);
-                }
-                front.schedule = mark.schedule.or(front.schedule);
-                items.push(Recovered { entry, front, mark });
-                Ok(())
+                self.sort(found, at.id, &key, &value, &mut items, &mut undecodable)
             },
         )?;
         Ok((items, undecodable, digest))
     }
 
-    /// Items that are not delivered, since they cannot be decoded.
-    fn leave_out(
-        self: &Arc<Self>,
+    /// Reads the items that have marks. Their places are before those of all others, which are left to the pages.
+    fn read_marked(&self, found: &Found) -> Result<Marked<T, O>, StoreError> {
+        let (mut items, mut undecodable) = (Vec::new(), Vec::new());
+        let row = self.log().disk().catalog().queues.get(self.id).cloned();
+        let mut digest = row.map(|row| row.counts.items).unwrap_or_default();
+        self.check(found, digest)?;
+        let mut marked: Vec<_> = found.marks.keys().copied().collect();
+        marked.sort_unstable();
+        let mut read = BTreeSet::new();
+        for id in marked {
+            if let Some(value) = self.stored(id)? {
+                let key = self.key(id);
+                digest.remove(key.digest());
+                read.insert(id);
+                let key = key.to_bytes();
+                self.sort(found, id, &key, &value, &mut items, &mut undecodable)?;
+            }
+        }
+        Ok((items, undecodable, Index::open(digest, read)))
+    }
+
+    /// Adds an item to those that can be decoded, or to the others.
+    fn sort(
+        &self,
         found: &Found,
+        id: u64,
+        key: &[u8],
+        value: &[u8],
+        items: &mut Vec<Recovered<T, O>>,
+        undecodable: &mut Vec<(u64, CodecError)>,
+    ) -> Result<(), StoreError> {
+        let (mut front, item) = match self.decode(id, key, value) {
+            Err(StoreError::Codec(error)) => {
+                undecodable.push((id, error));
+                return Ok(());
+            }
+            decoded => decoded?,
+        };
+        let mut entry = self.entry(id, item, value.len());
+        let mark = found.marks.get(&id).cloned().unwrap_or_default();
+        if let Some(error) = mark.more.as_ref().and_then(|more| more.error.as_ref()) {
+            entry.set_error(error);
+        }
+        front.schedule = mark.schedule.or(front.schedule);
+        items.push(Recovered { entry, front, mark });
+        Ok(())
+    }
+
+    /// Items that are not delivered, since they cannot be decoded.
+    pub(super) fn leave_out(
+        self: &Arc<Self>,
         undecodable: Vec<(u64, CodecError)>,
         what: OnUndecodable,
+        attempts: impl Fn(u64) -> u32,
     ) -> Result<(), StoreError> {
         let (mut letters, mut batch) = (Vec::new(), Batch::default());
         for (id, error) in undecodable {
@@ -152,9 +199,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 OnUndecodable::Refuse => return Err(error.into()),
                 OnUndecodable::Discard => Run::add_each(&mut batch.removes, self.id, id..=id),
                 OnUndecodable::Bury => {
-                    let attempts = found.marks.get(&id).map_or(0, |mark| mark.attempts);
                     let error = error.to_string();
-                    letters.push(self.letter_of(id, attempts, Cause::Undecodable, &error)?);
+                    letters.push(self.letter_of(id, attempts(id), Cause::Undecodable, &error)?);
                 }
             }
         }

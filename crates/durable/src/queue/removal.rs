@@ -4,8 +4,10 @@ use super::DurableQueue;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::log::Durability;
-use crate::order::{EntryOf, Order};
+use crate::order::Order;
+use crate::queue::pages::{Pages, Snapshot};
 use requeue::Queued;
+use std::any::Any;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
 /// Items that nobody holds, ready or not. What a call removes is one commit, as that of a pop: a crash undoes all of it or nothing.
@@ -38,14 +40,13 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     /// stay, except for up to 31 that were examined with it. The removal of the others is written in either case.
     pub fn retain(&self, mut keep: impl FnMut(&T, Queued) -> bool) -> Result<usize, StoreError> {
         let shared = &self.shared;
-        self.remove(
-            shared.store.durability,
-            None,
-            |entry, queued| match &entry.item {
-                Some(item) => Ok(keep(item, queued)),
-                None => Ok(keep(&shared.read(entry.id)?, queued)),
-            },
-        )
+        let durability = shared.store.durability;
+        self.remove(durability, None, ColdPart::Items, |id, item, queued| {
+            Ok(match item {
+                Some(item) => keep(item, queued),
+                None => keep(&shared.read(id)?, queued),
+            })
+        })
     }
 
     /// Removes all items that nobody holds, whether ready, delayed or scheduled, and returns their number, as a
@@ -70,7 +71,8 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     /// If the destructor of an item panics, as for [`retain`](Self::retain).
     #[doc(alias = "purge")]
     pub fn clear_all(&self) -> Result<usize, StoreError> {
-        self.remove(self.shared.store.durability, None, |_, _| Ok(false))
+        let durability = self.shared.store.durability;
+        self.remove(durability, None, ColdPart::Rows, |_, _, _| Ok(false))
     }
 
     /// [Closes](Self::close) the queue, and removes the items that are delayed or scheduled, so that pops need not wait for
@@ -103,44 +105,57 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     pub fn close_now(&self) -> Result<usize, StoreError> {
         let closed = self.ram.close();
         let close = closed.then(|| Change::Close(self.shared.id, true));
-        self.remove(Durability::Synced, close, |_, queued| {
-            Ok(queued.due.is_none())
+        // What is on the disk only is ready.
+        self.remove(
+            Durability::Synced,
+            close,
+            ColdPart::Stays,
+            |_, _, queued| Ok(queued.due.is_none()),
+        )
+    }
+
+    /// Pops and drops the items that are ready, as [`clear`](Self::clear) says.
+    pub(super) fn remove_ready(&self) -> Result<usize, StoreError> {
+        let durability = self.shared.store.durability;
+        self.remove(durability, None, ColdPart::Rows, |_, _, queued| {
+            Ok(queued.due.is_some())
         })
     }
 
-    /// Removes items in memory, then on the disk, together with a change.
+    /// Removes items in memory, then on the disk, together with a change. `keep` gets the number of an item, and the item if it is
+    /// in memory or its row has been read.
     fn remove(
         &self,
         durability: Durability,
         with: Option<Change>,
-        mut keep: impl FnMut(&EntryOf<T, O>, Queued) -> Result<bool, StoreError>,
+        cold: ColdPart,
+        keep: impl FnMut(u64, Option<&T>, Queued) -> Result<bool, StoreError>,
     ) -> Result<usize, StoreError> {
         let shared = &self.shared;
         if let Some(error) = shared.log().failure() {
             return Err(error);
         }
-        let (mut gone, mut failed, mut panicked) = (Vec::new(), Ok(()), None);
-        // A panic of `keep` would keep items that it has given up: after it nothing is examined, and so they are gone.
-        let keep = |entry: &EntryOf<T, O>, queued: Queued| {
-            if panicked.is_some() {
-                return true;
-            }
-            let kept = catch_unwind(AssertUnwindSafe(|| keep(entry, queued)));
-            let kept = kept.unwrap_or_else(|panic| {
-                panicked = Some(panic);
-                Ok(true)
-            });
-            let kept = kept.unwrap_or_else(|error| {
-                failed = Err(error);
-                true
-            });
-            if !kept {
-                gone.push(entry.id);
-            }
-            kept
+        let mut examined = Examined {
+            keep,
+            gone: Vec::new(),
+            failed: Ok(()),
+            panicked: None,
         };
-        // So could one of a destructor, after which the items are gone too.
-        let removed = catch_unwind(AssertUnwindSafe(|| self.ram.retain(keep)));
+        // What was on the disk only is examined there, and not again if it is in memory meanwhile.
+        let (rows, moved, skipped) = match &self.pages {
+            Some(pages) => examined.cold_part(pages, cold)?,
+            None => (None, Vec::new(), Vec::new()),
+        };
+        // A destructor could panic, and the items are gone then too.
+        let removed = catch_unwind(AssertUnwindSafe(|| {
+            self.ram.retain(|entry, queued| {
+                if rows.as_ref().is_some_and(|rows| rows.has(entry.id)) {
+                    return moved.binary_search(&entry.id).is_err() || examined.gives_up(entry.id);
+                }
+                examined.keeps(entry.id, entry.item.as_ref(), queued)
+            })
+        }));
+        let mut gone = examined.gone;
         let count = gone.len();
         gone.sort_unstable();
         let mut batch = Batch::of(with);
@@ -150,10 +165,100 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         } else {
             shared.log().commit(&mut [batch], durability)
         };
-        if let Some(panic) = panicked.or(removed.err()) {
+        if let Some(pages) = &self.pages {
+            pages.removed(&skipped);
+        }
+        if let Some(panic) = examined.panicked.or(removed.err()) {
             resume_unwind(panic);
         }
         written?;
-        failed.map(|()| count)
+        examined.failed.map(|()| count)
+    }
+}
+
+/// What becomes of the items that are on the disk only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ColdPart {
+    Stays,
+    /// They are examined without being read.
+    Rows,
+    Items,
+}
+
+/// What a removal has examined so far.
+struct Examined<K> {
+    keep: K,
+    gone: Vec<u64>,
+    failed: Result<(), StoreError>,
+    panicked: Option<Box<dyn Any + Send>>,
+}
+
+impl<K> Examined<K> {
+    /// Whether an item is kept. A panic of `keep` would keep items that it has given up: after it nothing is examined, and so they
+    /// are gone.
+    fn keeps<T>(&mut self, id: u64, item: Option<&T>, queued: Queued) -> bool
+    where
+        K: FnMut(u64, Option<&T>, Queued) -> Result<bool, StoreError>,
+    {
+        if self.panicked.is_some() {
+            return true;
+        }
+        let kept = catch_unwind(AssertUnwindSafe(|| (self.keep)(id, item, queued)));
+        let kept = kept.unwrap_or_else(|panic| {
+            self.panicked = Some(panic);
+            Ok(true)
+        });
+        let kept = kept.unwrap_or_else(|error| {
+            self.failed = Err(error);
+            true
+        });
+        kept || self.gives_up(id)
+    }
+
+    /// Returns `false`: an item is not kept.
+    fn gives_up(&mut self, id: u64) -> bool {
+        self.gone.push(id);
+        false
+    }
+
+    /// Examines the items that are on the disk only. Returns these, those of the removed ones that came into memory meanwhile, and
+    /// the rows of the others.
+    fn cold_part<T: Send + 'static, O: Order<T>>(
+        &mut self,
+        pages: &Pages<T, O>,
+        how: ColdPart,
+    ) -> Result<(Option<Snapshot>, Vec<u64>, Vec<Run>), StoreError>
+    where
+        K: FnMut(u64, Option<&T>, Queued) -> Result<bool, StoreError>,
+    {
+        if how == ColdPart::Stays {
+            return Ok((None, Vec::new(), Vec::new()));
+        }
+        let Some(mut rows) = pages.snapshot()? else {
+            return Ok((None, Vec::new(), Vec::new()));
+        };
+        pages.visit(&mut rows, |at, value| {
+            let item = match how {
+                ColdPart::Items => pages.decode(at, &value).map(Some),
+                _ => Ok(None),
+            };
+            match item {
+                Ok(item) => {
+                    self.keeps(at.id, item.as_ref(), Queued::default());
+                    let dropped = catch_unwind(AssertUnwindSafe(|| drop(item)));
+                    self.panicked = self.panicked.take().or(dropped.err());
+                }
+                Err(error) => self.failed = Err(error),
+            }
+            Ok(())
+        })?;
+        self.gone.sort_unstable();
+        let (moved, skipped) = pages.give_up(&self.gone);
+        self.gone = skipped
+            .iter()
+            .flat_map(|run| run.keys())
+            .map(|key| key.id)
+            .collect();
+        Ok((Some(rows), moved, skipped))
     }
 }

@@ -1,6 +1,7 @@
 //! What the handles of a queue share, apart from the queue in memory.
 
 use super::letters::Letters;
+use super::pages::BESIDE;
 use super::windows::Windows;
 use crate::batch::{Batch, Change};
 use crate::codec::Codec;
@@ -30,6 +31,8 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     pub(crate) codec: Arc<dyn Codec<T>>,
     pub(crate) key_of: KeyOf<T, O>,
     pub(crate) besides: Besides<T>,
+    /// Whether some items may be on the disk only, without an entry in memory.
+    pub(crate) has_pages: bool,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -68,7 +71,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
         let key = (self.key_of)(&item);
-        let (beside, has_room) = self.besides.of(&item, bytes);
+        let more = if self.has_pages { BESIDE } else { 0 };
+        let (beside, has_room) = self.besides.of(&item, bytes + more);
+        let has_room = has_room || self.has_pages;
         Entry {
             id,
             key,
@@ -77,7 +82,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         }
     }
 
-    /// Whether items may be on the disk only.
+    /// Whether entries may have their items on the disk only.
     pub(crate) fn may_leave_memory(&self) -> bool {
         self.besides.budget.is_some()
     }
@@ -117,7 +122,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             .map(|(_, bytes)| bytes.to_vec())
     }
 
-    fn value(&self, id: u64) -> Result<UserValue, StoreError> {
+    pub(super) fn value(&self, id: u64) -> Result<UserValue, StoreError> {
         let missing =
             || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
         self.stored(id)?.ok_or_else(missing)

@@ -41,7 +41,7 @@ async fn pop_batch<T: Send + 'static, O: Order<T>>(
     caller: Caller,
 ) -> Result<Vec<T>, StoreError> {
     let taking = tx.take_batch(min, max, caller);
-    drop(taking.await);
+    drop(taking.await?);
     Ok(tx.commit_by(caller).await?.collect())
 }
 

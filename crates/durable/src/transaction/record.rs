@@ -1,9 +1,10 @@
 //! Recording: pushed items become bytes in the batch, then they are staged in memory.
 
 use super::Local;
-use crate::batch::Extent;
+use crate::batch::{Extent, Run};
 use crate::error::PushError;
 use crate::order::{EntryOf, Load, Order, Place};
+use crate::queue::pages::BESIDE;
 use crate::ticket::Tickets;
 use requeue::{DuplicateOf, StorePlace};
 use std::mem;
@@ -58,6 +59,29 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         Ok(recorded)
     }
 
+    /// Whether they stay on the disk, without entries in memory. They count as staged then.
+    pub(super) fn keep_on_disk(
+        &self,
+        ram: &requeue::Transaction<'_, EntryOf<T, O>, O::Ram>,
+    ) -> Result<bool, PushError<()>> {
+        let Self {
+            local, ids, before, ..
+        } = self;
+        let count = u32::try_from(ids.end - ids.start).unwrap_or(u32::MAX);
+        if !local.shared.has_pages || count == 0 {
+            return Ok(false);
+        }
+        let lengths = &local.batch.lock().lengths[before.items..];
+        let bytes = lengths.iter().map(|length| *length as usize + BESIDE).sum();
+        let run = Run::of(local.shared.key(ids.start), count);
+        local.keep_on_disk(run, bytes, ram)
+    }
+
+    /// They are staged.
+    pub(super) fn keep(self) -> Tickets {
+        Tickets(mem::ManuallyDrop::new(self).ids.clone())
+    }
+
     /// Where they go in memory.
     #[inline]
     pub(super) fn place(&self, place: Option<Place>) -> StorePlace {
@@ -70,7 +94,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     #[inline]
     pub(super) fn entries<L: Load>(&self, load: L::Of<T>) -> L::Of<EntryOf<T, O>> {
         let Local { shared, batch, .. } = self.local;
-        let lengths = if shared.may_leave_memory() {
+        let lengths = if shared.besides.budget.is_some() {
             batch.lock().lengths[self.before.items..].to_vec()
         } else {
             Vec::new()
@@ -97,7 +121,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
                 self.local.set_noted();
                 Ok(Tickets(self.ids.clone()))
             }
-            Ok(()) => Ok(Tickets(mem::ManuallyDrop::new(self).ids.clone())),
+            Ok(()) => Ok(self.keep()),
             Err(error) => {
                 let items = |entries| L::map(entries, |entry| self.item_of(entry));
                 Err(PushError::from(error).map(items))

@@ -7,6 +7,7 @@
 //! | `DURABLE_CUTS` | how many power losses are simulated | 10 |
 //! | `DURABLE_FAILURES` | how often a write or a sync fails | 10 |
 //! | `DURABLE_LENGTHS` | 1: all lengths in all files of a store become other ones | 0: some |
+//! | `DURABLE_MEMORY` | the bytes of memory of the queues that have pages | unlimited, without pages |
 //! | `DURABLE_SEED` | the seed of all random choices | of the clock, and printed |
 //! | `DURABLE_KEPT` | with the seed repeats a test of damaged copies: the store that it has kept when it failed | a new one |
 
@@ -70,7 +71,11 @@ fn in_a_role() {
 
 /// Stores that need little room, and flush their tables often.
 fn options() -> StoreOptions {
-    StoreOptions::new().memtable(256 << 10).reserve(0)
+    let options = StoreOptions::new().memtable(256 << 10).reserve(0);
+    match env::var("DURABLE_MEMORY") {
+        Ok(bytes) => options.memory(bytes.parse().expect("a number")),
+        Err(_) => options,
+    }
 }
 
 fn open(path: &Path) -> Result<Store, StoreError> {

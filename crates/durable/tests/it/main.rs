@@ -1,6 +1,7 @@
 //! Tests of whole stores.
 
 mod aborts;
+mod backlog;
 mod basics;
 mod both;
 mod differential;
@@ -27,6 +28,7 @@ mod undecodable;
 mod workers;
 
 use requeue_durable::{Store, StoreOptions};
+use std::env;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -41,8 +43,13 @@ fn open(directory: &TempDir) -> Store {
     options().open(directory.path()).expect("a store")
 }
 
+/// With `DURABLE_MEMORY` all queues that can have pages have them, and so many bytes of memory.
 fn options() -> StoreOptions {
-    StoreOptions::new().memtable(1 << 20).reserve(0)
+    let options = StoreOptions::new().memtable(1 << 20).reserve(0);
+    match env::var("DURABLE_MEMORY") {
+        Ok(bytes) => options.memory(bytes.parse().expect("a number")),
+        Err(_) => options,
+    }
 }
 
 /// A copy of the directory of an open store, as a process that is killed leaves it.

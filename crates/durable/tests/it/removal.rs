@@ -160,7 +160,8 @@ impl Drop for Bomb {
 #[test]
 fn after_a_panic_of_a_destructor_too() {
     let directory = directory();
-    let bombs: DurableQueue<Bomb> = open(&directory).queue("bombs").unwrap();
+    let bombs = open(&directory).builder("bombs").capacity(1_000); // so it has no pages
+    let bombs: DurableQueue<Bomb> = bombs.build().unwrap();
     bombs.push_batch((0..100).map(Bomb)).unwrap();
     ARMED.set(true);
     let panicked = catch_unwind(AssertUnwindSafe(|| bombs.clear_all()));

@@ -2,7 +2,7 @@
 
 use super::{Builder, Settings};
 use crate::batch::Change;
-use crate::codec::Codec;
+use crate::codec::{Codec, OnUndecodable};
 use crate::error::StoreError;
 use crate::order::{Order, RamBuilder};
 use crate::queue::letters::Letters;
@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
-    /// Opens the queue, or creates it. All its items are read and checked.
+    /// Opens the queue, or creates it. All its items are read and checked, or with [pages](Self::memory) the first of them.
     ///
     /// # Errors
     ///
@@ -42,6 +42,17 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         }
         let (unique_for, mut besides) = (self.settings.unique_for, self.settings.besides);
         besides.hash.take_if(|_| unique_for.is_zero());
+        // Those that have no pages are not bounded by the budget of the store.
+        let mut has_pages = O::unkeyed().is_some()
+            && besides.unique.is_none()
+            && besides.weigh.is_none()
+            && after_ttl.is_none()
+            && !self.settings.is_bounded
+            && self.settings.on_undecodable != OnUndecodable::Refuse;
+        if has_pages && besides.budget.is_none() {
+            besides.budget.clone_from(&store.memory);
+        }
+        has_pages &= besides.budget.is_some();
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,
@@ -50,6 +61,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             codec: Arc::new(self.codec),
             key_of: self.key_of,
             besides,
+            has_pages,
             unique_for,
             windows: Windows::default(),
             max_attempts,
@@ -65,8 +77,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             shared.write(Change::Close(id, false))?;
         }
         let ram = shared.attend(self.ram.name(name));
-        let ram = shared.recover(&found, self.settings.on_undecodable, ram)?;
-        Ok(DurableQueue::new(shared, ram))
+        let (ram, pages) = shared.recover(&found, self.settings.on_undecodable, ram)?;
+        Ok(DurableQueue::new(shared, ram, pages))
     }
 }
 

@@ -37,6 +37,8 @@ struct Settings<T> {
     has_ttl: bool,
     after_ttl: AfterTtl,
     on_undecodable: OnUndecodable,
+    /// Whether there is a limit of its items, or of those of several queues.
+    is_bounded: bool,
 }
 
 /// The settings that are those of the queue in memory.
@@ -75,6 +77,7 @@ impl<T: Send + 'static> Builder<T> {
                 has_ttl: false,
                 after_ttl: AfterTtl::default(),
                 on_undecodable: OnUndecodable::default(),
+                is_bounded: false,
             },
         }
     }
@@ -153,13 +156,6 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     }
 
     set! {
-        /// Sets the maximum number of items, in memory and on the disk, or their maximum [weight](Self::weigh). The default is
-        /// unlimited. A queue that has more on the disk keeps them.
-        ///
-        /// # Panics
-        ///
-        /// If `capacity` is 0.
-        capacity(capacity: usize);
         /// Sets how often an item is delivered, in all processes together, before it becomes a
         /// [dead letter](crate::DurableQueue::dead_letters): a job that crashes its process does so at most `attempts` times. The
         /// default is unlimited, and each process counts from zero.
@@ -194,6 +190,19 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         max_held(items: usize);
         /// See [`requeue::Builder::paused`].
         paused();
+    }
+
+    /// Sets the maximum number of items, in memory and on the disk, or their maximum [weight](Self::weigh). The default is
+    /// unlimited. A queue that has more on the disk keeps them.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 0.
+    #[track_caller]
+    pub fn capacity(mut self, capacity: usize) -> Self {
+        self.ram = self.ram.capacity(capacity);
+        self.settings.is_bounded = true;
+        self
     }
 
     /// Sets how many bytes, as encoded, the items of the queue take in memory. Further ones stay on the disk and are read

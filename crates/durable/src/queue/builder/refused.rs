@@ -1,6 +1,6 @@
 //! Options by which a push is refused for what its item is: a duplicate, or too heavy.
 
-use super::{set, Builder};
+use super::Builder;
 use crate::order::Order;
 use crate::queue::windows::hash;
 use requeue::{Budget, OnDuplicate};
@@ -118,26 +118,28 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         self
     }
 
-    set! {
-        /// Shares a capacity with other queues, on disk or in memory, instead of a [`capacity`](Self::capacity) of its own: see
-        /// [`requeue::Builder::budget`]. If there is no room for what the queue has on the disk, it is not opened:
-        /// [`StoreError::NoRoom`](crate::StoreError::NoRoom). So open all queues of a budget before the first push.
-        ///
-        /// ```
-        /// # let directory = tempfile::tempdir()?;
-        /// # let store = requeue_durable::Store::open(directory.path())?;
-        /// use requeue_durable::Budget;
-        ///
-        /// let budget = Budget::new(1_000);
-        /// let pages = store.builder("pages").weigh(Vec::len).budget(&budget).build()?;
-        /// let names = store.builder("names").weigh(String::len).budget(&budget).build()?;
-        /// pages.push(vec![0_u8; 996])?;
-        /// names.push("page".to_string())?;
-        /// assert!(names.push("other".to_string()).unwrap_err().is_full());
-        /// assert_eq!(budget.free(), 0);
-        /// # Ok::<(), Box<dyn std::error::Error>>(())
-        /// ```
-        budget(budget: &Budget);
+    /// Shares a capacity with other queues, on disk or in memory, instead of a [`capacity`](Self::capacity) of its own: see
+    /// [`requeue::Builder::budget`]. If there is no room for what the queue has on the disk, it is not opened:
+    /// [`StoreError::NoRoom`](crate::StoreError::NoRoom). So open all queues of a budget before the first push.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::Budget;
+    ///
+    /// let budget = Budget::new(1_000);
+    /// let pages = store.builder("pages").weigh(Vec::len).budget(&budget).build()?;
+    /// let names = store.builder("names").weigh(String::len).budget(&budget).build()?;
+    /// pages.push(vec![0_u8; 996])?;
+    /// names.push("page".to_string())?;
+    /// assert!(names.push("other".to_string()).unwrap_err().is_full());
+    /// assert_eq!(budget.free(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn budget(mut self, budget: &Budget) -> Self {
+        self.ram = self.ram.budget(budget);
+        self.settings.is_bounded = true;
+        self
     }
 
     /// Weighs items: the [capacity](Self::capacity) limits their total weight, in units of your choice, such as bytes, and not

@@ -1,0 +1,163 @@
+//! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
+
+use super::{Index, Pages, State, LEAST_ITEMS, MOST_OF_PAGE};
+use crate::codec::CodecError;
+use crate::entry::Entry;
+use crate::error::{Damage, StoreError};
+use crate::format::{Digest, Key, ITEMS};
+use crate::log;
+use crate::order::{Engine, EntryOf, Place};
+use std::ops::Range;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Items of a page.
+struct Page<T, O: Engine<T>> {
+    entries: Vec<EntryOf<T, O>>,
+    bytes: usize,
+    undecodable: Vec<(u64, CodecError)>,
+}
+
+impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
+    /// Whether the memory has at least `least` ready items, and those that a pop has waited for. Counts them anew.
+    fn is_full(&self, least: usize) -> bool {
+        // Pops that end between the two are subtracted twice: the result is no more than the true count.
+        // ORDERING: SeqCst; pairs with `took`.
+        let before = self.ready.load(Ordering::SeqCst);
+        let count = i64::try_from(self.ram.len()).unwrap_or(i64::MAX);
+        // ORDERING: SeqCst; as above.
+        self.ready.fetch_add(count - before, Ordering::SeqCst);
+        count > self.wanted() && count >= i64::try_from(least).unwrap_or(i64::MAX)
+    }
+
+    fn is_page(&self, items: usize, bytes: usize) -> bool {
+        let most = MOST_OF_PAGE.min(self.budget.most() / 4);
+        items >= LEAST_ITEMS && (bytes >= most || !self.budget.has_room(1))
+    }
+
+    /// Brings items into memory until it has at least `least` ready ones, as far as there are any.
+    pub(super) fn fill(&self, state: &mut State<T, O>, least: usize) {
+        // ORDERING: Relaxed; it changes under the lock of the state.
+        while self.is_cold.load(Ordering::Relaxed) && state.index.failed.is_none() {
+            let index = &mut state.index;
+            if index.is_over() {
+                self.thaw(state);
+            } else if index.waits() || (index.count() > 0 && self.is_full(least)) {
+                break;
+            } else if let Err(error) = self.read_page(index) {
+                index.failed = Some(error);
+                // Ends the waits for items that cannot be read.
+                self.ram.close();
+                state.keeper.rollback();
+            }
+        }
+    }
+
+    fn read_page(&self, index: &mut Index) -> Result<(), StoreError> {
+        // The rows of commits that have ended are in the tables then.
+        self.shared.log().settle()?;
+        let mut page = Page {
+            entries: Vec::new(),
+            bytes: 0,
+            undecodable: Vec::new(),
+        };
+        let read = self.read_rows(index, &mut page);
+        let count = page.entries.len();
+        // At the head they are in a strict order with later pushes. Others are there only if a pop asks for more than a page.
+        let mut restore = self.ram.restore();
+        if self.ram.len() > 0 {
+            restore = restore.at_tail();
+        }
+        for entry in page.entries {
+            let place = Place::default().numbered(entry.id);
+            if !restore.add(entry, place, 0, Duration::ZERO) {
+                return Err(StoreError::NoRoom);
+            }
+        }
+        drop(restore);
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        // ORDERING: SeqCst; pairs with `took`. Items that were taken meanwhile are subtracted.
+        self.ready.fetch_add(count, Ordering::SeqCst);
+        // ORDERING: Release; pairs with `pages_read`.
+        self.read.fetch_add(1, Ordering::Release);
+        read?;
+        let undecodable = page.undecodable;
+        self.shared
+            .leave_out(undecodable, self.on_undecodable, |_| 0)
+    }
+
+    /// Reads rows until the page is full: those that come late, then the next ones.
+    fn read_rows(&self, index: &mut Index, page: &mut Page<T, O>) -> Result<(), StoreError> {
+        let shared = &self.shared;
+        let table = &shared.log().disk().tables[ITEMS];
+        while let Some(id) = index.late.front_mut().and_then(Iterator::next) {
+            if index.late.front().is_some_and(Range::is_empty) {
+                index.late.pop_front();
+            }
+            let (key, value) = (shared.key(id), shared.value(id)?);
+            index.digest.remove(key.digest());
+            self.add(page, id, &key.to_bytes(), &value)?;
+            if self.is_page(page.entries.len(), page.bytes) {
+                return Ok(());
+            }
+        }
+        let end = shared.key(u64::MAX).to_bytes();
+        for row in log::rows(table, shared.key(index.next).to_bytes()..=end)? {
+            let (key, value) = row?;
+            let at = Key::of(&key)?;
+            index.next = at.id + 1;
+            if index.marked.remove(&at.id) || index.is_skipped(at.id) {
+                continue;
+            }
+            if index.count() == 0 {
+                return Err(self.other_rows(0, 1));
+            }
+            index.digest.remove(at.digest());
+            self.add(page, at.id, &key, &value)?;
+            if self.is_page(page.entries.len(), page.bytes) {
+                return Ok(());
+            }
+        }
+        index.is_at_end = true;
+        // When all rows were read, they must have been those that were committed.
+        if index.digest == Digest::default() {
+            return Ok(());
+        }
+        Err(self.other_rows(index.digest.count, 0))
+    }
+
+    fn add(
+        &self,
+        page: &mut Page<T, O>,
+        id: u64,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), StoreError> {
+        let shared = &self.shared;
+        let decode = || shared.decode(id, key, value);
+        let entry = match catch_unwind(AssertUnwindSafe(decode)) {
+            Ok(Err(StoreError::Codec(error))) => {
+                page.undecodable.push((id, error));
+                return Ok(());
+            }
+            Ok(decoded) => shared.entry(id, decoded?.1, value.len()),
+            // Whoever pops it has that panic.
+            Err(_) => Entry::on_disk(id, Self::key()),
+        };
+        page.bytes += value.len();
+        page.entries.push(entry);
+        Ok(())
+    }
+
+    fn other_rows(&self, missing: u64, extra: u64) -> StoreError {
+        StoreError::Damaged(Damage {
+            queue: Some(Arc::clone(&self.shared.name)),
+            missing,
+            extra,
+            details: "its rows are not those that were committed".into(),
+            ..Damage::default()
+        })
+    }
+}

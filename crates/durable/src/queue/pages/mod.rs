@@ -1,0 +1,235 @@
+//! Queues with a backlog beyond the memory: the oldest items are in memory, and the others are rows of the disk only, which are
+//! read by pages. `docs/backlog.md` has the protocol.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `index` | which rows are those of items that are not in memory |
+//! | `fill` | reads pages |
+//! | `rows` | visits the rows without bringing their items into memory |
+
+mod fill;
+mod index;
+mod rows;
+
+pub(super) use index::Index;
+pub(super) use rows::Snapshot;
+
+use super::shared::Shared;
+use crate::batch::Run;
+use crate::codec::OnUndecodable;
+use crate::entry::{Budget, Entry};
+use crate::error::StoreError;
+use crate::order::{Engine, RamQueue, RamTx};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::atomic::{fence, AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// The most bytes of a page, and the fewest items, whatever the budget is.
+const MOST_OF_PAGE: usize = 256 << 10;
+const LEAST_ITEMS: usize = 8;
+
+/// What an item in memory takes besides its bytes.
+pub(crate) const BESIDE: usize = 200;
+
+/// No count of items, and less than any.
+const UNKNOWN: i64 = i64::MIN / 2;
+
+/// What a queue with pages has, besides what all queues have.
+pub(crate) struct Pages<T: Send + 'static, O: Engine<T>> {
+    shared: Arc<Shared<T, O>>,
+    ram: RamQueue<T, O>,
+    budget: Arc<Budget>,
+    on_undecodable: OnUndecodable,
+    /// Whether there may be items that are on the disk only. Then no push goes to memory.
+    is_cold: AtomicBool,
+    /// No more than this many items are taken by pops before one of them fills the memory: a lower bound of the ready items
+    /// there, while there is a cold part.
+    ready: AtomicI64,
+    /// The next page is read when no more than this many are ready: the most that a pop has waited for, if that was more than 1.
+    wanted: AtomicI64,
+    /// How many pages were read.
+    read: AtomicU64,
+    state: Mutex<State<T, O>>,
+}
+
+/// What changes under a lock.
+pub(crate) struct State<T: Send + 'static, O: Engine<T>> {
+    index: Index,
+    /// Has staged an entry of no item while there is a cold part, so that the queue in memory is neither idle nor drained.
+    keeper: RamTx<T, O>,
+}
+
+impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
+    /// Those of a queue that is opened, with its cold part.
+    pub(in crate::queue) fn open(
+        shared: &Arc<Shared<T, O>>,
+        ram: &RamQueue<T, O>,
+        index: Index,
+        on_undecodable: OnUndecodable,
+    ) -> Result<Self, StoreError> {
+        let budget = shared.besides.budget.clone();
+        let pages = Self {
+            shared: Arc::clone(shared),
+            ram: ram.clone(),
+            budget: budget.expect("a queue with pages has a budget"),
+            on_undecodable,
+            is_cold: AtomicBool::new(false),
+            ready: AtomicI64::new(UNKNOWN),
+            wanted: AtomicI64::new(0),
+            read: AtomicU64::new(0),
+            state: Mutex::new(State {
+                index,
+                keeper: ram.begin_owned(),
+            }),
+        };
+        let mut state = pages.state();
+        // ORDERING: Relaxed; the queue is not in use yet.
+        pages
+            .is_cold
+            .store(pages.keep(&mut state), Ordering::Relaxed);
+        pages.fill(&mut state, 1);
+        let failed = state.index.failed.clone();
+        drop(state);
+        failed.map_or(Ok(pages), Err)
+    }
+
+    pub(in crate::queue) fn state(&self) -> MutexGuard<'_, State<T, O>> {
+        self.state.lock()
+    }
+
+    /// Whether there is a cold part, as far as the caller can know.
+    pub(crate) fn is_cold(&self) -> bool {
+        // ORDERING: Acquire; pairs with the Release of `thaw`: the items that were last are in memory.
+        self.is_cold.load(Ordering::Acquire)
+    }
+
+    /// How many items are on the disk only.
+    pub(in crate::queue) fn count(state: &State<T, O>) -> usize {
+        state.index.count()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.ram.is_closed()
+    }
+
+    /// Why no more items can be read, if that is so.
+    pub(crate) fn failure(&self) -> Option<StoreError> {
+        self.state().index.failed.clone()
+    }
+
+    /// The memory does not seem to be drained from now on. Not if the queue is closed.
+    fn keep(&self, state: &mut State<T, O>) -> bool {
+        let entry = Entry::on_disk(u64::MAX, Self::key());
+        state.keeper.push(entry).is_ok()
+    }
+
+    /// The key of any item.
+    fn key() -> O::Key {
+        O::unkeyed().expect("a queue with pages has no keys")
+    }
+
+    /// Adds the pushes of a transaction, which have their numbers and take so many bytes in memory, to the cold part, or returns
+    /// `false`: they go to memory.
+    pub(crate) fn admit(&self, bytes: usize) -> bool {
+        // ORDERING: SeqCst; pairs with the fence of `freeze`: of a push and the beginning of a cold part either this one sees the
+        // flag, or the other one a number after those of the push.
+        fence(Ordering::SeqCst);
+        // ORDERING: Relaxed; see the fence.
+        if !self.is_cold.load(Ordering::Relaxed) && self.budget.has_room(bytes) {
+            return false;
+        }
+        let mut state = self.state();
+        let is_cold = self.freeze(&mut state);
+        state.index.open += usize::from(is_cold);
+        is_cold
+    }
+
+    /// Begins a cold part, unless there is one: no later push goes to memory. Returns `false` if the queue is closed.
+    fn freeze(&self, state: &mut State<T, O>) -> bool {
+        // ORDERING: Relaxed; it changes under the lock.
+        if self.is_cold.load(Ordering::Relaxed) {
+            return true;
+        }
+        if !self.keep(state) {
+            return false;
+        }
+        // ORDERING: Relaxed; nobody uses it before the flag is set.
+        self.ready.store(UNKNOWN, Ordering::Relaxed);
+        // ORDERING: Release; pairs with the loads of the flag: they find the number above.
+        self.is_cold.store(true, Ordering::Release);
+        // ORDERING: SeqCst; pairs with the fences of `admit` and `took`.
+        fence(Ordering::SeqCst);
+        let next_id = &self.shared.log().disk().next_id;
+        // ORDERING: Relaxed; see the fence of `admit`.
+        state.index.begin(next_id.load(Ordering::Relaxed));
+        true
+    }
+
+    /// Ends the cold part: pushes go to memory again.
+    fn thaw(&self, state: &mut State<T, O>) {
+        // ORDERING: Release; pairs with `is_cold`.
+        self.is_cold.store(false, Ordering::Release);
+        state.keeper.rollback();
+    }
+
+    /// Has the rows of a commit skipped until it has ended.
+    pub(crate) fn register(&self, runs: &[Run]) {
+        self.state().index.skip(runs);
+    }
+
+    /// The rows of a commit are there.
+    pub(crate) fn conclude(&self, runs: &[Run]) {
+        let mut state = self.state();
+        state.index.conclude(runs);
+        // ORDERING: Relaxed; it is counted anew.
+        if self.ready.load(Ordering::Relaxed) <= self.wanted() {
+            self.fill(&mut state, 1);
+        }
+    }
+
+    /// A transaction that was admitted was not committed.
+    pub(crate) fn forget(&self, runs: &[Run]) {
+        let mut state = self.state();
+        state.index.forget(runs);
+        self.fill(&mut state, 1);
+    }
+
+    /// How many pages were read: an `Empty` is one only if none was read since.
+    pub(crate) fn pages_read(&self) -> u64 {
+        // ORDERING: Acquire; pairs with the Release of `read_page`.
+        self.read.load(Ordering::Acquire)
+    }
+
+    /// Counts items that a pop took. Reads the next page if none is left.
+    pub(crate) fn took(&self, count: usize) {
+        // ORDERING: SeqCst; pairs with the fence of `freeze`: a pop that does not see the flag is seen by the first count.
+        fence(Ordering::SeqCst);
+        // ORDERING: Acquire; pairs with the Release of `freeze`.
+        if !self.is_cold.load(Ordering::Acquire) {
+            return;
+        }
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        // ORDERING: SeqCst; pairs with the update of `is_full`: a pop is counted there or here.
+        let left = self.ready.fetch_sub(count, Ordering::SeqCst) - count;
+        if left <= self.wanted() {
+            self.fill(&mut self.state(), 1);
+        }
+    }
+
+    fn wanted(&self) -> i64 {
+        // ORDERING: SeqCst; pairs with `stock`: a waiter is seen, or it sees what was filled.
+        self.wanted.load(Ordering::SeqCst)
+    }
+
+    /// Before a pop that waits for `min` items, and takes up to `max`: brings that many into memory, as far as there are any.
+    pub(crate) fn stock(&self, min: usize, max: usize) {
+        if min > 1 {
+            let min = i64::try_from(min).unwrap_or(i64::MAX);
+            // ORDERING: SeqCst; see `wanted`.
+            self.wanted.fetch_max(min, Ordering::SeqCst);
+        }
+        if self.is_cold() {
+            self.fill(&mut self.state(), max);
+        }
+    }
+}
