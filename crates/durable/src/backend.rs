@@ -127,18 +127,16 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
                     local.end_pop(popped.len())?;
                     Ok(now(shared.deliver_batch(popped, BLOCKS))?.collect())
                 }
-                Err(peeking) => match peeking.await {
-                    Some(Ok(peek)) => {
-                        local.end_pop(1)?;
-                        let delivery = (peek.id, peek.attempts() + 1);
-                        shared.mark_one(delivery, Caller::Task).await?;
-                        Ok(vec![shared.hand_out(peek.take())?])
-                    }
-                    _ => {
-                        local.end_pop(0)?;
-                        Ok(Vec::new())
-                    }
-                },
+                Err(peeking) => {
+                    let peeked = peeking.await.and_then(Result::ok);
+                    local.end_pop(usize::from(peeked.is_some()))?;
+                    let Some(peek) = peeked else {
+                        return Ok(Vec::new());
+                    };
+                    let delivery = (peek.id, peek.attempts() + 1);
+                    shared.mark_one(delivery, Caller::Task).await?;
+                    Ok(vec![shared.hand_out(peek.take())?])
+                }
             }
         }
     }

@@ -110,7 +110,9 @@ pub(crate) fn write(
         store
             .log
             .commit(members, durability.unwrap_or(store.durability))?;
-        members.iter_mut().for_each(|member| member.conclude());
+        for member in members {
+            member.conclude();
+        }
     }
     Ok(())
 }

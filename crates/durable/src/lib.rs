@@ -56,7 +56,7 @@
 //! | a limit of bytes instead of items, also of several queues | [`Builder::weigh`] with [`Builder::capacity`] or [`Builder::budget`] |
 //! | drop jobs that have waited for too long | [`Builder::ttl`], [`Builder::on_expired`] |
 //! | remove jobs that nobody has taken | [`DurableQueue::retain`], [`DurableQueue::clear_all`] |
-//! | a backlog larger than the memory | [`Builder::memory`] |
+//! | a backlog larger than the memory | [`StoreOptions::memory`], [`Builder::memory`] |
 //! | items without `serde`, or in a format of your own | [`Codec`] |
 //! | look into a store without its types | [`Inspector`], the command `requeue-inspect` |
 //!
@@ -73,7 +73,7 @@
 //!
 //! # After a crash
 //!
-//! Opening a queue reads and checks all of its items. All transactions that were open have been aborted: their items are at
+//! Opening a queue reads and checks all of its items, or with [pages](StoreOptions::memory) the first of them. All transactions that were open have been aborted: their items are at
 //! the head, in their order, as they were pushed. They are delivered before all items that are pushed later. Deliveries before
 //! the crash count if the queue has [`max_attempts`](Builder::max_attempts): a job that keeps crashing its process becomes a dead
 //! letter. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.

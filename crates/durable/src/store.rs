@@ -66,9 +66,10 @@ type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 #[must_use = "options do nothing until `open` is called"]
 pub struct StoreOptions {
     durability: Durability,
-    reserve: u64,
-    accept_damage: bool,
-    memtable: u64,
+    pub(crate) reserve: u64,
+    pub(crate) accept_damage: bool,
+    pub(crate) check: bool,
+    pub(crate) memtable: u64,
     memory: Option<usize>,
     wall_clock: WallClock,
 }
@@ -86,6 +87,7 @@ impl StoreOptions {
             durability: Durability::Synced,
             reserve: 64 << 20,
             accept_damage: false,
+            check: false,
             memtable: 64 << 20,
             memory: None,
             wall_clock: Arc::new(SystemTime::now),
@@ -124,6 +126,21 @@ impl StoreOptions {
         self
     }
 
+    /// Reads and checks all rows when the store is opened, so that nothing that is missing is found later. By default opening a queue
+    /// does so, except that of one with [pages](Self::memory), which checks its rows when they are read.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// use requeue_durable::StoreOptions;
+    ///
+    /// let store = StoreOptions::new().memory(16 << 20).check().open(directory.path())?;
+    /// # Ok::<(), requeue_durable::StoreError>(())
+    /// ```
+    pub fn check(mut self) -> Self {
+        self.check = true;
+        self
+    }
+
     /// Sets how many bytes of changes the storage engine collects in memory before it sorts them into a file. The default
     /// is 64 MiB. More takes more memory, and longer to open after a crash.
     pub fn memtable(mut self, bytes: u64) -> Self {
@@ -132,8 +149,10 @@ impl StoreOptions {
     }
 
     /// Sets how many bytes the items of all queues together take in memory that have no [limit of their own](Builder::memory), and
-    /// can have one without an entry in memory for each item. The others are on the disk only, and are read by pages before their
-    /// turn comes. The default is unlimited: all items are in memory, and opening a queue reads them.
+    /// can have pages: FIFO queues without unique keys, weights, a capacity or a time to live. The others of their items are on the
+    /// disk only, and are read by pages when their turn comes, so opening a queue reads its first page, and what was
+    /// delivered before. The rows of such a queue are [checked](Self::check) when they are read. The default is unlimited: all
+    /// items are in memory, and opening a queue reads them.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -166,9 +185,7 @@ impl StoreOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
         let disk = Directory::enter(path, self.accept_damage)
-            .and_then(|directory| {
-                Disk::open(directory, self.memtable, self.reserve, self.accept_damage)
-            })
+            .and_then(|directory| Disk::open(directory, &self))
             .map_err(|error| error.at(path))?;
         let inner = StoreInner {
             log: Log::new(disk)?,

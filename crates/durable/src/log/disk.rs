@@ -13,6 +13,7 @@ use super::witness::Witness;
 use crate::batch::Batch;
 use crate::error::{Damage, StoreError};
 use crate::format::ITEMS;
+use crate::StoreOptions;
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,12 +59,8 @@ pub(crate) struct Disk {
 
 impl Disk {
     /// Opens the files of a store. With `accept_damage` what can be read of a damaged store becomes a new one.
-    pub(crate) fn open(
-        directory: Directory,
-        memtable: u64,
-        reserve: u64,
-        accept_damage: bool,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn open(directory: Directory, options: &StoreOptions) -> Result<Self, StoreError> {
+        let (accept_damage, memtable) = (options.accept_damage, options.memtable);
         let witness = directory.at("acknowledged");
         if !witness.exists() && directory.at("db").exists() && !accept_damage {
             return Err(StoreError::damaged("the file `acknowledged` is missing"));
@@ -72,7 +69,7 @@ impl Disk {
         let (witness, acknowledged) = opened.map_err(|error| error.at(&witness))?;
         let open = |check| Self::open_tables(&directory, acknowledged, memtable, check);
         let mut salvaged = None;
-        let (tables, catalog) = match open(accept_damage) {
+        let (tables, catalog) = match open(accept_damage || options.check) {
             Err(StoreError::Damaged(_)) if accept_damage => {
                 salvaged = Some(salvage(&directory, acknowledged, memtable)?);
                 open(false)?
@@ -84,7 +81,7 @@ impl Disk {
             witness,
             next_id: AtomicU64::new(catalog.store.next_id.max(1)),
             catalog: Mutex::new(catalog),
-            reserve,
+            reserve: options.reserve,
             merged: MERGED.saturating_mul(memtable.max(TABLE)),
             free: AtomicU64::new(u64::MAX),
             #[cfg(test)]

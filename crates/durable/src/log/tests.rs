@@ -9,7 +9,14 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 fn open(path: &Path) -> Log {
     let directory = Directory::enter(path, false).unwrap();
-    Log::new(Disk::open(directory, 1 << 20, 0, false).unwrap()).unwrap()
+    Log::new(
+        Disk::open(
+            directory,
+            &crate::StoreOptions::new().memtable(1 << 20).reserve(0),
+        )
+        .unwrap(),
+    )
+    .unwrap()
 }
 
 fn commit(log: &Log, durability: Durability) {

@@ -185,6 +185,9 @@ enum ColdPart {
     Items,
 }
 
+/// The items that were on the disk only, those of the removed ones that came into memory meanwhile, and the rows of the others.
+type OfColdPart = (Option<Snapshot>, Vec<u64>, Vec<Run>);
+
 /// What a removal has examined so far.
 struct Examined<K> {
     keep: K,
@@ -221,13 +224,12 @@ impl<K> Examined<K> {
         false
     }
 
-    /// Examines the items that are on the disk only. Returns these, those of the removed ones that came into memory meanwhile, and
-    /// the rows of the others.
+    /// Examines the items that are on the disk only.
     fn cold_part<T: Send + 'static, O: Order<T>>(
         &mut self,
         pages: &Pages<T, O>,
         how: ColdPart,
-    ) -> Result<(Option<Snapshot>, Vec<u64>, Vec<Run>), StoreError>
+    ) -> Result<OfColdPart, StoreError>
     where
         K: FnMut(u64, Option<&T>, Queued) -> Result<bool, StoreError>,
     {

@@ -205,8 +205,13 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         self
     }
 
-    /// Sets how many bytes, as encoded, the items of the queue take in memory. Further ones stay on the disk and are read
-    /// when they are popped; in memory each takes some 50 bytes nevertheless. The default is unlimited.
+    /// Sets how many bytes the items of the queue take in memory. The default is that of the
+    /// [store](crate::StoreOptions::memory), unlimited unless it is set.
+    ///
+    /// A FIFO queue without unique keys, weights, a capacity or a time to live has pages then: its oldest items are in memory, with
+    /// some 200 bytes besides each, and the others on the disk only, until their turn comes. An item that is [returned to the
+    /// tail](Self::on_failure) is behind those in memory then. In other queues all items have entries in memory of some 50 bytes each, and
+    /// the bytes limit their contents: further ones are read from the disk when they are popped.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

@@ -67,7 +67,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let count = page.entries.len();
         // At the head they are in a strict order with later pushes. Others are there only if a pop asks for more than a page.
         let mut restore = self.ram.restore();
-        if self.ram.len() > 0 {
+        if !self.ram.is_empty() {
             restore = restore.at_tail();
         }
         for entry in page.entries {

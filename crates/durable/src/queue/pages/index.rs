@@ -31,8 +31,8 @@ impl Index {
     /// That of a queue that is opened: all rows, except those of items that are in memory.
     pub(crate) fn open(digest: Digest, marked: BTreeSet<u64>) -> Self {
         Self {
-            digest,
             marked,
+            digest,
             ..Self::default()
         }
     }

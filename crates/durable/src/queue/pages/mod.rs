@@ -86,7 +86,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         // ORDERING: Relaxed; the queue is not in use yet.
         pages
             .is_cold
-            .store(pages.keep(&mut state), Ordering::Relaxed);
+            .store(Self::keep(&mut state), Ordering::Relaxed);
         pages.fill(&mut state, 1);
         let failed = state.index.failed.clone();
         drop(state);
@@ -118,7 +118,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     /// The memory does not seem to be drained from now on. Not if the queue is closed.
-    fn keep(&self, state: &mut State<T, O>) -> bool {
+    fn keep(state: &mut State<T, O>) -> bool {
         let entry = Entry::on_disk(u64::MAX, Self::key());
         state.keeper.push(entry).is_ok()
     }
@@ -150,7 +150,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         if self.is_cold.load(Ordering::Relaxed) {
             return true;
         }
-        if !self.keep(state) {
+        if !Self::keep(state) {
             return false;
         }
         // ORDERING: Relaxed; nobody uses it before the flag is set.
@@ -233,3 +233,6 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -75,7 +75,11 @@ struct Case {
 
 fn open_disk(files: &TempDir) -> Disk {
     let directory = Directory::enter(files.path(), false).unwrap();
-    Disk::open(directory, 1 << 16, 0, false).unwrap()
+    Disk::open(
+        directory,
+        &crate::StoreOptions::new().memtable(1 << 16).reserve(0),
+    )
+    .unwrap()
 }
 
 impl Case {

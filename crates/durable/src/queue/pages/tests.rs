@@ -1,0 +1,110 @@
+use crate::format::ITEMS;
+use crate::{DurableQueue, Store, StoreError, StoreOptions};
+use std::path::Path;
+
+fn open(path: &Path) -> DurableQueue<u64> {
+    let store = StoreOptions::new().memory(0).open(path).unwrap();
+    store.queue("numbers").unwrap()
+}
+
+impl DurableQueue<u64> {
+    /// How many items are in memory.
+    fn hot(&self) -> usize {
+        self.ram.len()
+    }
+
+    /// Changes the row of the item that was pushed as this one, behind the back of the store.
+    fn change_row(&self, nth: usize, value: impl FnOnce(&[u8]) -> Option<Vec<u8>>) {
+        let items = &self.shared.log().disk().tables[ITEMS];
+        let row = items.range::<&[u8], _>(..).nth(nth).unwrap();
+        let (key, known) = row.into_inner().unwrap();
+        match value(&known) {
+            Some(value) => items.insert(key, value).unwrap(),
+            None => items.remove(key).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn memory_has_one_page() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    for number in 0..50 {
+        numbers.push(number).unwrap();
+        assert!(numbers.hot() <= 8);
+    }
+    for number in 0..20 {
+        assert_eq!(numbers.pop().unwrap(), number);
+        assert!((1..=8).contains(&numbers.hot()));
+    }
+    drop(numbers);
+    let numbers = open(files.path());
+    assert_eq!((numbers.hot(), numbers.len()), (8, 30));
+    assert_eq!(numbers.pop_batch(20).unwrap().len(), 20);
+    assert_eq!((numbers.hot(), numbers.len()), (4, 10)); // of three pages
+}
+
+#[test]
+fn with_room_in_memory_nothing_is_read_again() {
+    let files = tempfile::tempdir().unwrap();
+    let store = Store::open(files.path()).unwrap();
+    let numbers = store.builder("numbers").memory(1 << 20).build().unwrap();
+    let before = numbers.pages.as_ref().unwrap().pages_read();
+    numbers.push_batch(0..1_000_u64).unwrap();
+    assert_eq!(
+        (numbers.hot(), numbers.pop_batch(2_000).unwrap().len()),
+        (1_000, 1_000)
+    );
+    assert_eq!(numbers.pages.as_ref().unwrap().pages_read(), before);
+}
+
+#[test]
+fn a_commit_that_ends_when_later_rows_were_read_is_not_lost() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    numbers.push_batch(0..20).unwrap();
+    let tx = numbers.begin_owned();
+    tx.push(20).unwrap();
+    numbers.push_batch(21..40).unwrap();
+    assert_eq!(numbers.pop_batch(30).unwrap().len(), 30);
+    tx.commit().unwrap();
+    assert_eq!(numbers.len(), 10);
+    let mut left = numbers.pop_batch(40).unwrap();
+    left.sort_unstable();
+    assert_eq!(left, [20, 31, 32, 33, 34, 35, 36, 37, 38, 39]);
+    assert_eq!(numbers.len(), 0);
+    numbers.stats().check().unwrap();
+}
+
+fn damage(numbers: &DurableQueue<u64>) -> StoreError {
+    loop {
+        match numbers.pop() {
+            Ok(_) => {}
+            Err(crate::PopError::Store(error)) => return error,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn damage_is_found_when_it_is_read() {
+    type Change = fn(&[u8]) -> Option<Vec<u8>>;
+    let changes: [Change; 2] = [
+        |_| None,
+        |value| Some(value.iter().map(|byte| byte ^ 1).collect()),
+    ];
+    for change in changes {
+        let files = tempfile::tempdir().unwrap();
+        let numbers = open(files.path());
+        numbers.push_batch(0..50).unwrap();
+        numbers.change_row(40, change);
+        drop(numbers);
+        let numbers = open(files.path());
+        let error = damage(&numbers);
+        assert!(matches!(error, StoreError::Damaged(_)), "{error}");
+        assert!(numbers.pop_blocking().is_err());
+        drop(numbers);
+        let checked = StoreOptions::new().memory(0).check().open(files.path());
+        assert!(matches!(checked, Err(StoreError::Damaged(_))));
+    }
+}
