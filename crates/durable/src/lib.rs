@@ -125,7 +125,7 @@
 //!
 //! # Features
 //!
-//! `metrics`: [see above](#metrics). `stream`: a handle as a stream of items, and as a sink for them: `Handle::stream`, `Handle::sink`.
+//! `json`: the codec `Json`. `metrics`: [see above](#metrics). `stream`: a handle as a stream of items, and as a sink for them: `Handle::stream`, `Handle::sink`.
 //!
 //! # Errors
 //!
@@ -184,6 +184,8 @@ mod ticket;
 mod transaction;
 mod workers;
 
+#[cfg(feature = "json")]
+pub use codec::Json;
 pub use codec::{Codec, CodecError, OnUndecodable, Postcard};
 pub use commit::{commit_all, commit_all_with, CommitAsync, Taken, Transactions};
 pub use error::{Damage, PopError, PushError, StoreError};
@@ -193,8 +195,8 @@ pub use log::Durability;
 pub use order::{Order, Unleased};
 pub use peek::Peek;
 pub use queue::{
-    Builder, Cause, DeadLetter, DeadLetters, DurableQueue, Inspector, Iter, LetterInfo, PushTo,
-    PushWith, QueueInfo, UndecodableLetter,
+    Builder, Cause, DeadLetter, DeadLetters, DurableQueue, Inspector, ItemInfo, Iter, Kind,
+    LetterInfo, PushTo, PushWith, QueueInfo, Record, UndecodableLetter,
 };
 pub use select::*;
 pub use store::{Store, StoreOptions};

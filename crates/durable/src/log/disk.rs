@@ -133,6 +133,10 @@ impl Disk {
         self.directory.upgrade()
     }
 
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
     pub(crate) fn catalog(&self) -> MutexGuard<'_, Catalog> {
         self.catalog.lock()
     }

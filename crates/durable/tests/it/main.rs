@@ -17,6 +17,7 @@ mod recorder;
 mod refused;
 mod removal;
 mod reopened;
+mod snapshot;
 #[cfg(feature = "stream")]
 mod stream;
 mod superseded;
