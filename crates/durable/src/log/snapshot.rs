@@ -98,6 +98,7 @@ fn sync_all(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use crate::format::{Key, ITEMS};
     use crate::{Store, StoreError};
 
     #[test]
@@ -115,6 +116,23 @@ mod tests {
         );
         super::name_version(&copy, version).unwrap();
         let copy = Store::open(&copy).unwrap();
-        assert_eq!(copy.queue::<i32>("jobs").unwrap().pop(), Ok(1));
+        assert_eq!(copy.queue::<i32>("jobs").unwrap().pop().unwrap(), 1);
+    }
+    #[test]
+    fn a_copy_that_is_not_right_is_removed() {
+        let files = tempfile::tempdir().unwrap();
+        let copy = files.path().join("copy");
+        let store = Store::open(files.path().join("store")).unwrap();
+        let jobs = store.queue("jobs").unwrap();
+        jobs.push_batch(0..3).unwrap();
+        store.snapshot_to(&copy).unwrap();
+        std::fs::remove_dir_all(&copy).unwrap();
+        let items = &store.inner.log.disk().tables[ITEMS];
+        let (queue, id) = (jobs.shared.id, 2);
+        items.remove(Key { queue, id }.to_bytes()).unwrap();
+        let copied = store.snapshot_to(&copy);
+        assert!(matches!(copied, Err(StoreError::Damaged(_))), "{copied:?}");
+        let left = std::fs::read_dir(files.path()).unwrap().count();
+        assert_eq!(left, 1);
     }
 }

@@ -3,8 +3,10 @@
 mod aborts;
 mod basics;
 mod both;
+mod bounded;
 mod differential;
 mod failing;
+mod formats;
 mod jobs;
 #[cfg(feature = "metrics")]
 mod metrics;
