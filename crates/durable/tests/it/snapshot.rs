@@ -8,6 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+/// Says to the other threads that the test has ended, also by a panic.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn copied(store: &Store, path: &Path) -> Store {
     store.snapshot_to(path).unwrap();
     options().open(path).unwrap()
@@ -22,7 +31,8 @@ fn each_copy_is_a_prefix_with_all_that_was_acknowledged() {
         ["in", "out"].map(|name| store.queue(name).unwrap());
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
-        let worker = scope.spawn(|| {
+        let _stop = Stop(&stop);
+        scope.spawn(|| {
             for number in 0.. {
                 if stop.load(Ordering::Relaxed) {
                     break;
@@ -63,8 +73,6 @@ fn each_copy_is_a_prefix_with_all_that_was_acknowledged() {
                 all.len()
             );
         }
-        stop.store(true, Ordering::Relaxed);
-        worker.join().unwrap();
     });
 }
 
@@ -104,6 +112,9 @@ fn what_is_there_is_not_replaced() {
     let store = open(&directory);
     let [file, copy] = ["file", "copy"].map(|name| directory.path().join(name));
     fs::write(&file, "mine").unwrap();
+    fs::create_dir(&copy).unwrap();
+    assert!(store.snapshot_to(&copy).is_err());
+    fs::remove_dir(&copy).unwrap();
     let refused = store.snapshot_to(&file);
     assert!(matches!(&refused, Err(StoreError::Io(_))), "{refused:?}");
     assert!(refused.unwrap_err().to_string().contains("file"));
@@ -117,4 +128,16 @@ fn what_is_there_is_not_replaced() {
     drop(copied(&store, &copy));
     assert!(store.snapshot_to(&copy).is_err());
     assert_eq!(fs::read(&file).unwrap(), b"mine");
+}
+
+#[test]
+fn a_buffered_commit_is_in_the_copy() {
+    let directory = directory();
+    let at_most = Duration::from_secs(3600);
+    let options = options().durability(Durability::Buffered { at_most });
+    let store = options.open(directory.path()).unwrap();
+    let jobs = store.queue::<u8>("jobs").unwrap();
+    jobs.push(1).unwrap();
+    let copy = copied(&store, &directory.path().join("copy"));
+    assert_eq!(copy.queue::<u8>("jobs").unwrap().pop().unwrap(), 1);
 }

@@ -357,3 +357,34 @@ impl StoreInner {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+
+    #[test]
+    fn what_is_known_of_deliveries_goes_with_its_item() {
+        let files = tempfile::tempdir().unwrap();
+        let store = Store::open(files.path()).unwrap();
+        let jobs = store.builder::<u8>("jobs").max_attempts(3).build().unwrap();
+        jobs.push_batch([1, 2]).unwrap();
+        let tx = jobs.begin_owned();
+        tx.pop_batch(2).unwrap();
+        tx.abort();
+        drop((jobs, store));
+        let store = Store::open(files.path()).unwrap();
+        let marks = || store.inner.log.disk().tables[MARKS].len().unwrap();
+        assert_eq!(marks(), 2);
+        let (inspector, first) = (store.inspector(), ..=1);
+        assert_eq!(inspector.remove("jobs", Kind::Items, first).unwrap(), 1);
+        assert_eq!(marks(), 1);
+        assert_eq!(
+            inspector.move_to("jobs", Kind::Items, .., "jobs").unwrap(),
+            1
+        );
+        assert_eq!(marks(), 1);
+        assert_eq!(inspector.bury("jobs", .., "no more").unwrap(), 1);
+        assert_eq!(marks(), 0);
+    }
+}
