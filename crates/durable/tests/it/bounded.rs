@@ -45,7 +45,7 @@ fn when_all_is_popped_three_memtables_are_left_at_most() {
     // This waits for the thread that gives back the room.
     drop((jobs, store));
     let left = taken(directory.path());
-    let most = 3 * u64::max(memtable, 64) << 20;
+    let most = (3 * u64::max(memtable, 64)) << 20;
     eprintln!("{full} bytes with all items, {left} with none");
     assert!(left <= most, "{left} bytes of {most}");
     // In the small test nothing would be too much.

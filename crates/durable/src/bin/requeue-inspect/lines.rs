@@ -161,13 +161,12 @@ fn to_hex(bytes: &[u8]) -> String {
 }
 
 fn from_hex(hex: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<_>> = hex.chars().map(|digit| digit.to_digit(16)).collect();
-    let digits = digits?;
+    let digit = |digit: char| u8::try_from(digit.to_digit(16)?).ok();
+    let digits: Vec<_> = hex.chars().map(digit).collect::<Option<_>>()?;
     let (pairs, []) = digits.as_chunks() else {
         return None;
     };
-    let bytes = pairs.iter().map(|[high, low]| (high << 4 | low) as u8);
-    Some(bytes.collect())
+    Some(pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
 fn millis(time: SystemTime) -> u64 {

@@ -48,6 +48,9 @@ enum To<'a> {
     Queue(u32),
 }
 
+/// Records with their numbers.
+type Records = Box<dyn Iterator<Item = Result<(u64, Record), StoreError>>>;
+
 impl Inspector {
     /// Makes the item of a dead letter a new item at the end of the queue, in one commit; returns whether the letter was there.
     /// The capacity of the queue is not known here, so there is room.
@@ -211,47 +214,54 @@ impl Inspector {
         let (store, queue) = (&self.store.inner, self.find(name)?);
         let _open = store.enter(name)?;
         let (mut batch, mut count) = (Batch::default(), 0);
-        let mut add = |id, record: Record| -> Result<(), StoreError> {
+        for record in self.records(name, kind, ids)? {
+            let (id, record) = record?;
+            let (key, now) = (Key { queue, id }, store.wall_time());
+            if kind == Kind::Items {
+                store.know_mark(key)?;
+            }
             count += 1;
-            let key = Key { queue, id };
             match (record, to) {
                 (Record::Item(item), To::Letters(error)) => {
-                    // Its row is removed with that.
-                    store.bury(&mut batch, key, buried(item, error, store.wall_time()));
-                    return Ok(());
+                    // The row of the item is removed with that.
+                    store.bury(&mut batch, key, buried(item, error, now));
+                    continue;
+                }
+                (Record::DeadLetter(letter), To::Ready) => {
+                    let item = Record::Item(requeued(letter, now));
+                    store.add(&mut batch, queue, item)?;
                 }
                 (record, To::Queue(target)) => store.add(&mut batch, target, record)?,
-                (Record::DeadLetter(letter), To::Ready) => {
-                    let item = requeued(letter, store.wall_time());
-                    store.add(&mut batch, queue, Record::Item(item))?;
-                }
                 _ => {}
             }
             match kind {
                 Kind::Items => Run::add_each(&mut batch.removes, queue, iter::once(id)),
                 Kind::DeadLetters => batch.others.push(Change::Unbury(key)),
             }
-            Ok(())
-        };
-        match kind {
-            Kind::Items => {
-                for item in self.items(name, ids)? {
-                    let item = item?;
-                    store.know_mark(Key { queue, id: item.id })?;
-                    add(item.id, Record::Item(item))?;
-                }
-            }
-            Kind::DeadLetters => {
-                for letter in self.letters(name, ids)? {
-                    let letter = letter?;
-                    add(letter.id, Record::DeadLetter(letter))?;
-                }
-            }
         }
         if count > 0 {
             store.log.commit(&mut [batch], Durability::Synced)?;
         }
         Ok(count)
+    }
+
+    /// Those of a kind whose numbers are in a range, with these.
+    fn records(
+        &self,
+        queue: &str,
+        kind: Kind,
+        ids: impl RangeBounds<u64>,
+    ) -> Result<Records, StoreError> {
+        let ids = (ids.start_bound().cloned(), ids.end_bound().cloned());
+        let (items, letters) = match kind {
+            Kind::Items => (Some(self.items(queue, ids)?), None),
+            Kind::DeadLetters => (None, Some(self.letters(queue, ids)?)),
+        };
+        let items = items.into_iter().flatten();
+        let items = items.map(|item| item.map(|item| (item.id, Record::Item(item))));
+        let letters = letters.into_iter().flatten();
+        let letters = letters.map(|letter| letter.map(|it| (it.id, Record::DeadLetter(it))));
+        Ok(Box::new(items.chain(letters)))
     }
 }
 
