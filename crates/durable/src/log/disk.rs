@@ -34,8 +34,6 @@ const TABLE: u64 = 64 << 20;
 
 /// The files of a store.
 pub(crate) struct Disk {
-    /// The first, so that it ends before the tables are closed.
-    shrink: Shrink,
     pub(crate) tables: Tables,
     witness: Witness,
     catalog: Mutex<Catalog>,
@@ -51,6 +49,7 @@ pub(crate) struct Disk {
     most_free: AtomicU64,
     /// Whether it has journals that were found, which the tables may not need.
     has_found: AtomicBool,
+    shrink: Shrink,
     #[cfg(feature = "metrics")]
     pub(super) meter: Meter,
     /// The damage that was accepted.
@@ -83,7 +82,6 @@ impl Disk {
             opened => opened?,
         };
         let disk = Self {
-            shrink: Shrink::new(memtable),
             tables,
             witness,
             next_id: AtomicU64::new(catalog.store.next_id.max(1)),
@@ -94,6 +92,7 @@ impl Disk {
             #[cfg(test)]
             most_free: AtomicU64::new(u64::MAX),
             has_found: AtomicBool::new(true),
+            shrink: Shrink::new(memtable),
             #[cfg(feature = "metrics")]
             meter: Meter::of(directory.path()),
             salvaged,
@@ -211,11 +210,7 @@ impl Disk {
         if sync {
             self.witness.write(number)?;
         }
-        let is_empty = catalog.queues.items() == 0;
         drop(catalog);
-        if is_empty {
-            self.shrink.empty(&self.tables);
-        }
         let free = self.measure();
         // A push that is as large as the reserve shall fit again.
         if self.is_short(free, self.reserve) {
@@ -226,6 +221,9 @@ impl Disk {
             if is_worth || self.can_merge(&self.catalog.lock(), free) {
                 self.reclaim();
             }
+        }
+        if self.catalog().queues.items() == 0 {
+            self.shrink.empty(&self.tables);
         }
         #[cfg(feature = "metrics")]
         self.read_meter();
