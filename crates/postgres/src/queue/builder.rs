@@ -3,6 +3,7 @@
 use super::{micros, Core, Items, Key, PgQueue, Rules};
 use crate::codec::{Bytes, Codec, Encoding, Json};
 use crate::connect::Postgres;
+use crate::late::Late;
 use crate::prefetch::Buffer;
 use crate::sql::Order;
 use parking_lot::Mutex;
@@ -52,6 +53,7 @@ impl<T, E> Builder<T, E> {
             rules,
             pace: Pace::unlimited(),
             buffer: None,
+            late: None,
             last_key: Mutex::default(),
             id: OnceCell::new(),
         };
@@ -96,7 +98,46 @@ impl<T, E> Builder<T, E> {
         let is_leased = self.core.rules.term.is_some();
         assert!(is_leased, "only a leased queue can prefetch");
         assert!(count > 0, "a prefetch of nothing");
-        self.core.buffer = Some(Arc::new(Buffer::new(count)));
+        self.core.buffer = Some(Arc::new(Buffer::new(count, false)));
+        self
+    }
+
+    /// Lets [workers](PgQueue::workers) go on before the completions of their runs are written: up to `count` runs that have ended
+    /// are repeated if the process dies. For throughput, of runs that may be repeated and change nothing in the database.
+    ///
+    /// The completions are written many together, as soon as those before them are on the disk. A worker waits only while `count` of
+    /// them are not written. A run that pushes, or uses the [client](crate::PgTransaction::client), is one commit with its completion as
+    /// ever, and its worker waits for that; so are runs of queues that are [serial](Self::serial), or whose items
+    /// [follow](Self::on_duplicate) others or keep their [keys](Self::unique_for). A run counts as done when it has ended: if its lease had
+    /// expired, its item is delivered again.
+    ///
+    /// Workers also claim items ahead, as many as they do in 50 milliseconds and no more than `count`, unless
+    /// [`prefetch`](Self::prefetch) says how many: so processes with slow jobs hold few that others could do. The end of a pool writes
+    /// the completions and gives the other items back.
+    ///
+    /// ```no_run
+    /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+    /// use requeue_postgres::{PgQueue, Postgres};
+    /// use std::time::Duration;
+    ///
+    /// let db = Postgres::connect("postgres://app@localhost/app").await?;
+    /// let builder = db.builder("thumbnails").leased(Duration::from_secs(60)).repeats_after_crash(1000);
+    /// let thumbnails: PgQueue<String> = builder.build();
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Unless the queue is [leased](Self::leased), and if `count` is 0.
+    #[doc(alias("at least once", "batch", "group"))]
+    #[track_caller]
+    pub fn repeats_after_crash(mut self, count: usize) -> Self {
+        let is_leased = self.core.rules.term.is_some();
+        assert!(is_leased, "only runs of a leased queue can be repeated");
+        assert!(count > 0, "a repetition of nothing");
+        self.core.late = Some(Arc::new(Late::new(count)));
+        let buffer = || Arc::new(Buffer::new(count, true));
+        self.core.buffer.get_or_insert_with(buffer);
         self
     }
 

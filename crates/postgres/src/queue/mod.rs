@@ -17,6 +17,7 @@ pub use retain::Queued;
 use crate::codec::{CodecError, Encoding, Payload};
 use crate::connect::{Params, Postgres};
 use crate::error::{Error, Result};
+use crate::late::Late;
 use crate::prefetch::Buffer;
 use crate::sql::{Order, Statement};
 use crate::transaction::{OwnedTransaction, WorkersBuilder};
@@ -81,6 +82,8 @@ pub(crate) struct Core {
     pub(crate) pace: Pace,
     /// Items that are claimed ahead.
     pub(crate) buffer: Option<Arc<Buffer>>,
+    /// Completions that are written later.
+    pub(crate) late: Option<Arc<Late>>,
     /// The key of the last item that this process took, if the order has keys.
     pub(crate) last_key: Mutex<String>,
     id: OnceCell<i32>,

@@ -278,6 +278,8 @@ statements! {
         ReturnTo::Head, "the transaction was aborted", "aborted");
     release_to_tail: give_back(&format!("delete from @.leased where {} returning *", held("$1", "$2")),
         ReturnTo::Tail, "the transaction was aborted", "aborted");
+    /// Ends those of the items `$1` that still have the leases `$2`, and returns how many.
+    complete: format!("with done as (delete from @.leased where {} returning id) select count(*) from done", held("$1", "$2"));
     /// Gives back the items `$1` of the leases `$2`, which were not delivered.
     unclaim: give_back(&format!("delete from @.leased where {} returning {UNDELIVERED}", held("$1", "$2")),
         ReturnTo::Head, "", "aborted");

@@ -7,6 +7,7 @@ use crate::claim::{leases, release, release_later, LeasedItems};
 use crate::connect::Params;
 use crate::error::{Error, Result};
 use crate::item::Ticket;
+use crate::queue::Core;
 use crate::sql::{move_to_tail, Statement};
 use requeue::{Limiter, OnDuplicate, Pace};
 use std::mem;
@@ -100,7 +101,12 @@ impl PgTransaction<'_> {
         let replaces = part.staged.iter().any(Staged::replaces);
         let locks = replaces || self.taken.iter().any(Taken::keeps_key);
         if !self.link.begun && !locks && self.taken.iter().all(Taken::is_done) {
-            return shared.write_in_group(part).await;
+            return match &self.late {
+                Some(core) if self.may_be_late(core, &part) => {
+                    core.complete_later(part.finished).await
+                }
+                _ => shared.write_in_group(part).await,
+            };
         }
         self.link.open().await?;
         for taken in &self.taken {
@@ -133,6 +139,15 @@ impl PgTransaction<'_> {
         }
         shared.wake_for(&part);
         Ok(tickets.unwrap_or_default())
+    }
+
+    /// Whether nothing but the end of an item of this queue is to be written, for which nobody waits.
+    fn may_be_late(&self, core: &Arc<Core>, part: &Part) -> bool {
+        let [taken] = &*self.taken else {
+            return false;
+        };
+        let is_of_queue = Arc::ptr_eq(&taken.core, core) && taken.claim.is_some();
+        is_of_queue && part.staged.is_empty() && !part.serial && !taken.is_followed()
     }
 
     /// Locks the unique keys of what is pushed or keeps its key, in their order.
@@ -178,6 +193,9 @@ fn leased<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> LeasedItems {
 impl Taken {
     /// The transaction was committed.
     fn committed(self) {
+        if let Some(buffer) = &self.core.buffer {
+            buffer.ended();
+        }
         if let (Ending::Done | Ending::Dead(..), Some(mut start)) = (self.ending, self.start) {
             start.end(Pace::spend);
         }

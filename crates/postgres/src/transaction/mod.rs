@@ -58,6 +58,8 @@ pub struct PgTransaction<'c> {
     pub(crate) link: Link<'c>,
     pub(crate) staged: Vec<Staged>,
     taken: Vec<Taken>,
+    /// The queue whose completions may be written later.
+    late: Option<Arc<Core>>,
     /// A call runs, or was dropped, or failed: what is held is unknown.
     broken: bool,
 }
@@ -136,6 +138,7 @@ impl<'c> PgTransaction<'c> {
             link: Link::new(shared),
             staged: Vec::new(),
             taken: Vec::new(),
+            late: None,
             broken: false,
         }
     }

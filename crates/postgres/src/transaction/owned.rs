@@ -108,7 +108,8 @@ impl Bound {
 
     /// The transaction, which a new one replaces.
     fn take(&mut self) -> Self {
-        let new = PgTransaction::new(&self.tx.link.shared);
+        let mut new = PgTransaction::new(&self.tx.link.shared);
+        new.late.clone_from(&self.tx.late);
         mem::replace(self, Self::new(new))
     }
 
@@ -296,8 +297,11 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
     type Error = Error;
     type Tx = OwnedTransaction<T>;
 
-    fn begin(&self, _: Option<Arc<str>>) -> OwnedTransaction<T> {
-        OwnedTransaction::new(self, PgTransaction::new(&self.core.db.shared))
+    fn begin(&self, worker: Option<Arc<str>>) -> OwnedTransaction<T> {
+        let mut tx = PgTransaction::new(&self.core.db.shared);
+        let is_late = worker.is_some() && self.core.late.is_some();
+        tx.late = is_late.then(|| Arc::clone(&self.core));
+        OwnedTransaction::new(self, tx)
     }
 
     /// Other processes may push at any time.
@@ -320,8 +324,12 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
 
     fn pool_ended(&self) -> impl Future<Output = ()> + Send {
         let released = self.core.release_prefetched();
-        let released = async { drop(timeout(RELEASE, released).await) }; // or in the background
-        inside(&self.core, released)
+        let ended = async {
+            let written = self.core.write_late();
+            let all = async { tokio::join!(released, written) };
+            drop(timeout(RELEASE, all).await); // or in the background
+        };
+        inside(&self.core, ended)
     }
 }
 

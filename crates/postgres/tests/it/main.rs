@@ -7,6 +7,7 @@ mod expiry;
 mod failing;
 mod faults;
 mod install;
+mod late;
 mod leases;
 mod looks;
 mod notifications;
