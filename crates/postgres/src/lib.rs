@@ -34,6 +34,9 @@
 //! | take work, push its follow-ups, change one's own tables | [`PgTransaction`], from [`Postgres::begin`] or [`Postgres::within`] |
 //! | the same for functions that know no database | [`OwnedTransaction`], from [`PgQueue::begin`] |
 //! | a pool of workers | [`PgQueue::workers`] |
+//! | a queue of jobs, with attempts, delays and a time for each run | [`Postgres::jobs`] |
+//! | end a run in whatever process | [`PgQueue::cancel_running`] |
+//! | not now, later | [`PgTransaction::snooze`] |
 //! | a rate limit or a concurrency limit over all processes | [`Postgres::rate`], [`Postgres::concurrency`], [`Builder::pace`] |
 //! | work that takes long | [`Builder::leased`] |
 //! | pops without a round trip | [`Builder::prefetch`] |
@@ -82,12 +85,13 @@
 mod background;
 mod claim;
 mod codec;
+mod completions;
 mod connect;
 mod error;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod item;
-mod late;
+mod jobs;
 mod lease;
 mod pace;
 mod prefetch;

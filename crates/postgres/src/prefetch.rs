@@ -192,7 +192,7 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         drop(self.release_prefetched());
-        self.leave_late();
+        self.leave_completions();
     }
 }
 

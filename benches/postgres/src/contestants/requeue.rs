@@ -1,4 +1,4 @@
-//! requeue-postgres: a transaction for each batch, or its pool of workers. Leased, leased ahead, or locked.
+//! requeue-postgres: a transaction for each batch, or its pool of workers. Leased, leased ahead, with late completions, or locked.
 
 use super::{Jobs, User, Workers, AHEAD, POLL};
 use crate::jobs::{Done, Job};
@@ -15,6 +15,8 @@ const TERM: Duration = Duration::from_secs(30);
 pub(crate) enum Holding {
     Leased,
     Prefetched,
+    /// Leased, with completions that are written later.
+    Late,
     Locked,
 }
 
@@ -51,6 +53,7 @@ async fn table(server: &Server, database: &str, holding: Holding) -> Result<Tabl
     let builder = match holding {
         Holding::Leased => builder.leased(TERM),
         Holding::Prefetched => builder.leased(TERM).prefetch(AHEAD),
+        Holding::Late => builder.leased(TERM).repeats_after_crash(AHEAD),
         Holding::Locked => builder,
     };
     Ok(Table(builder.build()))

@@ -2,8 +2,8 @@
 
 use super::{micros, Core, Items, Key, PgQueue, Rules};
 use crate::codec::{Bytes, Codec, Encoding, Json};
+use crate::completions::Completions;
 use crate::connect::Postgres;
-use crate::late::Late;
 use crate::prefetch::Buffer;
 use crate::sql::Order;
 use parking_lot::Mutex;
@@ -40,6 +40,7 @@ impl<T, E> Builder<T, E> {
             max_attempts: None,
             count_attempts: true,
             backoff: None,
+            run_timeout: None,
             return_to: ReturnTo::Head,
             ttl: None,
             after_ttl: None,
@@ -53,7 +54,7 @@ impl<T, E> Builder<T, E> {
             rules,
             pace: Pace::unlimited(),
             buffer: None,
-            late: None,
+            completions: None,
             last_key: Mutex::default(),
             id: OnceCell::new(),
         };
@@ -135,7 +136,7 @@ impl<T, E> Builder<T, E> {
         let is_leased = self.core.rules.term.is_some();
         assert!(is_leased, "only runs of a leased queue can be repeated");
         assert!(count > 0, "a repetition of nothing");
-        self.core.late = Some(Arc::new(Late::new(count)));
+        self.core.completions = Some(Arc::new(Completions::new(count)));
         let buffer = || Arc::new(Buffer::new(count, true));
         self.core.buffer.get_or_insert_with(buffer);
         self
@@ -169,6 +170,13 @@ impl<T, E> Builder<T, E> {
     /// Sets the delay after a failed run of [workers](PgQueue::workers); 10 milliseconds, doubled up to a second, by default.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.core.rules.backoff = Some(backoff);
+        self
+    }
+
+    /// Sets how long a run of the [workers](PgQueue::workers) of this process may take, unless they set it
+    /// [themselves](crate::WorkersBuilder): then the future of a task is dropped, and the run has failed. Without a limit by default.
+    pub fn run_timeout(mut self, limit: Duration) -> Self {
+        self.core.rules.run_timeout = Some(limit);
         self
     }
 

@@ -15,9 +15,9 @@ pub use push::{Placed, PushTo, PushWith};
 pub use retain::Queued;
 
 use crate::codec::{CodecError, Encoding, Payload};
+use crate::completions::Completions;
 use crate::connect::{Params, Postgres};
 use crate::error::{Error, Result};
-use crate::late::Late;
 use crate::prefetch::Buffer;
 use crate::sql::{Order, Statement};
 use crate::transaction::{OwnedTransaction, WorkersBuilder};
@@ -83,7 +83,7 @@ pub(crate) struct Core {
     /// Items that are claimed ahead.
     pub(crate) buffer: Option<Arc<Buffer>>,
     /// Completions that are written later.
-    pub(crate) late: Option<Arc<Late>>,
+    pub(crate) completions: Option<Arc<Completions>>,
     /// The key of the last item that this process took, if the order has keys.
     pub(crate) last_key: Mutex<String>,
     id: OnceCell<i32>,
@@ -99,6 +99,8 @@ pub(crate) struct Rules {
     pub(crate) max_attempts: Option<i32>,
     pub(crate) count_attempts: bool,
     pub(crate) backoff: Option<Backoff>,
+    /// How long a run of tasks may take.
+    pub(crate) run_timeout: Option<Duration>,
     /// Where items of failed deliveries go.
     pub(crate) return_to: ReturnTo,
     /// How long items live, in microseconds.
@@ -166,7 +168,11 @@ impl Core {
     }
 
     /// The same. Without an answer it is in doubt.
-    async fn change(self: &Arc<Self>, sql: Statement, others: Params<'_>) -> Result<Vec<Row>> {
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        sql: Statement,
+        others: Params<'_>,
+    ) -> Result<Vec<Row>> {
         let (id, shared) = (self.id().await?, &self.db.shared);
         let first: Params<'_> = &[&id];
         let (control, params) = (shared.control().await?, [first, others].concat());
@@ -199,7 +205,11 @@ pub(crate) fn is_valid(text: &str) -> bool {
 impl<T: Send + 'static> PgQueue<T> {
     /// Returns a builder of workers, which run a function on each item.
     pub fn workers(&self) -> WorkersBuilder<T> {
-        Workers::builder(self)
+        let builder = Workers::builder(self);
+        match self.core.rules.run_timeout {
+            Some(limit) => builder.run_timeout(limit),
+            None => builder,
+        }
     }
 }
 

@@ -266,13 +266,15 @@ statements! {
     sweep_attempts: "delete from @.attempts a where not exists (select from @.ready i where i.id = a.id)
         and not exists (select from @.delayed i where i.id = a.id)
         and not exists (select from @.leased i where i.id = a.id)";
-    /// Settles an item that this transaction has deleted: its columns are the parameters after those of [`settle`].
+    /// Settles an item that this transaction has deleted: its columns are the parameters after those of [`settle`]. The last one says
+    /// whether its counted deliveries are those of its row from now on.
     settle_locked: settle("ended as (select $4::bigint as id, $5::int as queue, $6::int as priority, $7::text as key,
             $8::int as attempts, $9::text::jsonb as json, $10::bytea as bytes, $11::timestamptz as pushed,
-            $12::timestamptz as expires, $13::bigint as ticket)");
-    /// Settles the item `$4` of the claim `$5`.
-    settle_leased: settle(&format!("ended as (delete from @.leased where id = $4 and claim = $5 returning *), {}",
-        free_keys("ended")));
+            $12::timestamptz as expires, $13::bigint as ticket),
+        forgotten as (delete from @.attempts where id = $4 and $14::boolean)");
+    /// Settles the item `$4` of the claim `$5`, with these attempts.
+    settle_leased: settle(&format!("gone as (delete from @.leased where id = $4 and claim = $5 returning *), {},
+        ended as (select {} from gone)", free_keys("gone"), UNDELIVERED.replace("attempts - 1", "$6::int")));
     /// Gives back the items `$1` of the leases `$2`.
     release: give_back(&format!("delete from @.leased where {} returning *", held("$1", "$2")),
         ReturnTo::Head, "the transaction was aborted", "aborted");
@@ -387,6 +389,12 @@ statements! {
         where l.queue = $1 order by l.since, l.id";
     cancel: format!("{} select {RECORD} from gone union all select {RECORD} from later",
         remove(&format!("{OF_TICKET} and {ALIVE}"), "id = $2"));
+    /// Makes a leased item a dead letter, and tells all processes. Returns whether somebody has leased or locked it.
+    cancel_held: format!("with gone as (delete from @.leased where queue = $1 and {OF_TICKET} returning *), {},
+        dead as (insert into @.dead ({COLUMNS}, error, reason) select {UNPLACED}, 'the run was cancelled', 'cancelled' from gone),
+        free as (select id from @.ready where queue = $1 and {OF_TICKET} for update skip locked),
+        locked as (select id from @.ready where queue = $1 and {OF_TICKET} and id <> all(array(select id from free)))
+        select (select count(*) from gone) + (select count(*) from locked), pg_notify(:channel, 'cancel ' || $2)", free_keys("gone"));
     /// Removes the items `$2`.
     remove: format!("{} {REMOVED}", remove("id = any($2::bigint[])", "id = any($2)"));
     /// Removes [`PIECE`] items with lower ids than `$2`, or all.

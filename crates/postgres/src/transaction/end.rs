@@ -101,7 +101,7 @@ impl PgTransaction<'_> {
         let replaces = part.staged.iter().any(Staged::replaces);
         let locks = replaces || self.taken.iter().any(Taken::keeps_key);
         if !self.link.begun && !locks && self.taken.iter().all(Taken::is_done) {
-            return match &self.late {
+            return match &self.goes_on {
                 Some(core) if self.may_be_late(core, &part) => {
                     core.complete_later(part.finished).await
                 }
@@ -213,7 +213,7 @@ impl Taken {
 
     /// The id, if the count of its deliveries is to be forgotten with the commit: there is no item with this id any more.
     fn forgotten(&self) -> Option<i64> {
-        let is_counted = self.claim.is_none() && self.core.rules.is_counted();
+        let is_counted = self.claim.is_none() && self.core.rules.is_counted() && !self.snoozed;
         let stays = match self.ending {
             Ending::Retry(0) => true,
             Ending::Retry(1..) => self.record.id == self.record.ticket, // the ticket is the id of a delayed item
@@ -239,9 +239,11 @@ impl Taken {
             &record.pushed,
             &record.expires,
             &ticket,
+            &self.snoozed,
         ];
+        let leased: Params<'_> = &[&record.id, &self.claim, &record.attempts];
         let (sql, item): (_, Params<'_>) = match &self.claim {
-            Some(claim) => (&shared.sql.settle_leased, &[&record.id, claim]),
+            Some(_) => (&shared.sql.settle_leased, leased),
             None => (&shared.sql.settle_locked, item),
         };
         let (delay, error, reason) = match &self.ending {

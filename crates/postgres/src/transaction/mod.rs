@@ -6,6 +6,7 @@ mod group;
 mod link;
 mod owned;
 mod pop;
+mod run;
 mod write;
 
 pub use client::Client;
@@ -58,8 +59,8 @@ pub struct PgTransaction<'c> {
     pub(crate) link: Link<'c>,
     pub(crate) staged: Vec<Staged>,
     taken: Vec<Taken>,
-    /// The queue whose completions may be written later.
-    late: Option<Arc<Core>>,
+    /// The queue whose worker goes on before completions are written.
+    goes_on: Option<Arc<Core>>,
     /// A call runs, or was dropped, or failed: what is held is unknown.
     broken: bool,
 }
@@ -113,6 +114,8 @@ struct Taken {
     unique: Option<String>,
     /// The user has it.
     delivered: bool,
+    /// The delivery does not count.
+    snoozed: bool,
     ending: Ending,
     /// The slot of the pace of its queue.
     start: Option<Start>,
@@ -138,7 +141,7 @@ impl<'c> PgTransaction<'c> {
             link: Link::new(shared),
             staged: Vec::new(),
             taken: Vec::new(),
-            late: None,
+            goes_on: None,
             broken: false,
         }
     }
@@ -218,6 +221,31 @@ impl<'c> PgTransaction<'c> {
         Ok(())
     }
 
+    /// Gives an item back with the commit, after a delay, and the delivery does not count as an attempt: for what is not to be done yet.
+    ///
+    /// In a run of workers see [`OwnedTransaction::snooze`].
+    ///
+    /// ```no_run
+    /// # async fn step(tx: &mut requeue_postgres::PgTransaction<'_>, jobs: requeue_postgres::PgQueue<String>)
+    /// # -> Result<(), requeue_postgres::Error> {
+    /// use std::time::Duration;
+    ///
+    /// if let Some(job) = tx.pop(&jobs).await? {
+    ///     tx.snooze(job, Duration::from_secs(3600))?; // the shop is closed
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherTransaction`] if the transaction does not hold the item.
+    #[doc(alias("reschedule", "postpone", "defer"))]
+    #[allow(clippy::needless_pass_by_value)] // the item is given away
+    pub fn snooze<T>(&mut self, item: PgItem<T>, delay: Duration) -> Result<()> {
+        self.find(item.ticket())?.snooze(delay);
+        Ok(())
+    }
+
     /// Gives an item up with the commit: it becomes a [dead letter](crate::PgQueue::dead_letters) with this error.
     ///
     /// # Errors
@@ -264,6 +292,13 @@ impl Taken {
     /// An abort gives the item back at the tail.
     fn fails_to_tail(&self) -> bool {
         self.delivered && self.core.rules.return_to == ReturnTo::Tail
+    }
+
+    /// The item is delivered again after a delay, as if it had not been.
+    fn snooze(&mut self, delay: Duration) {
+        self.snoozed = true;
+        self.record.attempts = self.record.attempts.saturating_sub(1);
+        self.ending = Ending::Retry(micros(delay));
     }
 
     /// The item is tried again, if it has an attempt left: there, or after a delay at its place, and has this error from then on, if there

@@ -197,6 +197,7 @@ impl PgTransaction<'_> {
             claim,
             unique,
             delivered,
+            snoozed: false,
             ending,
             start: None,
         });

@@ -173,7 +173,7 @@ async fn completions_that_are_written_later_survive_terminated_sessions() {
     let (send, mut runs) = tokio::sync::mpsc::unbounded_channel();
     let pool = own.workers().tasks(4).run_async(move |item, _| {
         let sent = send.send(*item);
-        async { sent }
+        async move { sent }
     });
     let mut seen = Vec::new();
     while seen.len() < usize::try_from(COUNT).unwrap() {

@@ -1,13 +1,14 @@
 //! Tests against a real server, which they start: see `server`.
 
 mod commits;
+mod completions;
 mod duplicates;
 mod errors;
 mod expiry;
 mod failing;
 mod faults;
 mod install;
-mod late;
+mod jobs;
 mod leases;
 mod looks;
 mod notifications;

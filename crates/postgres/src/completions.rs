@@ -21,7 +21,7 @@ use tokio::time::sleep;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The completions of a queue that are not written.
-pub(crate) struct Late {
+pub(crate) struct Completions {
     /// For how many more there is room.
     room: Semaphore,
     waiting: Mutex<LeasedItems>,
@@ -30,7 +30,7 @@ pub(crate) struct Late {
     writing: AsyncMutex<()>,
 }
 
-impl Late {
+impl Completions {
     pub(crate) fn new(count: usize) -> Self {
         Self {
             room: Semaphore::new(count.min(Semaphore::MAX_PERMITS)),
@@ -69,50 +69,49 @@ impl Late {
     }
 }
 
-async fn write(shared: Weak<Shared>, late: Weak<Late>, nudged: Arc<Notify>) {
+async fn write(shared: Weak<Shared>, completions: Weak<Completions>, nudged: Arc<Notify>) {
     loop {
         nudged.notified().await;
-        let (Some(shared), Some(late)) = (shared.upgrade(), late.upgrade()) else {
+        let (Some(shared), Some(completions)) = (shared.upgrade(), completions.upgrade()) else {
             return;
         };
-        late.write_all(&shared).await;
+        completions.write_all(&shared).await;
     }
 }
 
 impl Core {
     /// Ends an item later. Waits while too many ends are not written. If the future is dropped meanwhile, it is not ended.
     pub(crate) async fn complete_later(&self, (id, lease): LeasedItems) -> Result<Vec<Ticket>> {
-        let late = self.late.as_ref().ok_or(Error::Ended)?;
-        let room = late.room.acquire().await.map_err(|_| Error::Ended)?;
+        let completions = self.completions.as_ref().ok_or(Error::Ended)?;
+        let room = completions.room.acquire().await.map_err(|_| Error::Ended)?;
         room.forget();
-        let mut waiting = late.waiting.lock();
+        let mut waiting = completions.waiting.lock();
         waiting.0.extend(id);
         waiting.1.extend(lease);
         drop(waiting);
-        let of = Arc::downgrade(late);
+        let of = Arc::downgrade(completions);
         let writer = |shared, nudged| write(shared, of, nudged);
-        late.writer.start(&self.db.shared, writer);
-        late.writer.nudge();
+        completions.writer.start(&self.db.shared, writer);
+        completions.writer.nudge();
         Ok(Vec::new())
     }
 
     /// Writes the ends that wait. It goes on if this future is dropped.
-    pub(crate) async fn write_late(&self) -> Result<()> {
-        let Some(late) = self.late.clone() else {
+    pub(crate) async fn write_completions(&self) -> Result<()> {
+        let Some(completions) = self.completions.clone() else {
             return Ok(());
         };
         let shared = Arc::clone(&self.db.shared);
-        in_task(async move { late.write(&shared).await }).await
+        in_task(async move { completions.write(&shared).await }).await
     }
 
     /// The same in the background, when the queue is dropped.
-    pub(crate) fn leave_late(&self) {
-        if let Some(late) = self.late.clone() {
+    pub(crate) fn leave_completions(&self) {
+        if let Some(completions) = self.completions.clone() {
             let shared = Arc::clone(&self.db.shared);
-            in_background(
-                &self.db.shared,
-                async move { late.write_all(&shared).await },
-            );
+            in_background(&self.db.shared, async move {
+                completions.write_all(&shared).await
+            });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Completions that are written later, and what is claimed ahead for them.
 
 use crate::{client, until, Db, LONG};
+use requeue::backend::{Backend, Tx};
 use requeue_postgres::{Error, PgQueue, Postgres, Tasks};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -117,6 +118,26 @@ async fn the_end_of_a_pool_writes_what_has_ended_and_gives_the_rest_back() {
 }
 
 #[tokio::test]
+async fn a_pool_that_stops_waits_until_its_completions_are_written() {
+    let db = Db::new().await;
+    let queue = late(&db, 10);
+    queue.push(1).await.unwrap();
+    let pool = Pool::new(&queue);
+    pool.has_begun(1).await;
+    let locked = lock(&db).await;
+    pool.go.send_replace(true);
+    until(async || pool.tasks.status()[0].done == 1).await;
+    let stop = tokio::spawn(pool.tasks.stop());
+    for _ in 0..20 {
+        assert_eq!(held(&queue).await, 1);
+        assert!(!stop.is_finished());
+    }
+    locked.batch_execute("commit").await.unwrap();
+    assert_eq!(stop.await.unwrap().done, 1);
+    assert_eq!(held(&queue).await, 0);
+}
+
+#[tokio::test]
 async fn completions_are_written_after_the_last_clone_of_the_queue_is_gone() {
     let db = Db::new().await;
     let queue = late(&db, 10);
@@ -126,12 +147,12 @@ async fn completions_are_written_after_the_last_clone_of_the_queue_is_gone() {
     pool.has_begun(1).await;
     let locked = lock(&db).await;
     pool.go.send_replace(true);
-    pool.has_begun(2).await; // the first one has ended
+    pool.has_begun(3).await; // two have ended, and one of them waits behind the statement of the other one
     drop(pool);
     locked.batch_execute("commit").await.unwrap();
     let other: PgQueue<u32> = db.queue("q");
     until(|| async { held(&other).await == 0 }).await;
-    assert!(other.stats().await.unwrap().ready <= 2);
+    assert!(other.stats().await.unwrap().ready <= 1);
 }
 
 #[tokio::test]
@@ -190,10 +211,10 @@ async fn transactions_that_are_begun_by_hand_are_written_by_their_commit() {
     let db = Db::new().await;
     let queue = late(&db, 10);
     queue.push(1).await.unwrap();
-    let tx = queue.begin().await.unwrap();
+    let mut tx = Backend::begin(&queue, None);
     tx.pop().await.unwrap().unwrap();
     db.execute("delete from @.leased").await;
-    let ended = tx.into_inner().commit().await;
+    let ended = Tx::commit(&mut tx).await;
     assert!(matches!(ended, Err(Error::Expired)));
 }
 
