@@ -36,6 +36,8 @@
 //! | a pool of workers | [`PgQueue::workers`] |
 //! | a queue of jobs, with attempts, delays and a time for each run | [`Postgres::jobs`] |
 //! | end a run in whatever process | [`PgQueue::cancel_running`] |
+//! | items at times of a cron expression | `PgQueue::periodic`, with the feature `cron` |
+//! | what was done, and its result | [`Builder::keep_finished`], [`PgTransaction::set_result`], [`PgQueue::finished`] |
 //! | not now, later | [`PgTransaction::snooze`] |
 //! | a rate limit or a concurrency limit over all processes | [`Postgres::rate`], [`Postgres::concurrency`], [`Builder::pace`] |
 //! | work that takes long | [`Builder::leased`] |
@@ -105,6 +107,9 @@ pub use codec::{Codec, CodecError, Payload};
 pub use connect::{Options, Postgres};
 pub use error::Error;
 pub use item::{PgItem, Ticket};
+pub use jobs::Finished;
+#[cfg(feature = "cron")]
+pub use jobs::{Firing, Periodic, Schedule};
 pub use pace::{Concurrency, Rate};
 pub use queue::{
     Builder, DeadLetter, DeadLetters, Held, PgQueue, Placed, PushTo, PushWith, Queued, Stats,

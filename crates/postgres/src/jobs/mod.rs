@@ -1,8 +1,14 @@
-//! What queues of jobs need besides: defaults, and the cancellation of runs.
+//! What queues of jobs need besides: defaults, the cancellation of runs, periodic jobs, and those that are done and kept.
 
 mod cancel;
+mod finished;
+#[cfg(feature = "cron")]
+mod periodic;
 
 pub(crate) use cancel::{Cancellation, Running};
+pub use finished::Finished;
+#[cfg(feature = "cron")]
+pub use periodic::{Firing, Periodic, Schedule};
 
 use crate::connect::Postgres;
 use crate::queue::Builder;

@@ -26,7 +26,7 @@ use tokio::sync::OnceCell;
 /// ```
 #[must_use = "a builder does nothing until the queue is built"]
 pub struct Builder<T, E = Json> {
-    pub(super) core: Core,
+    pub(crate) core: Core,
     key: Option<Key<T>>,
     pub(super) unique: Option<Key<T>>,
     encoding: E,
@@ -47,6 +47,7 @@ impl<T, E> Builder<T, E> {
             unique_for: 0,
             on_duplicate: OnDuplicate::Refuse,
             order: Order::Fifo,
+            keep_finished: None,
         };
         let core = Core {
             db,

@@ -112,6 +112,8 @@ pub(crate) struct Rules {
     /// What becomes of a push whose item has the unique key of another one.
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) order: Order,
+    /// How long items are kept that are done, in microseconds.
+    pub(crate) keep_finished: Option<i64>,
 }
 
 impl Rules {

@@ -358,6 +358,19 @@ statements! {
             where (select pg_try_advisory_xact_lock(hashtextextended(:channel, 3))) and {})
         delete from @.uniques u using free f where u.queue = f.queue and u.key = f.key and u.ticket = f.ticket",
         is_free());
+    /// Keeps a done item for `$9` microseconds, with a result.
+    keep: format!("insert into @.finished ({COLUMNS}, finished, until, result)
+        select $1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, clock_timestamp(),
+            clock_timestamp() + $9::bigint * interval '1 microsecond', $10::text::jsonb
+        on conflict (id) do update set (attempts, finished, until, result)
+            = (excluded.attempts, excluded.finished, excluded.until, excluded.result)");
+    list_finished: format!("select {RECORD}, finished, result::text from @.finished
+        where queue = $1 and id > $2 and until > now() order by id limit $3");
+    /// Removes some of the items that were kept long enough, and returns how many. One process at a time looks.
+    sweep_finished: "with gone as (delete from @.finished where ctid = any(array(
+            select ctid from @.finished where until <= now()
+                and (select pg_try_advisory_xact_lock(hashtextextended(:channel, 4)))
+            order by until limit 1000)) returning id) select count(*) from gone";
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";
@@ -369,6 +382,15 @@ statements! {
             and not exists (select from @.delayed i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.leased i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.dead i where i.queue = k.queue and i.key = k.key)";
+    server_time: "select clock_timestamp(), $1::int";
+    declare_periodic: "insert into @.periodic as p (queue, name, schedule, next) values ($1, $2, $3, $4)
+        on conflict (queue, name) do update set schedule = excluded.schedule, next = excluded.next
+        where p.schedule <> excluded.schedule";
+    find_periodic: "select next, clock_timestamp() from @.periodic where queue = $1 and name = $2 and schedule = $3";
+    /// The job is due at `$5` after it was at `$4`.
+    advance_periodic: "update @.periodic set next = $5
+        where queue = $1 and name = $2 and schedule = $3 and next = $4";
+    forget_periodic: "delete from @.periodic where queue = $1 and name = $2 returning name";
     pause: "update @.queues set paused = $2 where id = $1";
     /// Notifies the processes that listen to the queues `$1` of `$2` items, or 0 if it is unknown how many. In a transaction of
     /// its own, whose commit does not wait for the disk: the server has one transaction with notifications commit at a time, all

@@ -100,7 +100,8 @@ impl PgTransaction<'_> {
         let (part, shared) = (self.part(), self.shared());
         let replaces = part.staged.iter().any(Staged::replaces);
         let locks = replaces || self.taken.iter().any(Taken::keeps_key);
-        if !self.link.begun && !locks && self.taken.iter().all(Taken::is_done) {
+        let keeps = self.taken.iter().any(Taken::is_kept);
+        if !self.link.begun && !locks && !keeps && self.taken.iter().all(Taken::is_done) {
             return match &self.goes_on {
                 Some(core) if self.may_be_late(core, &part) => {
                     core.complete_later(part.finished).await
@@ -206,6 +207,11 @@ impl Taken {
         self.core.rules.on_duplicate == OnDuplicate::Follow
     }
 
+    /// Whether it is kept after the commit.
+    fn is_kept(&self) -> bool {
+        self.is_done() && self.core.rules.keep_finished.is_some()
+    }
+
     /// Whether its unique key stays taken after the commit.
     fn keeps_key(&self) -> bool {
         self.is_done() && self.unique.is_some()
@@ -222,7 +228,7 @@ impl Taken {
         (is_counted && !stays).then_some(self.record.id)
     }
 
-    /// Writes that the item is tried again, or a dead letter.
+    /// Writes that the item is done and kept, is tried again, or is a dead letter.
     async fn write_ending(&self, link: &mut Link<'_>) -> Result<()> {
         let (shared, record) = (Arc::clone(&link.shared), &self.record);
         let (json, bytes) = record.payload.columns();
@@ -247,12 +253,36 @@ impl Taken {
             None => (&shared.sql.settle_locked, item),
         };
         let (delay, error, reason) = match &self.ending {
-            Ending::Done => return Ok(()),
+            Ending::Done => return self.write_kept(link, queue).await,
             Ending::Retry(delay) => (Some(*delay), record.error.as_deref(), None),
             Ending::Dead(error, reason) => (None, Some(&**error), Some(*reason)),
         };
         let end: Params<'_> = &[&delay, &error, &reason];
         link.run(sql, &[end, item].concat()).await.map(drop)
+    }
+}
+
+impl Taken {
+    /// Writes that the item is done, if it is kept.
+    async fn write_kept(&self, link: &mut Link<'_>, queue: i32) -> Result<()> {
+        let Some(time) = self.core.rules.keep_finished else {
+            return Ok(());
+        };
+        let (shared, record) = (Arc::clone(&link.shared), &self.record);
+        let (json, bytes) = record.payload.columns();
+        let item: Params<'_> = &[
+            &record.ticket,
+            &queue,
+            &record.priority,
+            &record.key,
+            &record.attempts,
+            &json,
+            &bytes,
+            &record.pushed,
+            &time,
+            &self.result,
+        ];
+        link.run(&shared.sql.keep, item).await.map(drop)
     }
 }
 

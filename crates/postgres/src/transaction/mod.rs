@@ -13,7 +13,7 @@ pub use client::Client;
 pub(crate) use group::Commits;
 pub use owned::{OwnedTransaction, RunGuard, RunTransaction, WorkersBuilder};
 
-use crate::codec::Payload;
+use crate::codec::{CodecError, Payload};
 use crate::connect::Shared;
 use crate::error::{Error, Result};
 use crate::item::{PgItem, Record, Ticket};
@@ -21,6 +21,7 @@ use crate::pace::Start;
 use crate::queue::{micros, Core, Due};
 use link::Link;
 use requeue::{OnDuplicate, ReturnTo};
+use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,6 +117,8 @@ struct Taken {
     delivered: bool,
     /// The delivery does not count.
     snoozed: bool,
+    /// The result of its run, as JSON.
+    result: Option<String>,
     ending: Ending,
     /// The slot of the pace of its queue.
     start: Option<Start>,
@@ -246,6 +249,18 @@ impl<'c> PgTransaction<'c> {
         Ok(())
     }
 
+    /// Sets the result of an item, which is kept with it after the commit if the queue
+    /// [keeps](crate::Builder::keep_finished) what is done. In a run of workers see [`OwnedTransaction::set_result`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherTransaction`] if the transaction does not hold the item, and [`Error::Codec`].
+    pub fn set_result<T>(&mut self, item: &PgItem<T>, result: &impl Serialize) -> Result<()> {
+        let result = json(result)?;
+        self.find(item.ticket())?.result = Some(result);
+        Ok(())
+    }
+
     /// Gives an item up with the commit: it becomes a [dead letter](crate::PgQueue::dead_letters) with this error.
     ///
     /// # Errors
@@ -321,6 +336,12 @@ impl Ending {
     fn dead(error: &str, reason: &'static str) -> Self {
         Self::Dead(text(error), reason)
     }
+}
+
+/// The text of a result.
+fn json(result: &impl Serialize) -> Result<String> {
+    let encoded = serde_json::to_string(result);
+    Ok(encoded.map_err(|error| CodecError::new(error.to_string()))?)
 }
 
 /// The text of an error, as the server's text is: without NUL.

@@ -198,6 +198,7 @@ impl PgTransaction<'_> {
             unique,
             delivered,
             snoozed: false,
+            result: None,
             ending,
             start: None,
         });

@@ -1,7 +1,8 @@
 //! What a run of workers does with its own item.
 
-use super::OwnedTransaction;
+use super::{json, OwnedTransaction};
 use crate::error::Result;
+use serde::Serialize;
 use std::time::Duration;
 
 impl<T: 'static> OwnedTransaction<T> {
@@ -34,6 +35,21 @@ impl<T: 'static> OwnedTransaction<T> {
             }
         }
         bound.marks.given_up = true;
+        Ok(())
+    }
+
+    /// Sets the result of the items of a run: see [`PgTransaction::set_result`](crate::PgTransaction::set_result).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Codec`](crate::Error::Codec), and as for [`Postgres::begin`](crate::Postgres::begin).
+    pub async fn set_result(&self, result: &impl Serialize) -> Result<()> {
+        let result = json(result)?;
+        let mut bound = self.bound().await?;
+        let own = bound.marks.marked;
+        for taken in &mut bound.tx.taken[..own] {
+            taken.result = Some(result.clone());
+        }
         Ok(())
     }
 

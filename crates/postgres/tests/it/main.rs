@@ -7,6 +7,7 @@ mod errors;
 mod expiry;
 mod failing;
 mod faults;
+mod finished;
 mod install;
 mod jobs;
 mod leases;
@@ -14,6 +15,8 @@ mod looks;
 mod notifications;
 mod orders;
 mod pace;
+#[cfg(feature = "cron")]
+mod periodic;
 mod poolers;
 mod prefetch;
 mod retain;
