@@ -130,7 +130,7 @@ async fn programs_that_use_the_version_before_go_on() {
 /// In all tables: ready, delayed, held and dead items have these priorities.
 async fn assert_priorities_are_any(db: &Db, other: &Postgres) {
     let columns = "select count(*) from information_schema.columns where table_schema = '@'
-        and column_name = 'priority' and data_type = 'integer'";
+        and table_name in ('ready', 'delayed', 'leased', 'dead') and column_name = 'priority' and data_type = 'integer'";
     assert_eq!(db.number(columns).await, 4);
     let queue: PgQueue<u32> = other.queue("q");
     for (item, priority) in [(8, u16::MAX), (5, 0)] {
