@@ -64,7 +64,7 @@
 //! Its items return to their places: in locked mode when the server notices the dead connection, in leased mode when the lease
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
-//! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace),
+//! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace), [jobs](guide::jobs),
 //! [failed, expired and unique items](guide::failing), [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
 //! [other servers](guide::servers).
 //!

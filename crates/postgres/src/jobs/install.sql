@@ -24,3 +24,5 @@ create table if not exists @.finished (
 );
 create index if not exists finished_queue on @.finished (queue, id);
 create index if not exists finished_until on @.finished (until);
+alter table @.finished set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0);
