@@ -110,7 +110,7 @@ impl Core {
         if let Some(completions) = self.completions.clone() {
             let shared = Arc::clone(&self.db.shared);
             in_background(&self.db.shared, async move {
-                completions.write_all(&shared).await
+                completions.write_all(&shared).await;
             });
         }
     }

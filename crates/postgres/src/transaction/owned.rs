@@ -136,8 +136,9 @@ impl Bound {
             }
             if let Some(cancellation) = &mut self.marks.cancellation {
                 let new = &self.tx.taken[self.marks.marked..];
-                new.iter()
-                    .for_each(|taken| cancellation.add(taken.record.ticket));
+                for taken in new {
+                    cancellation.add(taken.record.ticket);
+                }
                 self.tx.link.shared.start_listening();
             }
             self.marks.marked = self.tx.taken.len();
@@ -361,7 +362,7 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
         let ended = async {
             let written = self.core.write_completions();
             let all = async { tokio::join!(released, written) };
-            drop(timeout(RELEASE, all).await); // or in the background
+            drop(timeout(RELEASE, Box::pin(all)).await); // or in the background
         };
         inside(&self.core, ended)
     }

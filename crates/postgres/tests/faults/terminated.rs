@@ -172,8 +172,8 @@ async fn completions_that_are_written_later_survive_terminated_sessions() {
     jobs.push_batch(0..COUNT).await.unwrap();
     let (send, mut runs) = tokio::sync::mpsc::unbounded_channel();
     let pool = own.workers().tasks(4).run_async(move |item, _| {
-        let sent = send.send(*item);
-        async move { sent }
+        let told = send.send(*item);
+        async move { told }
     });
     let mut seen = Vec::new();
     while seen.len() < usize::try_from(COUNT).unwrap() {
