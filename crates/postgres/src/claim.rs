@@ -6,7 +6,6 @@ use crate::item::Record;
 use crate::prefetch::take_ahead;
 use crate::queue::Core;
 use crate::sql::{Order, Statement};
-use std::future::Future;
 use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -233,21 +232,14 @@ pub(crate) async fn release(
 /// Gives leased items back in a task, as soon as the server can be reached. If the runtime has ended, they come back when the
 /// lease of this process expires.
 pub(crate) fn release_later(shared: &Arc<Shared>, held: LeasedItems, statement: Statement) {
-    if held.0.is_empty() {
-        return;
-    }
-    let of = Arc::clone(shared);
-    in_background(shared, async move {
-        while release(&of, &held, statement).await.is_err() {
-            sleep(PAUSE).await;
-        }
-    });
-}
-
-/// Spawns a task, if there is a runtime.
-pub(crate) fn in_background(shared: &Shared, work: impl Future<Output = ()> + Send + 'static) {
     let runtime = Handle::try_current().ok();
-    if let Some(runtime) = runtime.or_else(|| shared.runtime.clone()) {
-        runtime.spawn(work);
+    let runtime = runtime.or_else(|| shared.runtime.clone());
+    if let Some(runtime) = runtime.filter(|_| !held.0.is_empty()) {
+        let shared = Arc::clone(shared);
+        runtime.spawn(async move {
+            while release(&shared, &held, statement).await.is_err() {
+                sleep(PAUSE).await;
+            }
+        });
     }
 }

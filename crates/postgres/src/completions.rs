@@ -5,16 +5,16 @@
 //! an item whose lease has expired concerns no other one, and a statement without an answer is sent again. The items stay among those
 //! that wait until then, and the process renews their leases like any others.
 
-use crate::background::Task;
-use crate::claim::{in_background, LeasedItems};
+use crate::claim::LeasedItems;
 use crate::connect::{in_task, Params, Shared};
 use crate::error::{Error, Result};
 use crate::item::Ticket;
 use crate::queue::{count, Core};
 use parking_lot::Mutex;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex as AsyncMutex, Notify, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 /// The pause before another attempt to write.
@@ -24,10 +24,16 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Completions {
     /// For how many more there is room.
     room: Semaphore,
-    waiting: Mutex<LeasedItems>,
-    writer: Task,
+    waiting: Mutex<Waiting>,
     /// One writes at a time.
     writing: AsyncMutex<()>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    items: LeasedItems,
+    /// Writes until nothing waits.
+    writer: Option<AbortHandle>,
 }
 
 impl Completions {
@@ -35,16 +41,33 @@ impl Completions {
         Self {
             room: Semaphore::new(count.min(Semaphore::MAX_PERMITS)),
             waiting: Mutex::default(),
-            writer: Task::default(),
             writing: AsyncMutex::default(),
         }
+    }
+
+    /// Adds an item. If no other one waits, nobody writes, or is about to end: then it starts a writer, which keeps what it needs until all
+    /// is written, also if the queue is dropped. So it does if a writer has ended with its runtime.
+    fn add(self: &Arc<Self>, shared: &Arc<Shared>, (id, lease): LeasedItems) {
+        let mut waiting = self.waiting.lock();
+        let has_ended = waiting.writer.as_ref().is_none_or(AbortHandle::is_finished);
+        if waiting.items.0.is_empty() || has_ended {
+            let (completions, shared) = (Arc::clone(self), Arc::clone(shared));
+            let writer = tokio::spawn(async move {
+                while completions.write(&shared).await.is_err() {
+                    sleep(PAUSE).await;
+                }
+            });
+            waiting.writer = Some(writer.abort_handle());
+        }
+        waiting.items.0.extend(id);
+        waiting.items.1.extend(lease);
     }
 
     /// Writes until nothing waits.
     async fn write(&self, shared: &Arc<Shared>) -> Result<()> {
         let _writing = self.writing.lock().await;
         loop {
-            let (ids, leases) = self.waiting.lock().clone();
+            let (ids, leases) = self.waiting.lock().items.clone();
             let written = ids.len();
             if written == 0 {
                 return Ok(());
@@ -55,44 +78,20 @@ impl Completions {
                 shared.leases.expired(); // or it was written before
             }
             let mut waiting = self.waiting.lock();
-            waiting.0.drain(..written);
-            waiting.1.drain(..written);
+            waiting.items.0.drain(..written);
+            waiting.items.1.drain(..written);
             self.room.add_permits(written);
         }
-    }
-
-    /// The same, as soon as the server can be reached.
-    async fn write_all(&self, shared: &Arc<Shared>) {
-        while self.write(shared).await.is_err() {
-            sleep(PAUSE).await;
-        }
-    }
-}
-
-async fn write(shared: Weak<Shared>, completions: Weak<Completions>, nudged: Arc<Notify>) {
-    loop {
-        nudged.notified().await;
-        let (Some(shared), Some(completions)) = (shared.upgrade(), completions.upgrade()) else {
-            return;
-        };
-        completions.write_all(&shared).await;
     }
 }
 
 impl Core {
     /// Ends an item later. Waits while too many ends are not written. If the future is dropped meanwhile, it is not ended.
-    pub(crate) async fn complete_later(&self, (id, lease): LeasedItems) -> Result<Vec<Ticket>> {
+    pub(crate) async fn complete_later(&self, item: LeasedItems) -> Result<Vec<Ticket>> {
         let completions = self.completions.as_ref().ok_or(Error::Ended)?;
-        let room = completions.room.acquire().await.map_err(|_| Error::Ended)?;
-        room.forget();
-        let mut waiting = completions.waiting.lock();
-        waiting.0.extend(id);
-        waiting.1.extend(lease);
-        drop(waiting);
-        let of = Arc::downgrade(completions);
-        let writer = |shared, nudged| write(shared, of, nudged);
-        completions.writer.start(&self.db.shared, writer);
-        completions.writer.nudge();
+        let room = completions.room.acquire().await;
+        room.map_err(|_| Error::Ended)?.forget();
+        completions.add(&self.db.shared, item);
         Ok(Vec::new())
     }
 
@@ -103,15 +102,5 @@ impl Core {
         };
         let shared = Arc::clone(&self.db.shared);
         in_task(async move { completions.write(&shared).await }).await
-    }
-
-    /// The same in the background, when the queue is dropped.
-    pub(crate) fn leave_completions(&self) {
-        if let Some(completions) = self.completions.clone() {
-            let shared = Arc::clone(&self.db.shared);
-            in_background(&self.db.shared, async move {
-                completions.write_all(&shared).await;
-            });
-        }
     }
 }

@@ -192,7 +192,6 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         drop(self.release_prefetched());
-        self.leave_completions();
     }
 }
 

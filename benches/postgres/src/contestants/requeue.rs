@@ -96,15 +96,18 @@ impl Jobs for Pool {
     async fn workers(
         &self,
         workers: usize,
-        _: usize,
+        batch: usize,
         done: &Done,
     ) -> Result<Box<dyn Workers>, Failure> {
         let done = done.clone();
         let Table(queue) = &self.0;
-        let tasks = queue.workers().tasks(workers).run_async(move |_, _| {
-            done.add(1);
-            async { Ok::<_, Error>(()) }
-        });
+        let tasks = queue
+            .workers()
+            .tasks(workers * batch)
+            .run_async(move |_, _| {
+                done.add(1);
+                async { Ok::<_, Error>(()) }
+            });
         Ok(Box::new(Running(tasks)))
     }
 

@@ -108,8 +108,8 @@ impl<T, E> Builder<T, E> {
     /// are repeated if the process dies. For throughput, of runs that may be repeated and change nothing in the database.
     ///
     /// The completions are written many together, as soon as those before them are on the disk. A worker waits only while `count` of
-    /// them are not written. A run that pushes, or uses the [client](crate::PgTransaction::client), is one commit with its completion as
-    /// ever, and its worker waits for that; so are runs of queues that are [serial](Self::serial), or whose items
+    /// them are not written. A run that pushes, uses the [client](crate::PgTransaction::client), or has several items is one commit with
+    /// its completion as ever, and its worker waits for that; so are runs of queues that are [serial](Self::serial), or whose items
     /// [follow](Self::on_duplicate) others or keep their [keys](Self::unique_for). A run counts as done when it has ended: if its lease had
     /// expired, its item is delivered again.
     ///

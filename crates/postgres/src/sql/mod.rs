@@ -382,14 +382,19 @@ statements! {
             and not exists (select from @.delayed i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.leased i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.dead i where i.queue = k.queue and i.key = k.key)";
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
     server_time: "select clock_timestamp(), $1::int";
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
     declare_periodic: "insert into @.periodic as p (queue, name, schedule, next) values ($1, $2, $3, $4)
         on conflict (queue, name) do update set schedule = excluded.schedule, next = excluded.next
         where p.schedule <> excluded.schedule";
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
     find_periodic: "select next, clock_timestamp() from @.periodic where queue = $1 and name = $2 and schedule = $3";
     /// The job is due at `$5` after it was at `$4`.
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
     advance_periodic: "update @.periodic set next = $5
         where queue = $1 and name = $2 and schedule = $3 and next = $4";
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
     forget_periodic: "delete from @.periodic where queue = $1 and name = $2 returning name";
     pause: "update @.queues set paused = $2 where id = $1";
     /// Notifies the processes that listen to the queues `$1` of `$2` items, or 0 if it is unknown how many. In a transaction of

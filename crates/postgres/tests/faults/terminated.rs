@@ -4,6 +4,7 @@ use crate::base::{options, Db, Mode, LONG, MODES, TERM};
 use crate::child::name;
 use requeue_postgres::{Error, PgQueue, Postgres};
 use std::time::Duration;
+use tokio::time::timeout;
 
 const ROLE: &str = "victim";
 
@@ -177,7 +178,7 @@ async fn completions_that_are_written_later_survive_terminated_sessions() {
     });
     let mut seen = Vec::new();
     while seen.len() < usize::try_from(COUNT).unwrap() {
-        seen.extend(runs.recv().await);
+        seen.extend(timeout(LONG, runs.recv()).await.expect("a run"));
         if seen.len() % 1000 == 500 {
             terminate(&db).await;
         }
