@@ -385,7 +385,8 @@ statements! {
     #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
     server_time: "select clock_timestamp(), $1::int";
     #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
-    declare_periodic: "insert into @.periodic as p (queue, name, schedule, next) values ($1, $2, $3, $4)
+    declare_periodic: "insert into @.periodic as p (queue, name, schedule, next) select $1, $2, $3, $4
+        where not exists (select from @.periodic p where p.queue = $1 and p.name = $2 and p.schedule = $3) -- without a lock
         on conflict (queue, name) do update set schedule = excluded.schedule, next = excluded.next
         where p.schedule <> excluded.schedule";
     #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs

@@ -1,6 +1,6 @@
 //! Items at times of a schedule.
 
-use crate::{until, Db};
+use crate::{client, until, Db};
 use requeue_postgres::{Firing, Periodic, PgQueue, Postgres, Schedule};
 
 fn hourly() -> Schedule {
@@ -25,25 +25,29 @@ async fn ready(queue: &PgQueue<usize>) -> u64 {
     queue.stats().await.unwrap().ready
 }
 
-/// Where claims would wait, so that a look has ended: the next time is in the future.
-async fn has_looked(db: &Db) {
-    let due = "select count(*) from @.periodic where next <= now()";
-    until(|| async { db.number(due).await == 0 }).await;
-}
-
 #[tokio::test]
 async fn one_of_all_processes_fires_and_says_what_was_missed() {
     let db = Db::new().await;
     drop(start(&db, hourly()).await);
     miss(&db, 3).await;
+    let client = client().await;
+    let lock = format!("begin; lock table {}.ready in exclusive mode", db.schema);
+    client.batch_execute(&lock).await.unwrap();
     let mut processes = Vec::new();
     for _ in 0..4 {
         let other = db.other().await;
         processes.push((start(&other, hourly()).await, other));
     }
-    has_looked(&db).await;
+    // One of them waits for the table, the others for its commit.
+    let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%\"@\".%'";
+    until(|| async { db.number(waiting).await == 4 }).await;
+    client.batch_execute("commit").await.unwrap();
     let ((queue, _), _) = &processes[0];
-    until(|| async { ready(queue).await == 1 }).await;
+    until(|| async { db.number(waiting).await == 0 }).await;
+    for _ in 0..20 {
+        until(|| async { ready(queue).await > 0 }).await;
+        assert_eq!(ready(queue).await, 1);
+    }
     let mut tx = db.begin().await.unwrap();
     assert_eq!(*tx.pop(queue).await.unwrap().unwrap(), 2);
     tx.commit().await.unwrap();
