@@ -90,12 +90,12 @@ fn fill(directory: &Path, items: usize) -> Result<(), Box<dyn Error>> {
 /// Pushes and pops for two seconds.
 fn throughput(jobs: &DurableQueue<Job>) -> Result<f64, Box<dyn Error>> {
     let mut handle = jobs.handle();
-    let (start, mut count) = (Instant::now(), 0);
+    let (start, mut count) = (Instant::now(), 0_u32);
     while start.elapsed() < Duration::from_secs(2) {
-        handle.push_batch((count..count + BATCH).map(job))?;
-        count += handle.pop_batch(BATCH)?.len();
+        handle.push_batch((0..BATCH).map(job))?;
+        count += u32::try_from(handle.pop_batch(BATCH)?.len())?;
     }
-    Ok(count as f64 / start.elapsed().as_secs_f64())
+    Ok(f64::from(count) / start.elapsed().as_secs_f64())
 }
 
 /// The resident memory of this process, in MiB.

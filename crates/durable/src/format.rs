@@ -17,6 +17,8 @@ pub(crate) const STORE: usize = 4;
 
 /// The length of a checksum, which is in front of each value.
 const CHECKSUM: usize = 8;
+/// Most rows that are structs are shorter.
+const USUAL_ROW: usize = 256;
 /// The bit of an item's first byte that says that the time of its push follows.
 const PUSHED: u8 = 4;
 
@@ -242,10 +244,7 @@ impl Row {
         let row = match table {
             LETTERS => Self::Letter(decode_row(key, value)?),
             MARKS => decode_row::<Mark>(key, value).map(|_| Self::Mark)?,
-            _ => {
-                let content = open(key, value).and_then(split_value);
-                Self::Item(content.ok_or_else(|| unreadable(key))?.0)
-            }
+            _ => Self::Item(read_value(key, value)?.0),
         };
         Ok((Key::from_bytes(key).ok_or_else(|| unreadable(key))?, row))
     }
@@ -299,6 +298,12 @@ pub(crate) fn split_value(content: &[u8]) -> Option<(Front, &[u8])> {
     Some((front, rest))
 }
 
+/// Splits a value with a checksum.
+pub(crate) fn read_value<'v>(key: &[u8], value: &'v [u8]) -> Result<(Front, &'v [u8]), StoreError> {
+    let content = open(key, value).and_then(split_value);
+    content.ok_or_else(|| unreadable(key))
+}
+
 /// The bytes of the item in a value that is not sealed yet.
 pub(crate) fn item_bytes(value: &[u8]) -> Option<&[u8]> {
     split_value(value.get(CHECKSUM..)?).map(|(_, bytes)| bytes)
@@ -334,7 +339,9 @@ fn checksum(key: &[u8], content: &[u8]) -> u64 {
 
 /// A row with its checksum.
 pub(crate) fn encode_row<R: Serialize>(key: &[u8], row: &R) -> Vec<u8> {
-    let bytes = postcard::to_extend(row, vec![0; CHECKSUM]);
+    let mut front = Vec::with_capacity(USUAL_ROW);
+    front.resize(CHECKSUM, 0);
+    let bytes = postcard::to_extend(row, front);
     let mut bytes = bytes.expect("rows have no types that postcard refuses");
     seal(key, &mut bytes);
     bytes

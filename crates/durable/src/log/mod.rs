@@ -17,6 +17,7 @@
 //!
 //! What changes within one group is not written: an item that is pushed and removed there never reaches the disk.
 
+mod ahead;
 mod catalog;
 mod directory;
 mod disk;
@@ -29,6 +30,8 @@ mod meter;
 mod pushed;
 mod queues;
 mod salvage;
+mod shrink;
+mod snapshot;
 mod source;
 mod tables;
 mod witness;
@@ -43,7 +46,7 @@ pub(crate) use journal::{mend, RowChange};
 pub(crate) use meter::swallow_panic;
 #[cfg(fuzzing)]
 pub(crate) use source::Alone;
-pub(crate) use tables::{guarded, rows, visit, Rows};
+pub(crate) use tables::{guarded, rows, visit, Visit};
 
 use crate::batch::Batch;
 use crate::error::StoreError;

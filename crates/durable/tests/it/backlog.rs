@@ -245,7 +245,9 @@ fn commits_and_aborts_of_many_threads() {
             let consumers = [0; 2].map(|_| scope.spawn(|| consume(numbers)));
             let producers =
                 [0, 1].map(|first| scope.spawn(move || produce(numbers, (first..most).step_by(2))));
-            producers.into_iter().for_each(|it| it.join().unwrap());
+            for producer in producers {
+                producer.join().unwrap();
+            }
             numbers.close().unwrap();
             consumers.map(|it| it.join().unwrap()).concat()
         });

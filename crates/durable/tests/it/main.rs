@@ -4,8 +4,10 @@ mod aborts;
 mod backlog;
 mod basics;
 mod both;
+mod bounded;
 mod differential;
 mod failing;
+mod formats;
 mod jobs;
 #[cfg(feature = "metrics")]
 mod metrics;
@@ -18,6 +20,7 @@ mod recorder;
 mod refused;
 mod removal;
 mod reopened;
+mod snapshot;
 #[cfg(feature = "stream")]
 mod stream;
 mod superseded;

@@ -11,7 +11,7 @@ use fjall::UserValue;
 /// The cold part of a queue at one instant.
 pub(in crate::queue) struct Snapshot {
     index: Index,
-    rows: log::Rows,
+    rows: log::Visit,
 }
 
 impl Snapshot {
