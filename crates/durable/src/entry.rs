@@ -109,6 +109,18 @@ impl<T> Besides<T> {
     }
 }
 
+impl<T> Besides<T> {
+    /// In a queue that can have pages for other reasons: takes the budget of the store if it has none. Returns whether it has
+    /// pages then.
+    pub(crate) fn take_budget(&mut self, of_store: Option<&Arc<Budget>>) -> bool {
+        if self.unique.is_some() || self.weigh.is_some() {
+            return false;
+        }
+        self.budget = self.budget.take().or_else(|| of_store.cloned());
+        self.budget.is_some()
+    }
+}
+
 impl<T: 'static> Besides<T> {
     /// Has a queue in memory look at what is beside its entries.
     pub(crate) fn set<K: 'static, O: requeue::Order<Entry<T, K>>>(

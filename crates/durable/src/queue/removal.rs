@@ -142,10 +142,7 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
             panicked: None,
         };
         // What was on the disk only is examined there, and not again if it is in memory meanwhile.
-        let (rows, moved, skipped) = match &self.pages {
-            Some(pages) => examined.cold_part(pages, cold)?,
-            None => (None, Vec::new(), Vec::new()),
-        };
+        let (rows, moved, skipped) = examined.cold_part(self.pages.as_deref(), cold)?;
         // A destructor could panic, and the items are gone then too.
         let removed = catch_unwind(AssertUnwindSafe(|| {
             self.ram.retain(|entry, queued| {
@@ -155,24 +152,37 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
                 examined.keeps(entry.id, entry.item.as_ref(), queued)
             })
         }));
-        let mut gone = examined.gone;
+        let Examined {
+            gone,
+            failed,
+            panicked,
+            ..
+        } = examined;
         let count = gone.len();
-        gone.sort_unstable();
-        let mut batch = Batch::of(with);
-        Run::add_each(&mut batch.removes, shared.id, gone.into_iter());
-        let written = if batch.is_empty() {
-            Ok(())
-        } else {
-            shared.log().commit(&mut [batch], durability)
-        };
+        let written = self.write_removal(gone, with, durability);
         if let Some(pages) = &self.pages {
             pages.removed(&skipped);
         }
-        if let Some(panic) = examined.panicked.or(removed.err()) {
+        if let Some(panic) = panicked.or(removed.err()) {
             resume_unwind(panic);
         }
         written?;
-        examined.failed.map(|()| count)
+        failed.map(|()| count)
+    }
+
+    fn write_removal(
+        &self,
+        mut gone: Vec<u64>,
+        with: Option<Change>,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        gone.sort_unstable();
+        let mut batch = Batch::of(with);
+        Run::add_each(&mut batch.removes, self.shared.id, gone.into_iter());
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.shared.log().commit(&mut [batch], durability)
     }
 }
 
@@ -227,17 +237,18 @@ impl<K> Examined<K> {
     /// Examines the items that are on the disk only.
     fn cold_part<T: Send + 'static, O: Order<T>>(
         &mut self,
-        pages: &Pages<T, O>,
+        pages: Option<&Pages<T, O>>,
         how: ColdPart,
     ) -> Result<OfColdPart, StoreError>
     where
         K: FnMut(u64, Option<&T>, Queued) -> Result<bool, StoreError>,
     {
-        if how == ColdPart::Stays {
-            return Ok((None, Vec::new(), Vec::new()));
-        }
+        let none = (None, Vec::new(), Vec::new());
+        let Some(pages) = pages.filter(|_| how != ColdPart::Stays) else {
+            return Ok(none);
+        };
         let Some(mut rows) = pages.snapshot()? else {
-            return Ok((None, Vec::new(), Vec::new()));
+            return Ok(none);
         };
         pages.visit(&mut rows, |at, value| {
             let item = match how {

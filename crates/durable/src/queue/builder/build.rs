@@ -28,6 +28,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     where
         C: Codec<T>,
     {
+        let may_have_pages = O::unkeyed().is_some() && self.settings.may_have_pages();
         let Settings { store, name, .. } = self.settings;
         let store = Arc::clone(&store.inner);
         let open = store.enter(&name)?;
@@ -37,26 +38,14 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let found = Found::read(&store, id)?;
         let (max_attempts, backoff, clock) = self.ram.kept();
         let after_ttl = self.settings.has_ttl.then_some(self.settings.after_ttl);
-        if after_ttl.is_some() {
-            store.log.disk().upgrade()?;
-        }
+        after_ttl.map_or(Ok(()), |_| store.log.disk().upgrade())?;
         let (unique_for, mut besides) = (self.settings.unique_for, self.settings.besides);
         besides.hash.take_if(|_| unique_for.is_zero());
-        // Those that have no pages are not bounded by the budget of the store.
-        let mut has_pages = O::unkeyed().is_some()
-            && besides.unique.is_none()
-            && besides.weigh.is_none()
-            && after_ttl.is_none()
-            && !self.settings.is_bounded
-            && self.settings.on_undecodable != OnUndecodable::Refuse;
-        if has_pages && besides.budget.is_none() {
-            besides.budget.clone_from(&store.memory);
-        }
-        has_pages &= besides.budget.is_some();
+        let has_pages = may_have_pages && besides.take_budget(store.memory.as_ref());
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,
-            name: Arc::clone(&name),
+            name,
             id,
             codec: Arc::new(self.codec),
             key_of: self.key_of,
@@ -76,9 +65,17 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         if self.settings.reopened && shared.is_closed_on_disk() {
             shared.write(Change::Close(id, false))?;
         }
-        let ram = shared.attend(self.ram.name(name));
+        let ram = shared.attend(self.ram);
         let (ram, pages) = shared.recover(&found, self.settings.on_undecodable, ram)?;
         Ok(DurableQueue::new(shared, ram, pages))
+    }
+}
+
+impl<T> Settings<T> {
+    /// Whether nothing of these asks for an entry in memory for each item.
+    fn may_have_pages(&self) -> bool {
+        let refuses = self.on_undecodable == OnUndecodable::Refuse;
+        !(self.has_ttl || self.is_bounded || refuses)
     }
 }
 
@@ -86,6 +83,7 @@ impl<T: Send + 'static, O: Order<T>> Shared<T, O> {
     /// Has the queue in memory say what becomes of its items.
     fn attend(self: &Arc<Self>, ram: RamBuilder<T, O>) -> RamBuilder<T, O> {
         let [dead, superseding] = [Arc::clone(self), Arc::clone(self)];
+        let ram = ram.name(Arc::clone(&self.name));
         let ram = self.besides.set(ram).max_dead_letters(0);
         let ram = ram.on_expired(AfterTtl::DeadLetter);
         let ram = ram.drops_expired(self.after_ttl == Some(AfterTtl::Drop));

@@ -121,11 +121,17 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             }
         }
         index.is_at_end = true;
-        // When all rows were read, they must have been those that were committed.
-        if index.digest == Digest::default() {
+        self.check_left(index.digest)
+    }
+
+    /// When all rows were read, they must have been those that were committed.
+    pub(super) fn check_left(&self, left: Digest) -> Result<(), StoreError> {
+        if left == Digest::default() {
             return Ok(());
         }
-        Err(self.other_rows(index.digest.count, 0))
+        let count = left.count.cast_signed();
+        let (missing, extra) = (count.max(0), count.min(0));
+        Err(self.other_rows(missing.unsigned_abs(), extra.unsigned_abs()))
     }
 
     fn add(

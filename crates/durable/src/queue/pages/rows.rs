@@ -39,13 +39,15 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         Ok(Some(Snapshot { index, rows }))
     }
 
-    /// Visits the rows of a cold part.
+    /// Visits the rows of a cold part, and checks that they are those that were committed.
     pub(in crate::queue) fn visit(
         &self,
         Snapshot { index, rows }: &mut Snapshot,
         mut visit: impl FnMut(Key, UserValue) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        let mut left = index.digest;
         for id in index.late.iter().cloned().flatten() {
+            left.remove(self.shared.key(id).digest());
             // It may have been taken since.
             if let Some(value) = self.shared.stored(id)?.filter(|_| index.has(id)) {
                 visit(self.shared.key(id), value)?;
@@ -55,10 +57,11 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             let (key, value) = row?;
             let at = Key::of(&key)?;
             if index.has(at.id) {
+                left.remove(at.digest());
                 visit(at, value)?;
             }
         }
-        Ok(())
+        self.check_left(left)
     }
 
     /// The item of a row.

@@ -100,6 +100,8 @@ fn damage_is_found_when_it_is_read() {
         numbers.change_row(40, change);
         drop(numbers);
         let numbers = open(files.path());
+        let visited = numbers.peek_each(|_| {});
+        assert!(matches!(visited, Err(StoreError::Damaged(_))));
         let error = damage(&numbers);
         assert!(matches!(error, StoreError::Damaged(_)), "{error}");
         assert!(numbers.pop_blocking().is_err());
