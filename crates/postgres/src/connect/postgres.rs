@@ -6,7 +6,7 @@ use crate::codec::Json;
 use crate::error::{Error, Result};
 use crate::lease::Leases;
 use crate::queue::{Builder, PgQueue};
-use crate::schema::{Schema, INSTALL};
+use crate::schema::Schema;
 use crate::sql::Statements;
 use crate::transaction::{Commits, PgTransaction};
 use crate::wait::Hub;
@@ -145,7 +145,7 @@ impl Postgres {
     pub async fn install(&self) -> Result<()> {
         let shared = &self.shared;
         let connection = shared.take_out(&shared.pool).await?;
-        let install = shared.schema.sql(INSTALL);
+        let install = shared.schema.install();
         connection.batch_execute(&install).await?; // that may take any time
         shared.schema.check(&connection).await
     }
@@ -153,7 +153,7 @@ impl Postgres {
     /// Returns what [`install`](Self::install) runs, for one's own migrations: one statement, a `do` block. Several programs can run
     /// it at once, and it can be run again, also to change the tables of an earlier version.
     pub fn install_sql(&self) -> String {
-        self.shared.schema.sql(INSTALL)
+        self.shared.schema.install()
     }
 
     /// Returns a queue, with its items as `jsonb`. It is created at its first use.

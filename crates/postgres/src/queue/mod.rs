@@ -115,6 +115,11 @@ impl Rules {
         self.count_attempts && self.max_attempts.is_some()
     }
 
+    /// Whether the order of the items is by keys.
+    fn has_keys(&self) -> bool {
+        self.order != Order::Fifo
+    }
+
     pub(crate) fn is_serial(&self) -> bool {
         self.order == Order::Serial
     }
@@ -139,14 +144,16 @@ impl Core {
         let shared = &self.db.shared;
         shared.process().await?;
         let found = shared.run(&shared.sql.find_queue, &[&name]).await?;
+        let serial = self.rules.has_keys().then_some(self.rules.is_serial());
         let is_so = |row: &&Row| {
             (max_attempts.is_none() || row.get::<_, Option<i32>>(1) == max_attempts)
                 && (dead_on_expiry.is_none() || row.get::<_, Option<bool>>(2) == dead_on_expiry)
+                && (serial.is_none() || row.get::<_, Option<bool>>(3) == serial)
         };
         if let Some(row) = found.first().filter(is_so) {
             return Ok(row.get(0));
         }
-        let params: Params<'_> = &[&name, &max_attempts, &dead_on_expiry];
+        let params: Params<'_> = &[&name, &max_attempts, &dead_on_expiry, &serial];
         Ok(shared.run(&shared.sql.make_queue, params).await?[0].get(0))
     }
 

@@ -6,7 +6,7 @@ mod claim;
 mod write;
 
 pub(crate) use claim::Order;
-pub(crate) use write::{DELAYED, FINISH, LIMITED, PUSH, REPLACING, SERIAL};
+pub(crate) use write::{written_by_functions, DELAYED, FINISH, LIMITED, PUSH, REPLACING, SERIAL};
 
 use crate::schema::Schema;
 use claim::{claim, lock, NO_SYNC, OPEN};
@@ -245,11 +245,12 @@ macro_rules! statements {
 
 statements! {
     /// The id of the queue `$1`.
-    find_queue: "select id, max_attempts, dead_on_expiry from @.queues where name = $1";
+    find_queue: "select id, max_attempts, dead_on_expiry, serial from @.queues where name = $1";
     /// The same, after creating it.
-    make_queue: "insert into @.queues (name, max_attempts, dead_on_expiry) values ($1, $2, $3)
+    make_queue: "insert into @.queues (name, max_attempts, dead_on_expiry, serial) values ($1, $2, $3, $4)
         on conflict (name) do update set max_attempts = coalesce(excluded.max_attempts, queues.max_attempts),
-            dead_on_expiry = coalesce(excluded.dead_on_expiry, queues.dead_on_expiry)
+            dead_on_expiry = coalesce(excluded.dead_on_expiry, queues.dead_on_expiry),
+            serial = coalesce(excluded.serial, queues.serial)
         returning id";
     next_id: "select nextval(:ids)";
     has_ready: format!("select {OPEN} and exists (select from @.ready where queue = $1 and {ALIVE})");

@@ -6,6 +6,7 @@ mod errors;
 mod expiry;
 mod failing;
 mod faults;
+mod from_sql;
 mod install;
 mod leases;
 mod looks;
@@ -16,18 +17,21 @@ mod poolers;
 mod prefetch;
 mod retain;
 mod returns;
+mod roles;
 mod server;
 mod transactions;
 mod unique;
+mod views;
 mod waiting;
 mod workers;
 
 use requeue_postgres::{Options, Postgres};
 use server::SERVER;
-use std::future::Future;
+use std::future::{poll_fn, Future};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tokio_postgres::{Client, NoTls};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio_postgres::{AsyncMessage, Client, NoTls};
 
 /// How long to wait for what must happen.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -83,6 +87,22 @@ pub(crate) async fn client() -> Client {
     let (client, connection) = tokio_postgres::connect(&SERVER.url(), NoTls).await.unwrap();
     tokio::spawn(connection);
     client
+}
+
+/// The notifications of a channel, from now on, while the client is there.
+pub(crate) async fn listener(channel: &str) -> (Client, UnboundedReceiver<String>) {
+    let (client, mut connection) = tokio_postgres::connect(&SERVER.url(), NoTls).await.unwrap();
+    let (send, notified) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notification(notification) = message {
+                let _ = send.send(notification.payload().to_string());
+            }
+        }
+    });
+    let listen = format!("listen {channel}");
+    client.batch_execute(&listen).await.unwrap();
+    (client, notified)
 }
 
 /// Waits until something is so.
