@@ -33,6 +33,7 @@
 //! | a queue with options | [`Builder`], from [`Postgres::builder`] |
 //! | take work, push its follow-ups, change one's own tables | [`PgTransaction`], from [`Postgres::begin`] or [`Postgres::within`] |
 //! | the same for functions that know no database | [`OwnedTransaction`], from [`PgQueue::begin`] |
+//! | push in one's own transaction, of `sqlx` too, or in SQL | [`PgQueue::push_in`], [the functions](guide::sql) |
 //! | a pool of workers | [`PgQueue::workers`] |
 //! | a rate limit or a concurrency limit over all processes | [`Postgres::rate`], [`Postgres::concurrency`], [`Builder::pace`] |
 //! | work that takes long | [`Builder::leased`] |
@@ -59,7 +60,7 @@
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
 //! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace),
-//! [failed, expired and unique items](guide::failing), [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
+//! [failed, expired and unique items](guide::failing), [pushes in SQL and roles](guide::sql), [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
 //! [other servers](guide::servers).
 //!
 //! # What `requeue` has and this crate has not
@@ -71,11 +72,17 @@
 //! | a backoff of any failed delivery | of failed runs of workers; a transaction that aborts makes its items ready at once |
 //! | `stats().ready` without held items | a locked item counts as ready until its commit |
 //!
+//! # Features
+//!
+//! - `tls`: connections with TLS by `rustls`, by `Options::tls`.
+//! - `sqlx`: [`push_in`](PgQueue::push_in) for transactions of the crate `sqlx`.
+//!
 //! # Isolation
 //!
 //! The crate works under `read committed`, the default of the server. Under stricter levels a pop can fail because of a
 //! concurrent one: see [`Error::is_retryable`].
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(private_bounds)]
 
 mod background;
@@ -101,7 +108,8 @@ pub use error::Error;
 pub use item::{PgItem, Ticket};
 pub use pace::{Concurrency, Rate};
 pub use queue::{
-    Builder, DeadLetter, DeadLetters, Held, PgQueue, Placed, PushTo, PushWith, Queued, Stats,
+    Builder, DeadLetter, DeadLetters, Held, OpenTransaction, PgQueue, Placed, PushTo, PushWith,
+    Queued, Stats,
 };
 pub use transaction::{
     Client, OwnedTransaction, PgTransaction, RunGuard, RunTransaction, WorkersBuilder,
@@ -112,6 +120,10 @@ pub use requeue::{
     AfterTtl, Backoff, Failure, OnDuplicate, Report, ReturnTo, Tasks, WorkerState, WorkerStatus,
     Workers,
 };
+#[cfg(feature = "tls")]
+pub use rustls;
+#[cfg(feature = "sqlx")]
+pub use sqlx;
 pub use tokio_postgres;
 
 #[cfg(doctest)]

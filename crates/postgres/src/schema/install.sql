@@ -26,18 +26,10 @@ create table if not exists @.ready (
     expires timestamptz,
     error text, -- of its last delivery that failed with one
     ticket bigint, -- if that is not the id
-    late boolean not null default true -- it may be before the front: it has not come by a push that drew its id
+    late boolean not null default true -- unless it came by the push that drew its id
 );
 create index if not exists ready_order on @.ready (queue, priority, id);
 create index if not exists ready_keys on @.ready (queue, key, priority, id) where key is not null;
-
--- Where claims begin to look for the items of a queue and a priority: before it, all that are not late are gone. See `sql/claim.rs`.
-create table if not exists @.fronts (
-    queue int not null,
-    priority int not null,
-    low bigint not null,
-    primary key (queue, priority)
-) with (fillfactor = 50);
 
 -- Items that are not due yet.
 create table if not exists @.delayed (

@@ -252,6 +252,8 @@ statements! {
             dead_on_expiry = coalesce(excluded.dead_on_expiry, queues.dead_on_expiry),
             serial = coalesce(excluded.serial, queues.serial)
         returning id";
+    /// Pushes in a transaction of the caller.
+    push_in: "select @.push_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     next_id: "select nextval(:ids)";
     has_ready: format!("select {OPEN} and exists (select from @.ready where queue = $1 and {ALIVE})");
     /// The next item, which is not locked.

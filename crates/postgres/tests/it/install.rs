@@ -36,14 +36,14 @@ async fn the_statements_of_the_installation_can_be_run_by_several_at_once() {
 
 /// What tables of these versions had instead, besides what those of the next version had.
 const EARLIER: [(i32, &str); 4] = [
-    (4, NO_FRONTS),
+    (4, NO_FUNCTIONS),
     (3, NO_COLUMNS),
     (2, SMALL_PRIORITIES),
     (1, "drop index @.leased_holder"),
 ];
-const NO_FRONTS: &str = "drop view @.show_queues, @.show_jobs, @.show_dead_letters, @.show_holders;
+const NO_FUNCTIONS: &str = "drop view @.show_queues, @.show_jobs, @.show_dead_letters, @.show_holders;
     drop function @.push_items, @.push_payloads, @.push, @.push_bytes, @.push_many, @.write_items, @.grant_push, @.grant_work;
-    alter table @.queues drop column serial; alter table @.ready drop column late; drop table @.fronts";
+    alter table @.queues drop column serial; alter table @.ready drop column late";
 const NO_COLUMNS: &str =
     "alter table @.ready drop column expires, drop column ticket, drop column error;
     alter table @.delayed drop column expires, drop column follows, drop column error;

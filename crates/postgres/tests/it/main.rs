@@ -15,10 +15,13 @@ mod orders;
 mod pace;
 mod poolers;
 mod prefetch;
+mod push_in;
 mod retain;
 mod returns;
 mod roles;
 mod server;
+#[cfg(feature = "tls")]
+mod tls;
 mod transactions;
 mod unique;
 mod views;
@@ -54,6 +57,14 @@ impl Db {
     /// What another process sees.
     pub(crate) async fn other(&self) -> Postgres {
         options(&self.schema).connect().await.unwrap()
+    }
+
+    /// A connection of a pool past the crate.
+    pub(crate) async fn object(&self) -> deadpool_postgres::Object {
+        let config = SERVER.url().parse().unwrap();
+        let manager = deadpool_postgres::Manager::new(config, NoTls);
+        let pool = deadpool_postgres::Pool::builder(manager).build().unwrap();
+        pool.get().await.unwrap()
     }
 
     /// The number in the first row of a query; `@` is the schema.

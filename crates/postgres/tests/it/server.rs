@@ -13,6 +13,14 @@ pub(crate) static SERVER: LazyLock<Server> = LazyLock::new(|| Server::start("off
 /// Waits until the test program has ended, in whatever way: then its end of the pipe is closed.
 const REMOVE: &str = r#"cat; "$0" stop -D "$1/data" -m immediate; rm -rf "$1""#;
 
+/// Makes a root certificate, that of a server signed by it, and another root.
+#[cfg(feature = "tls")]
+const CERTIFY: &str = r#"umask 077; cd "$0" || exit; new="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+for root in root other; do openssl req -x509 $new -keyout $root.key -out $root.crt -days 2 -subj /CN=$root || exit; done
+openssl req $new -keyout server.key -out server.csr -subj /CN=localhost && echo subjectAltName=DNS:localhost >names &&
+openssl x509 -req -in server.csr -CA root.crt -CAkey root.key -CAcreateserial -out server.crt -days 2 -extfile names &&
+printf 'local all all trust\nhostssl all all 127.0.0.1/32 trust\n' >pg_hba.conf"#;
+
 /// Starts a pooler, and ends it when the standard input is closed.
 const POOL: &str = r#""$0" -q "$1" & cat; kill $!"#;
 
@@ -88,6 +96,7 @@ fn unnamed(pooler: &Path) -> &'static str {
 pub(crate) struct Server {
     folder: PathBuf,
     programs: PathBuf,
+    port: u16,
     /// Removes the server when its standard input is closed.
     remover: Child,
 }
@@ -114,6 +123,7 @@ impl Server {
         let server = Self {
             folder,
             programs,
+            port: 5432,
             remover,
         };
         let data = server.folder.join("data");
@@ -123,6 +133,37 @@ impl Server {
             .arg(data));
         server.control(&["start"], &format!("-c fsync={fsync}"));
         server
+    }
+
+    /// Starts a server that also has a port of this machine, with TLS only: it needs the program `openssl`.
+    #[cfg(feature = "tls")]
+    pub(crate) fn start_with_tls() -> Self {
+        let mut server = Self::start("off");
+        let certify = ["-c", CERTIFY];
+        run(as_owner("sh")
+            .args(certify)
+            .arg(server.folder.join("data"))
+            .stderr(Stdio::null()));
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        server.port = free.local_addr().expect("a port").port();
+        drop(free);
+        let options = format!(
+            "-c fsync=off -c listen_addresses=127.0.0.1 -c port={} -c ssl=on",
+            server.port
+        );
+        server.control(&["restart"], &options);
+        server
+    }
+
+    /// The server under a name, with the port.
+    #[cfg(feature = "tls")]
+    pub(crate) fn tls_url(&self, name: &str) -> String {
+        let port = self.port;
+        format!("host={name} hostaddr=127.0.0.1 port={port} user=postgres dbname=postgres")
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Runs `pg_ctl` with these arguments, and waits for it.
@@ -142,8 +183,9 @@ impl Server {
 
     pub(crate) fn url(&self) -> String {
         format!(
-            "host={} user=postgres dbname=postgres",
-            self.folder.display()
+            "host={} port={} user=postgres dbname=postgres",
+            self.folder.display(),
+            self.port
         )
     }
 }
