@@ -90,6 +90,7 @@ mod claim;
 mod codec;
 mod connect;
 mod error;
+mod front;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod item;

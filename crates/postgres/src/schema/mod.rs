@@ -2,19 +2,20 @@
 
 use crate::connect::Connection;
 use crate::error::{Error, Result};
-use crate::sql::written_by_functions;
+use crate::sql::{written_by_functions, ALIVE};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::error::SqlState;
 
 /// The version of the tables that this crate reads and writes.
 const VERSION: i32 = 5;
 /// Creates the tables, or changes those of an earlier version, and makes the functions and views.
-const INSTALL: [&str; 7] = [
+const INSTALL: [&str; 8] = [
     include_str!("begin.sql"),
     include_str!("install.sql"),
     include_str!("../pace/install.sql"),
     include_str!("end.sql"),
     include_str!("functions.sql"),
+    include_str!("fronts.sql"),
     include_str!("views.sql"),
     include_str!("roles.sql"),
 ];
@@ -44,7 +45,8 @@ impl Schema {
     /// The statement that installs the tables.
     pub(crate) fn install(&self) -> String {
         let text = INSTALL.concat() + END;
-        self.sql(&text.replace(":write", &written_by_functions()))
+        let text = text.replace(":write", &written_by_functions());
+        self.sql(&text.replace(":alive", ALIVE))
     }
 
     /// The text of a statement: `@` stands for the schema, `:ids` for the sequence of ids, `:version` for the table of the version,

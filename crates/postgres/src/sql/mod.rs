@@ -32,7 +32,7 @@ const RECORD: &str = "id, priority, key, attempts, json::text, bytes, pushed";
 const CLAIMED: &str = "id, priority, key, attempts, json::text, bytes, pushed, ticket, expires, statement_timestamp(), error";
 /// A ready item has not expired. The server takes a condition in this form as true of nearly all rows, whatever it knows of them, so
 /// it goes on to read them in the order of an index; of a table that was empty it would sort them otherwise.
-const ALIVE: &str = "least(expires, statement_timestamp()) is distinct from expires";
+pub(crate) const ALIVE: &str = "least(expires, statement_timestamp()) is distinct from expires";
 /// How many items were removed.
 const REMOVED: &str = "select (select count(*) from gone) + (select count(*) from later)";
 /// How many characters of an error an item that is not dead keeps.
@@ -186,15 +186,21 @@ fn settle(ended: &str) -> String {
 /// The statements of a schema that take items or end transactions.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    locked: [String; 4],
-    leased: [String; 4],
-    locks: [String; 4],
+    locked: [String; 5],
+    leased: [String; 5],
+    locks: [String; 5],
     writes: Vec<String>,
 }
 
 impl Claims {
     fn new(schema: &Schema) -> Self {
-        let orders = [Order::Fifo, Order::Fair, Order::FairOne, Order::Serial];
+        let orders = [
+            Order::Fifo,
+            Order::Fair,
+            Order::FairOne,
+            Order::Serial,
+            Order::FifoFromFronts,
+        ];
         let writes = write::ALL.map(|written| schema.sql(&write(written)));
         Self {
             locked: orders.map(|order| schema.sql(&claim(order, false))),
@@ -357,6 +363,9 @@ statements! {
             where (select pg_try_advisory_xact_lock(hashtextextended(:channel, 3))) and {})
         delete from @.uniques u using free f where u.queue = f.queue and u.key = f.key and u.ticket = f.ticket",
         is_free());
+    propose_front: "select below, writers, server from @.propose_front()";
+    find_fronts: "select @.find_fronts($1, $2, $3, $4, $5)";
+    time_to_look: "select @.time_to_look($1)";
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";

@@ -109,7 +109,10 @@ async fn bytes_and_many_items_are_pushed_by_sql() {
     let queue: PgQueue<u32> = db.queue("q");
     let mut tx = db.begin().await.unwrap();
     let items = tx.pop_batch(&queue, 1000).await.unwrap();
-    let items: Vec<u32> = items.into_iter().map(|item| item.into_inner()).collect();
+    let items: Vec<u32> = items
+        .into_iter()
+        .map(requeue_postgres::PgItem::into_inner)
+        .collect();
     assert_eq!(items, (1..=100).collect::<Vec<_>>());
     db.execute("select @.push_bytes('bytes', '\\x0102')").await;
     let bytes = "select count(*) from @.ready where json is null and bytes = '\\x0102'";
@@ -135,7 +138,7 @@ async fn a_trigger_pushes_in_the_transaction_of_its_statement_and_wakes_waiters_
             let item = tx
                 .pop_wait(&queue, LONG)
                 .await?
-                .map(|item| item.into_inner());
+                .map(requeue_postgres::PgItem::into_inner);
             tx.commit().await?;
             Ok::<_, Error>(item)
         })

@@ -7,6 +7,7 @@ mod expiry;
 mod failing;
 mod faults;
 mod from_sql;
+mod fronts;
 mod install;
 mod leases;
 mod looks;
