@@ -104,7 +104,7 @@ async fn what_comes_back_from_before_a_front_is_delivered_at_its_place() {
         process.begin().await.unwrap(),
         process.begin().await.unwrap(),
     );
-    let retried: PgItem<u32> = retries.pop(queue).await.unwrap().unwrap();
+    let item: PgItem<u32> = retries.pop(queue).await.unwrap().unwrap();
     aborts.pop(queue).await.unwrap().unwrap();
     let dead = dies.pop(&only_once).await.unwrap().unwrap();
     dies.fail(dead, "it failed").unwrap();
@@ -113,7 +113,7 @@ async fn what_comes_back_from_before_a_front_is_delivered_at_its_place() {
     tickets.push(queue.after(LONG).push(5).await.unwrap());
     tickets.push(queue.priority(9000).push(6).await.unwrap());
     fronted.work(claims()).await;
-    retries.retry(retried).unwrap();
+    retries.retry(item).unwrap();
     retries.commit().await.unwrap();
     aborts.abort().await.unwrap();
     locks.abort().await.unwrap();

@@ -13,14 +13,6 @@ pub(crate) static SERVER: LazyLock<Server> = LazyLock::new(|| Server::start("off
 /// Waits until the test program has ended, in whatever way: then its end of the pipe is closed.
 const REMOVE: &str = r#"cat; "$0" stop -D "$1/data" -m immediate; rm -rf "$1""#;
 
-/// Makes a root certificate, that of a server signed by it, and another root.
-#[cfg(feature = "tls")]
-const CERTIFY: &str = r#"umask 077; cd "$0" || exit; new="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
-for root in root other; do openssl req -x509 $new -keyout $root.key -out $root.crt -days 2 -subj /CN=$root || exit; done
-openssl req $new -keyout server.key -out server.csr -subj /CN=localhost && echo subjectAltName=DNS:localhost >names &&
-openssl x509 -req -in server.csr -CA root.crt -CAkey root.key -CAcreateserial -out server.crt -days 2 -extfile names &&
-printf 'local all all trust\nhostssl all all 127.0.0.1/32 trust\n' >pg_hba.conf"#;
-
 /// Starts a pooler, and ends it when the standard input is closed.
 const POOL: &str = r#""$0" -q "$1" & cat; kill $!"#;
 
@@ -96,7 +88,8 @@ fn unnamed(pooler: &Path) -> &'static str {
 pub(crate) struct Server {
     folder: PathBuf,
     programs: PathBuf,
-    port: u16,
+    /// Of the socket.
+    pub(crate) port: u16,
     /// Removes the server when its standard input is closed.
     remover: Child,
 }
@@ -135,33 +128,6 @@ impl Server {
         server
     }
 
-    /// Starts a server that also has a port of this machine, with TLS only: it needs the program `openssl`.
-    #[cfg(feature = "tls")]
-    pub(crate) fn start_with_tls() -> Self {
-        let mut server = Self::start("off");
-        let certify = ["-c", CERTIFY];
-        run(as_owner("sh")
-            .args(certify)
-            .arg(server.folder.join("data"))
-            .stderr(Stdio::null()));
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        server.port = free.local_addr().expect("a port").port();
-        drop(free);
-        let options = format!(
-            "-c fsync=off -c listen_addresses=127.0.0.1 -c port={} -c ssl=on",
-            server.port
-        );
-        server.control(&["restart"], &options);
-        server
-    }
-
-    /// The server under a name, with the port.
-    #[cfg(feature = "tls")]
-    pub(crate) fn tls_url(&self, name: &str) -> String {
-        let port = self.port;
-        format!("host={name} hostaddr=127.0.0.1 port={port} user=postgres dbname=postgres")
-    }
-
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -198,7 +164,7 @@ impl Drop for Server {
 }
 
 /// A command run by a user who may own a server: not by root.
-fn as_owner(program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub(crate) fn as_owner(program: impl AsRef<std::ffi::OsStr>) -> Command {
     if !is_root() {
         return Command::new(program);
     }
@@ -237,7 +203,7 @@ fn program(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-fn run(command: &mut Command) {
+pub(crate) fn run(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let status = command
         .status()

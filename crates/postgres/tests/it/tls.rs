@@ -1,13 +1,47 @@
 //! Connections with TLS, to a server whose certificate is made by the test.
 
-use crate::server::{Server, SERVER};
+use crate::server::{as_owner, run, Server, SERVER};
 use crate::LONG;
 use requeue_postgres::rustls::pki_types::pem::PemObject;
 use requeue_postgres::rustls::pki_types::CertificateDer;
 use requeue_postgres::rustls::{ClientConfig, RootCertStore};
 use requeue_postgres::{Error, PgQueue, Postgres};
+use std::net::TcpListener;
 use std::path::Path;
+use std::process::Stdio;
 use tokio_postgres::NoTls;
+
+/// Makes a root certificate, that of a server signed by it, and another root.
+const CERTIFY: &str = r#"umask 077; cd "$0" || exit; new="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+for root in root other; do openssl req -x509 $new -keyout $root.key -out $root.crt -days 2 -subj /CN=$root || exit; done
+openssl req $new -keyout server.key -out server.csr -subj /CN=localhost && echo subjectAltName=DNS:localhost >names &&
+openssl x509 -req -in server.csr -CA root.crt -CAkey root.key -CAcreateserial -out server.crt -days 2 -extfile names &&
+printf 'local all all trust\nhostssl all all 127.0.0.1/32 trust\n' >pg_hba.conf"#;
+
+/// Starts a server that also has a port of this machine, with TLS only: it needs the program `openssl`.
+fn start() -> Server {
+    let mut server = Server::start("off");
+    let data = server.folder().join("data");
+    run(as_owner("sh")
+        .args(["-c", CERTIFY])
+        .arg(data)
+        .stderr(Stdio::null()));
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.port = free.local_addr().unwrap().port();
+    drop(free);
+    let options = format!(
+        "-c fsync=off -c listen_addresses=127.0.0.1 -c port={} -c ssl=on",
+        server.port
+    );
+    server.control(&["restart"], &options);
+    server
+}
+
+/// The server under a name, with the port.
+fn url(server: &Server, name: &str) -> String {
+    let port = server.port;
+    format!("host={name} hostaddr=127.0.0.1 port={port} user=postgres dbname=postgres")
+}
 
 fn trusting(root: &Path) -> ClientConfig {
     let mut roots = RootCertStore::empty();
@@ -32,13 +66,13 @@ fn text(error: &Error) -> String {
 
 #[tokio::test]
 async fn all_connections_have_tls_and_others_than_the_server_are_refused() {
-    let server = Server::start_with_tls();
-    let url = server.tls_url("localhost");
+    let server = start();
+    let good = url(&server, "localhost");
     let root = server.folder().join("data/root.crt");
     let connect = |url: &str, root: &Path| Postgres::options(url).tls(trusting(root)).connect();
     let (db, other) = tokio::join!(
-        connect(&url, &root),
-        connect(&format!("{url} sslmode=disable"), &root)
+        connect(&good, &root),
+        connect(&format!("{good} sslmode=disable"), &root)
     );
     let (db, other) = (db.unwrap(), other.unwrap());
     db.install().await.unwrap();
@@ -63,7 +97,7 @@ async fn all_connections_have_tls_and_others_than_the_server_are_refused() {
     queue.push(7).await.unwrap();
     assert_eq!(waits.await.unwrap(), Some(7));
 
-    let untrusted = connect(&url, &server.folder().join("data/other.crt"))
+    let untrusted = connect(&good, &server.folder().join("data/other.crt"))
         .await
         .unwrap_err();
     assert!(
@@ -71,7 +105,7 @@ async fn all_connections_have_tls_and_others_than_the_server_are_refused() {
         "{}",
         text(&untrusted)
     );
-    let elsewhere = connect(&server.tls_url("elsewhere"), &root)
+    let elsewhere = connect(&url(&server, "elsewhere"), &root)
         .await
         .unwrap_err();
     assert!(
@@ -81,7 +115,7 @@ async fn all_connections_have_tls_and_others_than_the_server_are_refused() {
     );
     let plain = connect(&SERVER.url(), &root).await.unwrap_err();
     assert!(text(&plain).contains("TLS"), "{}", text(&plain));
-    let refused = Postgres::connect(&url).await.unwrap_err();
+    let refused = Postgres::connect(&good).await.unwrap_err();
     assert!(
         text(&refused).contains("no encryption"),
         "{}",
