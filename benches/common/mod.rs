@@ -54,7 +54,8 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ("batch of 1", everyone!(alone::batch, 1)),
         ("batch of 8", everyone!(alone::batch, 8)),
         ("batch of 32", everyone!(alone::batch, 32)),
-        ("64 of its own, on 2 threads", own::contenders()),
+        ("64 of its own, on 2 threads", own::contenders(2)),
+        ("64 of its own, on 8 threads", own::contenders(8)),
         (
             "end of 32 held",
             vec![

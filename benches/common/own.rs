@@ -1,4 +1,4 @@
-//! Two threads, each of which takes what it has put in itself, as in a depth-first walk.
+//! Threads, each of which takes what it has put in itself, as in a depth-first walk.
 
 use super::{Contender, ITEMS};
 use crossbeam_deque::Worker;
@@ -8,34 +8,35 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-const THREADS: usize = 2;
 /// How many items a thread puts in before it takes them.
 const DEPTH: u64 = 64;
 
-/// Runs one closure of each thread, which passes `ITEMS / THREADS` items, and returns the longest time.
-fn on_threads<R: FnMut(u64)>(start: impl Fn() -> R + Sync) -> Duration {
-    let barrier = Barrier::new(THREADS);
+/// Runs one closure of each thread, which together pass `ITEMS` items, and returns the longest time.
+fn on_threads<R: FnMut(u64)>(threads: usize, start: impl Fn() -> R + Sync) -> Duration {
+    let barrier = Barrier::new(threads);
     let one = || {
         let mut round = start();
         barrier.wait();
         let begin = Instant::now();
-        (0..(ITEMS / THREADS) as u64 / DEPTH).for_each(&mut round);
+        (0..(ITEMS / threads) as u64 / DEPTH).for_each(&mut round);
         begin.elapsed()
     };
     thread::scope(|scope| {
-        let threads = [(); THREADS].map(|()| scope.spawn(one));
-        let times = threads.map(|thread| thread.join().expect("no thread panics"));
-        times.into_iter().max().unwrap_or_default()
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        let times = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no thread panics"));
+        times.max().unwrap_or_default()
     })
 }
 
-fn queue<O>(name: &'static str, queue: Queue<u64, O>) -> Contender
+fn queue<O>(name: &'static str, threads: usize, queue: Queue<u64, O>) -> Contender
 where
     O: Order<u64> + 'static,
     Queue<u64, O>: Sync,
 {
     Contender::new(name, move || {
-        on_threads(|| {
+        on_threads(threads, || {
             let mut handle = queue.handle();
             move |round| {
                 for item in 0..DEPTH {
@@ -47,9 +48,9 @@ where
     })
 }
 
-pub(crate) fn contenders() -> Vec<Contender> {
-    let deques = || {
-        on_threads(|| {
+pub(crate) fn contenders(threads: usize) -> Vec<Contender> {
+    let deques = move || {
+        on_threads(threads, || {
             let deque = Worker::new_lifo();
             move |round| {
                 (0..DEPTH).for_each(|item| deque.push(round + item));
@@ -58,8 +59,8 @@ pub(crate) fn contenders() -> Vec<Contender> {
         })
     };
     vec![
-        queue::<Lifo>("newest first", Queue::builder().lifo().build()),
-        queue("default order", Queue::<u64>::unbounded()),
+        queue::<Lifo>("newest first", threads, Queue::builder().lifo().build()),
+        queue("default order", threads, Queue::<u64>::unbounded()),
         Contender::new("a deque each", deques),
     ]
 }
