@@ -20,6 +20,17 @@ pub(super) enum Tls {
     Rustls(MakeRustlsConnect),
 }
 
+#[cfg(feature = "tls")]
+impl Tls {
+    /// Refuses servers without TLS: whoever is between could say that the server has none.
+    fn require(&self, mut config: Config) -> Config {
+        if let Self::Rustls(_) = self {
+            config.ssl_mode(SslMode::Require);
+        }
+        config
+    }
+}
+
 /// How to connect to a server.
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -33,13 +44,9 @@ pub(crate) type Messages = Box<
 >;
 
 impl Server {
-    pub(super) fn new(mut config: Config, tls: &Tls) -> Self {
-        match tls {
-            Tls::None => {}
-            // Otherwise whoever is between could say that the server has no TLS.
-            #[cfg(feature = "tls")]
-            Tls::Rustls(_) => drop(config.ssl_mode(SslMode::Require)),
-        }
+    pub(super) fn new(config: Config, tls: &Tls) -> Self {
+        #[cfg(feature = "tls")]
+        let config = tls.require(config);
         let tls = tls.clone();
         Self { config, tls }
     }
