@@ -3,7 +3,6 @@
 use crate::unique::is_duplicate;
 use crate::{client, until, Db, LONG};
 use requeue_postgres::{Error, PgQueue, Ticket};
-use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// A task that waits for an item of the queue, and has been registered.
@@ -116,6 +115,7 @@ async fn a_role_that_may_only_push_pushes_in_open_transactions() {
 async fn a_push_in_a_transaction_of_sqlx_is_there_after_its_commit_only() {
     use sqlx::postgres::PgConnectOptions;
     use sqlx::Connection;
+    use std::time::Duration;
     let db = Db::new().await;
     let waits = waiting(&db).await;
     let queue: PgQueue<u32> = db.builder("q").unique_by(u32::to_string).build();

@@ -150,7 +150,7 @@ impl Server {
     pub(crate) fn url(&self) -> String {
         format!(
             "host={} port={} user=postgres dbname=postgres",
-            self.folder.display(),
+            self.folder().display(),
             self.port
         )
     }
