@@ -7,6 +7,7 @@ use super::journal;
 #[cfg(feature = "metrics")]
 use super::meter::Meter;
 use super::salvage::salvage;
+use super::shrink::Shrink;
 use super::source::Alone;
 use super::tables::{guarded, Tables};
 use super::witness::Witness;
@@ -33,6 +34,8 @@ const TABLE: u64 = 64 << 20;
 
 /// The files of a store.
 pub(crate) struct Disk {
+    /// The first, so that it ends before the tables are closed.
+    shrink: Shrink,
     pub(crate) tables: Tables,
     witness: Witness,
     catalog: Mutex<Catalog>,
@@ -80,6 +83,7 @@ impl Disk {
             opened => opened?,
         };
         let disk = Self {
+            shrink: Shrink::new(memtable),
             tables,
             witness,
             next_id: AtomicU64::new(catalog.store.next_id.max(1)),
@@ -131,6 +135,10 @@ impl Disk {
     /// Before what the first version of the format does not have is written.
     pub(crate) fn upgrade(&self) -> Result<(), StoreError> {
         self.directory.upgrade()
+    }
+
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
     }
 
     pub(crate) fn catalog(&self) -> MutexGuard<'_, Catalog> {
@@ -203,7 +211,11 @@ impl Disk {
         if sync {
             self.witness.write(number)?;
         }
+        let is_empty = catalog.queues.items() == 0;
         drop(catalog);
+        if is_empty {
+            self.shrink.empty(&self.tables);
+        }
         let free = self.measure();
         // A push that is as large as the reserve shall fit again.
         if self.is_short(free, self.reserve) {

@@ -5,6 +5,7 @@ use crate::background::Task;
 use crate::codec::Json;
 use crate::error::{Error, Result};
 use crate::front::Fronts;
+use crate::jobs::Running;
 use crate::lease::Leases;
 use crate::queue::{Builder, PgQueue};
 use crate::schema::Schema;
@@ -55,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) promoter: Task,
     pub(crate) commits: Commits,
     pub(crate) fronts: Fronts,
+    pub(crate) running: Running,
     /// Opens the connection for short statements. Not the pool of the transactions, which may have all its connections.
     opener: Pool,
     /// The connection for short statements of their own, which all tasks of the process share: the statements are pipelined. So a
@@ -125,6 +127,7 @@ impl Postgres {
             promoter: Task::default(),
             commits: Commits::default(),
             fronts: Fronts::default(),
+            running: Running::default(),
             opener,
             control: Mutex::default(),
             process: OnceCell::new(),

@@ -9,11 +9,12 @@ use tokio_postgres::error::SqlState;
 /// The version of the tables that this crate reads and writes.
 const VERSION: i32 = 5;
 /// Creates the tables, or changes those of an earlier version, and makes the functions and views.
-const INSTALL: [&str; 8] = [
+const INSTALL: [&str; 9] = [
     include_str!("begin.sql"),
     include_str!("install.sql"),
     include_str!("../pace/install.sql"),
     include_str!("end.sql"),
+    include_str!("../jobs/install.sql"),
     include_str!("functions.sql"),
     include_str!("fronts.sql"),
     include_str!("views.sql"),

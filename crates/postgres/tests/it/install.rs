@@ -43,7 +43,8 @@ const EARLIER: [(i32, &str); 4] = [
 ];
 const NO_FUNCTIONS: &str = "drop view @.show_queues, @.show_jobs, @.show_dead_letters, @.show_holders;
     drop function @.push_items, @.push_payloads, @.push, @.push_bytes, @.push_many, @.write_items, @.grant_push, @.grant_work;
-    alter table @.queues drop column serial; alter table @.ready drop column late";
+    alter table @.queues drop column serial; alter table @.ready drop column late;
+    drop table @.periodic; drop table @.finished";
 const NO_COLUMNS: &str =
     "alter table @.ready drop column expires, drop column ticket, drop column error;
     alter table @.delayed drop column expires, drop column follows, drop column error;
@@ -92,6 +93,11 @@ async fn tables_of_an_earlier_version_are_changed() {
         unique.push(1).await.unwrap();
         assert!(matches!(unique.push(1).await, Err(Error::Duplicate(_))));
         assert_priorities_are_any(&db, &other).await;
+        let kept: PgQueue<u32> = other.builder("kept").keep_finished(Duration::ZERO).build();
+        kept.push(1).await.unwrap();
+        let mut tx = other.begin().await.unwrap();
+        assert!(tx.pop(&kept).await.unwrap().is_some());
+        tx.commit().await.unwrap();
     }
 }
 
@@ -135,8 +141,7 @@ async fn programs_that_use_the_version_before_go_on() {
 /// In all tables: ready, delayed, held and dead items have these priorities.
 async fn assert_priorities_are_any(db: &Db, other: &Postgres) {
     let columns = "select count(*) from information_schema.columns where table_schema = '@'
-        and column_name = 'priority' and data_type = 'integer'
-        and table_name in ('ready', 'delayed', 'leased', 'dead')";
+        and table_name in ('ready', 'delayed', 'leased', 'dead') and column_name = 'priority' and data_type = 'integer'";
     assert_eq!(db.number(columns).await, 4);
     let queue: PgQueue<u32> = other.queue("q");
     for (item, priority) in [(8, u16::MAX), (5, 0)] {
