@@ -56,7 +56,7 @@ impl Ahead {
     pub(super) fn of(directory: &Path, found: bool) -> io::Result<Self> {
         let mut newest = Self {
             directory: File::open(directory)?,
-            number: journal::newest(directory)?,
+            number: journal::newest(directory)?.unwrap_or(0),
             file: None,
             written: 0,
             end: 0,
