@@ -40,6 +40,7 @@ pub(crate) use delivery::{pop, settle_by};
 use crate::{Backoff, Clock, Reason, SystemClock, Wait};
 use std::error::Error;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -190,6 +191,12 @@ pub trait Tx: Holds {
     /// When the transaction took its first item: a timestamp for [`Backend::instant`].
     fn since(&self) -> u64;
 
+    /// Ready when the run of a task that uses this transaction is cancelled: its future is dropped, and the run has failed. The default
+    /// is that nobody can cancel it.
+    fn cancelled(&self) -> Option<Cancelled> {
+        None
+    }
+
     /// The span of `tracing` for a run of this worker.
     #[doc(hidden)]
     #[inline]
@@ -198,6 +205,9 @@ pub trait Tx: Holds {
         RunSpan::none()
     }
 }
+
+/// Waits until a run is [cancelled](Tx::cancelled).
+pub type Cancelled = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What becomes of an item other than that it is done; see [`Tx::settle`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -301,8 +301,10 @@ where
     let tx = keeper.user();
     let span = tx.tx().run_span(worker.worker.name(), attempts);
     // The call of the function is a part of the future: it may panic too.
+    let cancelled = tx.tx().cancelled();
     let running = Box::pin(async { run(items, tx).await });
-    let ran = worker.drive(Caught::new(within(&span, running))).await;
+    let running = Caught::new(within(&span, running));
+    let ran = worker.drive(running, cancelled).await;
     let (stepped, tx) = match (ran, keeper.into_value()) {
         (Ok(ran), Some(mut tx)) => {
             let stepped = within(&span, pin!(worker.commit_and_tell(&mut tx, ran, own))).await;

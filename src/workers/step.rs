@@ -5,7 +5,7 @@ use super::failure::{Payload, RunError, Success};
 use super::pause::{for_at_most_by, sleep, BACKOFF};
 use super::pool::WorkerPool;
 use super::worker::{Ran, Worker};
-use crate::backend::{AbortCause, Backend, Committed, Tx};
+use crate::backend::{AbortCause, Backend, Cancelled, Committed, Tx};
 use crate::policy::telemetry::RunSpan;
 use crate::sync::swallow_panic;
 use crate::{Backoff, Clock, Wait};
@@ -197,25 +197,24 @@ impl<B: Backend> QueueWorker<B> {
         ran
     }
 
-    /// Drives a run of a task, for as long as one may take.
+    /// Drives a run of a task, for as long as one may take, and until it is cancelled.
     pub(super) async fn drive<Y: Into<Ran>, E: Debug>(
         &self,
         running: impl Future<Output = thread::Result<Result<Y, E>>>,
+        cancelled: Option<Cancelled>,
     ) -> Stepped<B> {
+        let running = unless_cancelled(running, cancelled);
         let ended = match &self.run_timeout {
-            None => Ok(running.await),
+            None => running.await,
             Some((limit, clock)) => {
                 let ended = for_at_most_by(&**clock, *limit, running).await;
-                ended.ok_or(limit)
+                ended.unwrap_or_else(|| Err(format!("the run took longer than {limit:?}").into()))
             }
         };
         match ended {
             Ok(Ok(ran)) => ran.map(Into::into).map_err(Stop::failed),
             Ok(Err(panic)) => Err(Stop::panicked(panic)),
-            Err(limit) => {
-                let text = format!("the run took longer than {limit:?}");
-                Err(Stop::Failed(RunError::with(text.into())))
-            }
+            Err(text) => Err(Stop::Failed(RunError::with(text))),
         }
     }
 
@@ -268,6 +267,25 @@ impl<B: Backend> QueueWorker<B> {
         }
         true
     }
+}
+
+/// Waits for the future, or says that the run is cancelled.
+async fn unless_cancelled<F: Future>(
+    running: F,
+    cancelled: Option<Cancelled>,
+) -> Result<F::Output, Arc<str>> {
+    let Some(mut cancelled) = cancelled else {
+        return Ok(running.await);
+    };
+    let mut running = pin!(running);
+    poll_fn(|context| match running.as_mut().poll(context) {
+        Poll::Ready(ended) => Poll::Ready(Ok(ended)),
+        Poll::Pending => {
+            let cancelled = cancelled.as_mut().poll(context);
+            cancelled.map(|()| Err("the run was cancelled".into()))
+        }
+    })
+    .await
 }
 
 /// Polls the future inside the span.

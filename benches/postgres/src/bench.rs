@@ -37,17 +37,12 @@ impl<'a> Bench<'a> {
             .await?;
         }
         let length = self.options.length;
-        self.contestants(round, ROUND_TRIP, 0, async |jobs, _| {
-            Ok(vec![(ROUND_TRIP.into(), round_trip(jobs, length).await?)])
+        self.contestants(round, ROUND_TRIP[0], 0, async |jobs, _| {
+            Ok(named(&ROUND_TRIP, round_trip(jobs, length).await?))
         })
         .await?;
         self.contestants(round, "old snapshot", 0, async |jobs, other| {
-            let samples = old_snapshot(jobs, other).await?;
-            Ok(SNAPSHOT
-                .map(String::from)
-                .into_iter()
-                .zip(samples)
-                .collect())
+            Ok(named(&SNAPSHOT, old_snapshot(jobs, other).await?))
         })
         .await
     }
@@ -96,6 +91,11 @@ impl<'a> Bench<'a> {
         }
         Ok(&self.queues[&key])
     }
+}
+
+fn named<const N: usize>(names: &[&str; N], samples: [Sample; N]) -> Vec<(String, Sample)> {
+    let names = names.iter().map(|name| String::from(*name));
+    names.zip(samples).collect()
 }
 
 /// A queue in a database of its own, and another session there.

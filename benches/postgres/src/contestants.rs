@@ -85,9 +85,9 @@ pub(crate) struct Contestant {
 const AHEAD: usize = 1_000;
 
 /// First each one with batches of the size of the cell: loops of a claim and a finish, or the crate's own workers. Then the pools of
-/// the crates as their documentation has them, with one setting each, which is not tuned to the cell: their cells differ by the
-/// number of workers and by the backlog.
-pub(crate) const ALL: [Contestant; 12] = [
+/// the crates as their documentation has them, with one setting each, which is not tuned to the cell. Those of requeue and
+/// graphile_worker run as many jobs at a time as workers times batch, that of apalis has so many workers.
+pub(crate) const ALL: [Contestant; 13] = [
     Contestant {
         name: "requeue, leased",
         open: |server, database| Box::pin(requeue::open(server, database, Holding::Leased)),
@@ -125,6 +125,10 @@ pub(crate) const ALL: [Contestant; 12] = [
         open: |server, database| {
             Box::pin(requeue::open_pool(server, database, Holding::Prefetched))
         },
+    },
+    Contestant {
+        name: "pool of requeue, repeats_after_crash(1,000)",
+        open: |server, database| Box::pin(requeue::open_pool(server, database, Holding::Late)),
     },
     Contestant {
         name: "pool of requeue, locked",

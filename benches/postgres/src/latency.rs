@@ -9,37 +9,49 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::Client;
 
-pub(crate) const ROUND_TRIP: &str = "round trip";
+/// From the start of a push, and from its end, until a worker that waited has done the job. The job of a pool is done when its run
+/// begins.
+pub(crate) const ROUND_TRIP: [&str; 2] = ["round trip", "round trip after the push"];
 
-/// From the start of a push until a worker that waited has done the job.
-pub(crate) async fn round_trip(jobs: &dyn Jobs, length: Duration) -> Result<Sample, Failure> {
-    let (done, mut latency) = (Done::default(), histogram());
+pub(crate) async fn round_trip(jobs: &dyn Jobs, length: Duration) -> Result<[Sample; 2], Failure> {
+    let (done, mut latencies) = (Done::default(), [histogram(), histogram()]);
     let left = jobs.len().await?;
     let workers = jobs.workers(1, 1, &done).await?;
     let drained = timeout(PATIENCE, done.reach(left)).await;
     drained.map_err(|_| "the worker did not empty the queue in 30 s")?;
     let start = Instant::now();
     let mut count = left;
-    while start.elapsed() < length || latency.is_empty() {
+    while start.elapsed() < length || latencies[0].is_empty() {
         sleep(Duration::from_millis(5)).await; // the worker waits again
         count += 1;
-        latency.record(one(jobs, &done, count).await?)?;
+        let times = one(jobs, &done, count).await?;
+        for (latency, time) in latencies.iter_mut().zip(times) {
+            latency.record(u64::try_from(time.as_nanos())?)?;
+        }
     }
-    let per_second = latency.len() as f64 / start.elapsed().as_secs_f64();
+    let jobs_per_second = latencies[0].len() as f64 / start.elapsed().as_secs_f64();
     workers.stop().await?;
     check(jobs, 0, 0).await?;
-    Ok(Sample {
-        jobs_per_second: per_second,
+    Ok(latencies.map(|latency| Sample {
+        jobs_per_second,
         latency,
-    })
+    }))
 }
 
-async fn one(jobs: &dyn Jobs, done: &Done, count: u64) -> Result<u64, Failure> {
+/// How long a job took, and how long after its push.
+async fn one(jobs: &dyn Jobs, done: &Done, count: u64) -> Result<[Duration; 2], Failure> {
     let start = Instant::now();
-    jobs.push(1).await?;
-    let woken = timeout(PATIENCE, done.reach(count)).await;
-    woken.map_err(|_| "a waiting worker was not woken in 30 s")?;
-    Ok(u64::try_from(start.elapsed().as_nanos())?)
+    let pushed = async {
+        jobs.push(1).await?;
+        Ok::<_, Failure>(Instant::now())
+    };
+    let woken = async {
+        let woken = timeout(PATIENCE, done.reach(count)).await;
+        woken.map_err(|_| "a waiting worker was not woken in 30 s")?;
+        Ok(Instant::now())
+    };
+    let (pushed, woken) = futures::future::try_join(pushed, woken).await?;
+    Ok([woken - start, woken.saturating_duration_since(pushed)])
 }
 
 /// Jobs that are done while an old snapshot is open.

@@ -15,8 +15,7 @@ use std::path::Path;
 const JOBS: &str =
     "Jobs per second, by the workers of each: median (least to greatest of the rounds)";
 const CLAIMS: &str = "Latency of a claim in milliseconds, called by itself: median, 99 %";
-const WAITS: &str =
-    "From a push to the end of the job in a worker that waited, in milliseconds: median, 99 %";
+const WAITS: &str = "From a push to the job in a worker that waited, in milliseconds: median, 99 %";
 const OLD: &str =
     "Latency of a claim of one job around an old snapshot of another session, in milliseconds: median, 99 %";
 
@@ -25,7 +24,7 @@ pub(crate) fn text(results: &Results, options: &Options) -> String {
     let cells: Vec<_> = Cell::all(options.backlog).map(Cell::name).collect();
     let speed = |cell: &str, name: &str| spread(results.summary(cell, name));
     let latency = |cell: &str, name: &str| quantiles(results.latency(cell, name).as_ref());
-    let round_trip = [ROUND_TRIP.to_string()];
+    let round_trip = ROUND_TRIP.map(String::from);
     let snapshot = SNAPSHOT.map(String::from);
     let mut text = table(results, JOBS, &cells, speed);
     text += &table(results, CLAIMS, &cells, latency);
@@ -111,7 +110,7 @@ pub(crate) fn write(
 ) -> Result<(), Failure> {
     fs::create_dir_all(folder)?;
     let mut cells: Vec<_> = Cell::all(options.backlog).map(Cell::name).collect();
-    cells.push(ROUND_TRIP.into());
+    cells.extend(ROUND_TRIP.map(String::from));
     cells.extend(SNAPSHOT.map(String::from));
     cells.retain(|cell| results.has(cell));
     let cells: Vec<_> = cells.iter().map(|cell| of_cell(results, cell)).collect();

@@ -6,7 +6,9 @@ use crate::inspect::{
 };
 use crate::memory::{self, Show};
 use parking_lot::Mutex;
-use requeue_durable::{Cause, DurableQueue, Fifo, Inspector, LetterInfo, Order, QueueInfo, Store};
+use requeue_durable::{
+    Cause, DurableQueue, Fifo, Inspector, ItemInfo, LetterInfo, Order, QueueInfo, Store,
+};
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -155,7 +157,7 @@ where
 }
 
 /// The queues of a store that no process has open, for [`Board::source`](crate::Board::source). Their dead letters can be retried if it
-/// may change something; their items are not shown, since their types are not known.
+/// may change something. Their items are shown as their codecs have encoded them.
 #[derive(Debug)]
 pub struct InStore {
     inspector: Inspector,
@@ -174,12 +176,10 @@ impl InStore {
         if !path.join("version").is_file() {
             return Err(format!("there is no store in {}", path.display()).into());
         }
-        let inspector = Store::open(path)?.inspector();
-        let known = Mutex::default();
         Ok(Self {
-            inspector,
+            inspector: Store::open(path)?.inspector(),
             writes,
-            known,
+            known: Mutex::default(),
         })
     }
 }
@@ -199,7 +199,7 @@ impl Source for InStore {
                         info: Mutex::new(info.clone()),
                     })
                 });
-                *stored.info() = info;
+                *stored.info.lock() = info;
                 (name, Arc::clone(stored) as Arc<dyn Inspect>)
             });
             Ok(shown.collect())
@@ -215,12 +215,6 @@ struct Stored {
     info: Mutex<QueueInfo>,
 }
 
-impl Stored {
-    fn info(&self) -> parking_lot::MutexGuard<'_, QueueInfo> {
-        self.info.lock()
-    }
-}
-
 fn stored_letter(letter: &LetterInfo) -> Entry {
     Entry {
         id: Some(letter.id.to_string()),
@@ -232,17 +226,24 @@ fn stored_letter(letter: &LetterInfo) -> Entry {
     }
 }
 
+fn stored_item(item: &ItemInfo) -> Entry {
+    let is_due = item.due.max(item.delayed) <= Some(SystemTime::now());
+    Entry {
+        payload: item.bytes.escape_ascii().to_string(),
+        attempts: item.attempts,
+        state: if is_due { "ready" } else { "waits" }.into(),
+        error: item.error.clone(),
+        ..Entry::default()
+    }
+}
+
 impl Inspect for Stored {
     fn verbs(&self) -> &[Verb] {
-        if self.writes {
-            &[Verb::Retry]
-        } else {
-            &[]
-        }
+        &[Verb::Retry][..usize::from(self.writes)]
     }
 
     fn counts(&self) -> Reply<'_, Counts> {
-        let info = self.info();
+        let info = self.info.lock();
         at_once(Counts {
             ready: info.items,
             dead: info.dead_letters,
@@ -256,29 +257,28 @@ impl Inspect for Stored {
     }
 
     fn page(&self, search: Search) -> Reply<'_, Page> {
-        let (inspector, name) = (self.inspector.clone(), self.info().name.clone());
+        let (inspector, name) = (self.inspector.clone(), self.info.lock().name.clone());
         blocking(move || {
             let mut page = Page::default();
-            let letters = if search.dead {
-                inspector.dead_letters(&name)?
-            } else {
-                Vec::new()
-            };
-            for letter in &letters {
-                page.visit(&search, || stored_letter(letter));
+            if search.dead {
+                for letter in &inspector.dead_letters(&name)? {
+                    page.visit(&search, || stored_letter(letter));
+                }
+                return Ok(page);
+            }
+            for item in inspector.items(&name, ..)? {
+                let item = item?;
+                page.visit(&search, || stored_item(&item));
             }
             Ok(page)
         })
     }
 
     fn change(&self, change: Change) -> Reply<'_, u64> {
-        let Change::Retry(pick) = change else {
+        let (Change::Retry(pick), true) = (change, self.writes) else {
             return not_offered();
         };
-        if !self.writes {
-            return not_offered();
-        }
-        let (inspector, name) = (self.inspector.clone(), self.info().name.clone());
+        let (inspector, name) = (self.inspector.clone(), self.info.lock().name.clone());
         blocking(move || {
             if pick == Pick::Matching(String::new()) {
                 return Ok(inspector.requeue_all(&name)? as u64);

@@ -44,6 +44,37 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Postcard {
     }
 }
 
+/// The [`Codec`] of JSON text: of a type of `serde`, readable by other programs and by `requeue-inspect`.
+///
+/// JSON names its fields: a changed type decodes old text if its new fields have defaults (`#[serde(default)]`).
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// use requeue_durable::{DurableQueue, Json};
+///
+/// let jobs: DurableQueue<(String, u32)> = store.builder("jobs").codec(Json).build()?;
+/// jobs.push(("fetch".to_string(), 3))?;
+/// # drop(jobs);
+/// let items: Result<Vec<_>, _> = store.inspector().items("jobs", ..)?.collect();
+/// assert_eq!(items?[0].bytes, br#"["fetch",3]"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "json")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Json;
+
+#[cfg(feature = "json")]
+impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
+    fn encode(&self, item: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        serde_json::to_writer(bytes, item).map_err(CodecError::new)
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<T, CodecError> {
+        serde_json::from_slice(bytes).map_err(CodecError::new)
+    }
+}
+
 /// Appends to a vector.
 struct Append<'b>(&'b mut Vec<u8>);
 

@@ -239,10 +239,7 @@ impl Row {
         let row = match table {
             LETTERS => Self::Letter(decode_row(key, value)?),
             MARKS => decode_row::<Mark>(key, value).map(|_| Self::Mark)?,
-            _ => {
-                let content = open(key, value).and_then(split_value);
-                Self::Item(content.ok_or_else(|| unreadable(key))?.0)
-            }
+            _ => Self::Item(read_value(key, value)?.0),
         };
         Ok((Key::from_bytes(key).ok_or_else(|| unreadable(key))?, row))
     }
@@ -294,6 +291,12 @@ pub(crate) fn split_value(content: &[u8]) -> Option<(Front, &[u8])> {
         (*time, rest) = (Some(u64::from_be_bytes(*bytes)), after);
     }
     Some((front, rest))
+}
+
+/// Splits a value with a checksum.
+pub(crate) fn read_value<'v>(key: &[u8], value: &'v [u8]) -> Result<(Front, &'v [u8]), StoreError> {
+    let content = open(key, value).and_then(split_value);
+    content.ok_or_else(|| unreadable(key))
 }
 
 /// The bytes of the item in a value that is not sealed yet.

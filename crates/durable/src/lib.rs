@@ -57,8 +57,10 @@
 //! | drop jobs that have waited for too long | [`Builder::ttl`], [`Builder::on_expired`] |
 //! | remove jobs that nobody has taken | [`DurableQueue::retain`], [`DurableQueue::clear_all`] |
 //! | a backlog larger than the memory | [`Builder::memory`] |
+//! | items that other programs read | the codec `Json`, with feature `json` |
 //! | items without `serde`, or in a format of your own | [`Codec`] |
-//! | look into a store without its types | [`Inspector`], the command `requeue-inspect` |
+//! | a backup, while the store is in use | [`Store::snapshot_to`] |
+//! | look into a store without its types, and change it | [`Inspector`], the command `requeue-inspect` of feature `json` |
 //!
 //! # What is durable when
 //!
@@ -125,7 +127,7 @@
 //!
 //! # Features
 //!
-//! `metrics`: [see above](#metrics). `stream`: a handle as a stream of items, and as a sink for them: `Handle::stream`, `Handle::sink`.
+//! `json`: the codec `Json`, and the command `requeue-inspect`. `metrics`: [see above](#metrics). `stream`: a handle as a stream of items, and as a sink for them: `Handle::stream`, `Handle::sink`.
 //!
 //! # Errors
 //!
@@ -184,6 +186,8 @@ mod ticket;
 mod transaction;
 mod workers;
 
+#[cfg(feature = "json")]
+pub use codec::Json;
 pub use codec::{Codec, CodecError, OnUndecodable, Postcard};
 pub use commit::{commit_all, commit_all_with, CommitAsync, Taken, Transactions};
 pub use error::{Damage, PopError, PushError, StoreError};
@@ -193,8 +197,8 @@ pub use log::Durability;
 pub use order::{Order, Unleased};
 pub use peek::Peek;
 pub use queue::{
-    Builder, Cause, DeadLetter, DeadLetters, DurableQueue, Inspector, Iter, LetterInfo, PushTo,
-    PushWith, QueueInfo, UndecodableLetter,
+    Builder, Cause, DeadLetter, DeadLetters, DurableQueue, Inspector, ItemInfo, Iter, Kind,
+    LetterInfo, PushTo, PushWith, QueueInfo, Record, UndecodableLetter,
 };
 pub use select::*;
 pub use store::{Store, StoreOptions};

@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, Change};
 use crate::error::{Damage, StoreError};
-use crate::format::{OrderTag, QueueRow};
+use crate::format::{OrderTag, QueueRow, VERSION};
 use crate::log::{Directory, Disk, Durability, Log, Urgency};
 use crate::queue::{Builder, DurableQueue};
 use crate::{Codec, Postcard};
@@ -234,6 +234,48 @@ impl Store {
     /// [`StoreError::Poisoned`] if a write failed.
     pub fn flush(&self) -> Result<(), StoreError> {
         self.inner.log.reach(Urgency::Sync)
+    }
+
+    /// Copies the store to a new directory while it is in use: a backup, which opens as a store.
+    ///
+    /// The copy has all that was committed before the call, buffered commits too, and of later commits the first ones at most. It is
+    /// written under the name with `.incomplete` at its end, opened, compared with its counts and checksums, and only then renamed;
+    /// so what a crash leaves does not have the name, and can be removed. Commits go on meanwhile; they wait for the copy no longer
+    /// than for each other. It needs as much room on the disk as its items have, without the journals.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let (path, backup) = (directory.path().join("work.db"), directory.path().join("backup.db"));
+    /// use requeue_durable::{DurableQueue, Store};
+    ///
+    /// let store = Store::open(&path)?;
+    /// let jobs: DurableQueue<String> = store.queue("jobs")?;
+    /// jobs.push("fetch the page".to_string())?;
+    /// store.snapshot_to(&backup)?;
+    /// jobs.pop()?; // not in the copy
+    /// assert_eq!(Store::open(&backup)?.queue::<String>("jobs")?.pop()?, "fetch the page");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] if there is something at the path or at its incomplete name, or a file cannot be written,
+    /// [`Damaged`](StoreError::Damaged) if a row of the store cannot be read or the copy is not right, or
+    /// [`Poisoned`](StoreError::Poisoned). Then there is no copy.
+    pub fn snapshot_to(&self, path: impl AsRef<Path>) -> Result<(), StoreError> {
+        self.inner.log.settle()?;
+        self.inner.log.disk().snapshot_to(path.as_ref())
+    }
+
+    /// Makes the store one of the newest version of the format, and returns that. By itself it becomes one when it needs what the
+    /// version has. Earlier versions of this crate refuse it from then on.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] or [`Damaged`](StoreError::Damaged) if the version cannot be read or written.
+    pub fn upgrade(&self) -> Result<u32, StoreError> {
+        self.inner.log.disk().upgrade()?;
+        Ok(VERSION)
     }
 
     /// What was lost, if the store was damaged and [`StoreOptions::accept_damage`] went on with what was left.

@@ -35,6 +35,8 @@ pub enum Error {
     Name(Arc<str>),
     /// The key of an item is empty, too long, or has a NUL in it.
     Key(Arc<str>),
+    /// A cron expression or a time zone is invalid, or there is no next time.
+    Schedule(Arc<str>),
     /// An item with this key is in the queue, staged by the transaction, or was committed [a short time ago](crate::Builder::unique_for),
     /// and items of the queue are [unique](crate::Builder::unique_by) by key.
     Duplicate(Arc<str>),
@@ -125,6 +127,7 @@ impl fmt::Display for Error {
             Self::Codec(error) => write!(f, "an item cannot be encoded: {error}"),
             Self::Name(name) => write!(f, "{name:?} cannot name a schema, a queue or a limit"),
             Self::Key(key) => write!(f, "{key:?} cannot be the key of an item"),
+            Self::Schedule(reason) => write!(f, "the schedule is invalid: {reason}"),
             Self::Duplicate(key) => write!(f, "the key {key:?} is taken by another item"),
             Self::Expired => f.write_str("the lease of an item expired: it is delivered again"),
             Self::Broken => f.write_str("after a failed or dropped call it can only be aborted"),

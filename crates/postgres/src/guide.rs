@@ -1,4 +1,4 @@
-//! What a buffer in memory and limits over all processes mean, failed, expired and unique items, notifications, figures, poolers, and other servers.
+//! What a buffer in memory and limits over all processes mean, jobs, failed, expired and unique items, notifications, figures, poolers, and other servers.
 
 /// Defines a page: a module whose documentation is a file in `docs`.
 macro_rules! pages {
@@ -11,6 +11,7 @@ macro_rules! pages {
 pages! {
     prefetch "../docs/prefetch.md"
     pace "../docs/pace.md"
+    jobs "../docs/jobs.md"
     failing "../docs/failing.md"
     notifications "../docs/notifications.md"
     figures "../docs/figures.md"

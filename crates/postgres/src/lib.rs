@@ -34,9 +34,15 @@
 //! | take work, push its follow-ups, change one's own tables | [`PgTransaction`], from [`Postgres::begin`] or [`Postgres::within`] |
 //! | the same for functions that know no database | [`OwnedTransaction`], from [`PgQueue::begin`] |
 //! | a pool of workers | [`PgQueue::workers`] |
+//! | a queue of jobs, with attempts, delays and a time for each run | [`Postgres::jobs`] |
+//! | end a run in whatever process | [`PgQueue::cancel_running`] |
+//! | items at times of a cron expression | `PgQueue::periodic`, with the feature `cron` |
+//! | what was done, and its result | [`Builder::keep_finished`], [`PgTransaction::set_result`], [`PgQueue::finished`] |
+//! | not now, later | [`PgTransaction::snooze`] |
 //! | a rate limit or a concurrency limit over all processes | [`Postgres::rate`], [`Postgres::concurrency`], [`Builder::pace`] |
 //! | work that takes long | [`Builder::leased`] |
 //! | pops without a round trip | [`Builder::prefetch`] |
+//! | workers that do not wait for the disk | [`Builder::repeats_after_crash`] |
 //! | items that failed go behind the others | [`Builder::on_failure`], [`PgTransaction::retry_to`] |
 //! | items that are not delivered after some time | [`Builder::ttl`], [`PgQueue::expires_in`] |
 //! | at most one item of a key | [`Builder::unique_by`], [`Builder::unique_for`], [`Builder::on_duplicate`] |
@@ -58,7 +64,7 @@
 //! Its items return to their places: in locked mode when the server notices the dead connection, in leased mode when the lease
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
-//! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace),
+//! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace), [jobs](guide::jobs),
 //! [failed, expired and unique items](guide::failing), [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
 //! [other servers](guide::servers).
 //!
@@ -81,11 +87,13 @@
 mod background;
 mod claim;
 mod codec;
+mod completions;
 mod connect;
 mod error;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod item;
+mod jobs;
 mod lease;
 mod pace;
 mod prefetch;
@@ -99,6 +107,9 @@ pub use codec::{Codec, CodecError, Payload};
 pub use connect::{Options, Postgres};
 pub use error::Error;
 pub use item::{PgItem, Ticket};
+pub use jobs::Finished;
+#[cfg(feature = "cron")]
+pub use jobs::{Firing, Periodic, Schedule};
 pub use pace::{Concurrency, Rate};
 pub use queue::{
     Builder, DeadLetter, DeadLetters, Held, PgQueue, Placed, PushTo, PushWith, Queued, Stats,

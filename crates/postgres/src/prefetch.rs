@@ -1,7 +1,7 @@
 //! Items that a process leases ahead of their delivery: a queue in memory between a leased queue and its pops.
 //!
 //! A pop takes from memory. If less than half of the items are left there, a task claims more; if there are none, the pop waits
-//! for a claim. One claim runs at a time, on the connection for short statements. An item whose lease may have expired since it
+//! for a claim. How many are claimed is fixed, or what the workers of this process do soon: as many as they have ended lately. One claim runs at a time, on the connection for short statements. An item whose lease may have expired since it
 //! was claimed is given back unseen: it has the period of its holder, which changes then. What a claim brings after the items
 //! were released is given back too: it has the number of releases at its begin.
 
@@ -13,12 +13,21 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::Instant;
+
+/// Items are claimed for this time, if their number is not fixed.
+const SOON: Duration = Duration::from_millis(50);
+/// What ended in less than this time says nothing yet.
+const LATELY: Duration = Duration::from_millis(10);
 
 /// The items that are claimed and not delivered.
 pub(crate) struct Buffer {
     /// How many there are at most, unless a pop asks for more.
     size: usize,
+    /// There are no more than the workers do soon.
+    learns: bool,
     ahead: Mutex<Ahead>,
     /// One claim at a time.
     claims: AsyncMutex<()>,
@@ -29,12 +38,39 @@ struct Ahead {
     items: VecDeque<Leased>,
     /// How often all were released.
     releases: u64,
+    /// How many items ended since this time.
+    ended: usize,
+    since: Option<Instant>,
+    /// How many end soon, as far as is known.
+    soon: usize,
+}
+
+impl Ahead {
+    /// How many items end soon, at the pace of those that ended lately.
+    fn learn(&mut self) -> usize {
+        let now = Instant::now();
+        let elapsed = now - *self.since.get_or_insert(now);
+        if elapsed >= LATELY {
+            self.soon = soon(mem::take(&mut self.ended), elapsed);
+            self.since = Some(now);
+        }
+        self.soon
+    }
+}
+
+/// How many items end soon, if so many ended in this time.
+fn soon(ended: usize, elapsed: Duration) -> usize {
+    let per_item = elapsed.as_nanos() / u128::try_from(ended.max(1)).unwrap_or(1);
+    let count = SOON.as_nanos() / per_item.max(1);
+    usize::try_from(count).map_or(usize::MAX, |count| count * usize::from(ended > 0))
 }
 
 impl Buffer {
-    pub(crate) fn new(size: usize) -> Self {
+    /// For `size` items, or if it `learns` for those that the workers do soon, up to `size`.
+    pub(crate) fn new(size: usize, learns: bool) -> Self {
         Self {
             size,
+            learns,
             ahead: Mutex::default(),
             claims: AsyncMutex::default(),
         }
@@ -44,8 +80,26 @@ impl Buffer {
         self.ahead.lock().items.len()
     }
 
-    fn is_low(&self) -> bool {
-        self.len() <= self.size / 2
+    /// An item has ended.
+    pub(crate) fn ended(&self) {
+        if self.learns {
+            self.ahead.lock().ended += 1;
+        }
+    }
+
+    /// How many items to claim ahead: none, while more than half of them are there.
+    fn wanted(&self) -> usize {
+        let mut ahead = self.ahead.lock();
+        let size = if self.learns {
+            ahead.learn().min(self.size)
+        } else {
+            self.size
+        };
+        let len = ahead.items.len();
+        if len > size / 2 {
+            return 0;
+        }
+        size - len
     }
 
     /// Moves items of this period into `claimed`, until it has `max`. Those of other periods, and those whose time to live is over, are
@@ -74,10 +128,10 @@ impl Buffer {
         let _claims = core.db.shared.lock(&self.claims).await?;
         self.take(&mut claimed, max, core.period());
         let missing = max - claimed.items.len();
-        if missing == 0 && (max > 0 || !self.is_low()) {
+        let wanted = self.wanted().max(missing);
+        if wanted == 0 || max > 0 && missing == 0 {
             return Ok(claimed); // another claim has filled it meanwhile
         }
-        let wanted = self.size.max(missing) - self.len();
         let mut new = claim(core, id, wanted, true).await?;
         let delivered = missing.min(new.items.len());
         claimed.items.extend(new.items.drain(..delivered));
@@ -106,7 +160,7 @@ pub(crate) async fn take_ahead(
     if claimed.items.len() < max {
         return fill((claimed, max)).await.unwrap_or(Err(Error::Ended));
     }
-    if buffer.is_low() && buffer.claims.try_lock().is_ok() {
+    if buffer.wanted() > 0 && buffer.claims.try_lock().is_ok() {
         fill((none(), 0)); // a pop that needs items sees an error
     }
     Ok(claimed)
@@ -150,5 +204,19 @@ impl<T> PgQueue<T> {
     /// [`Error::Database`] and [`Error::Pool`]: then they are given back in the background.
     pub async fn release_prefetched(&self) -> Result<()> {
         self.core.release_prefetched().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::soon;
+    use std::time::Duration;
+
+    #[test]
+    fn what_ended_lately_says_how_many_end_soon() {
+        let second = Duration::from_secs(1);
+        assert_eq!(soon(1000, second), 50);
+        assert_eq!(soon(1000, second / 10), 500);
+        assert_eq!([soon(1, second), soon(0, second)], [0, 0]);
     }
 }

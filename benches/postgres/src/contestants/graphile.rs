@@ -85,7 +85,10 @@ impl Jobs for Table {
         let mut options = WorkerOptions::default()
             .pg_pool(self.pool.clone())
             .schema(SCHEMA)
-            .concurrency(workers)
+            .concurrency(match self.local_queue {
+                Some(_) => workers * batch,
+                None => workers,
+            })
             .poll_interval(POLL)
             .listen_os_shutdown_signals(false)
             .add_extension(done.clone())

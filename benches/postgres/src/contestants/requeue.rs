@@ -1,4 +1,4 @@
-//! requeue-postgres: a transaction for each batch, or its pool of workers. Leased, leased ahead, or locked.
+//! requeue-postgres: a transaction for each batch, or its pool of workers. Leased, leased ahead, with late completions, or locked.
 
 use super::{Jobs, User, Workers, AHEAD, POLL};
 use crate::jobs::{Done, Job};
@@ -15,6 +15,8 @@ const TERM: Duration = Duration::from_secs(30);
 pub(crate) enum Holding {
     Leased,
     Prefetched,
+    /// Leased, with completions that are written later.
+    Late,
     Locked,
 }
 
@@ -51,6 +53,7 @@ async fn table(server: &Server, database: &str, holding: Holding) -> Result<Tabl
     let builder = match holding {
         Holding::Leased => builder.leased(TERM),
         Holding::Prefetched => builder.leased(TERM).prefetch(AHEAD),
+        Holding::Late => builder.leased(TERM).repeats_after_crash(AHEAD),
         Holding::Locked => builder,
     };
     Ok(Table(builder.build()))
@@ -93,15 +96,18 @@ impl Jobs for Pool {
     async fn workers(
         &self,
         workers: usize,
-        _: usize,
+        batch: usize,
         done: &Done,
     ) -> Result<Box<dyn Workers>, Failure> {
         let done = done.clone();
         let Table(queue) = &self.0;
-        let tasks = queue.workers().tasks(workers).run_async(move |_, _| {
-            done.add(1);
-            async { Ok::<_, Error>(()) }
-        });
+        let tasks = queue
+            .workers()
+            .tasks(workers * batch)
+            .run_async(move |_, _| {
+                done.add(1);
+                async { Ok::<_, Error>(()) }
+            });
         Ok(Box::new(Running(tasks)))
     }
 

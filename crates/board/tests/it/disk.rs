@@ -80,11 +80,10 @@ async fn an_open_queue_is_shown_and_changed() {
 #[tokio::test]
 async fn a_closed_store_is_read_only_unless_asked() {
     let folder = tempfile::tempdir().unwrap();
-    drop(dead(
-        &Store::open(folder.path()).unwrap(),
-        "jobs",
-        &["a", "b"],
-    ));
+    let store = Store::open(folder.path()).unwrap();
+    let queue = dead(&store, "jobs", &["a", "b"]);
+    queue.push("<waiting>".into()).unwrap();
+    drop((queue, store));
     for writes in [false, true] {
         let store = InStore::open(folder.path(), writes).unwrap();
         let mut client = Client::new(Board::new().source(store).token(TOKEN));
@@ -94,6 +93,8 @@ async fn a_closed_store_is_read_only_unless_asked() {
             .await
             .shows("jobs")
             .shows(r#"data-label="Dead">2<"#);
+        let items = client.get("/entries?queue=jobs&text=waiting").await;
+        items.shows("1 found").shows("&lt;waiting&gt;");
         let page = client.get("/entries?queue=jobs&dead=1").await;
         page.shows("2 found")
             .shows("no &lt;route&gt;")
@@ -118,7 +119,7 @@ async fn a_closed_store_is_read_only_unless_asked() {
     }
     let store = Store::open(folder.path()).unwrap();
     let queue = store.queue::<String>("jobs").unwrap();
-    assert_eq!((queue.len(), queue.dead_letters().len()), (2, 0));
+    assert_eq!((queue.len(), queue.dead_letters().len()), (3, 0));
 }
 
 #[test]

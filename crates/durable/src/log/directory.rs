@@ -32,7 +32,7 @@ impl Directory {
     pub(crate) fn enter(path: &Path, accept_damage: bool) -> Result<Self, StoreError> {
         if !path.is_dir() {
             fs::create_dir_all(path)?;
-            sync(path.parent().filter(|parent| *parent != Path::new("")))?;
+            sync_parent(path)?;
         }
         let is_new = is_new(path)?;
         if !path.join("version").exists() && !is_new && !is_store(path) {
@@ -54,8 +54,8 @@ impl Directory {
             lock,
         };
         match directory.identify() {
-            _ if is_new => directory.name_version(FIRST_VERSION)?,
-            Err(StoreError::Damaged(_)) if accept_damage => directory.name_version(VERSION)?,
+            _ if is_new => name_version(path, FIRST_VERSION)?,
+            Err(StoreError::Damaged(_)) if accept_damage => name_version(path, VERSION)?,
             identified => drop(identified?),
         }
         Ok(directory)
@@ -64,13 +64,13 @@ impl Directory {
     /// Makes sure that versions of this crate that do not know all of the format refuse the store.
     pub(super) fn upgrade(&self) -> Result<(), StoreError> {
         if self.identify()? < VERSION {
-            self.name_version(VERSION)?;
+            name_version(&self.path, VERSION)?;
         }
         Ok(())
     }
 
     /// Checks the version, and returns it.
-    fn identify(&self) -> Result<u32, StoreError> {
+    pub(super) fn identify(&self) -> Result<u32, StoreError> {
         let version = self.at("version");
         let text = match read_at_most(&version, MOST_VERSION) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -91,16 +91,6 @@ impl Directory {
             )),
             _ => Err(StoreError::NotAStore(self.path.clone())),
         }
-    }
-
-    /// Writes the version.
-    fn name_version(&self, version: u32) -> io::Result<()> {
-        let new = self.at("version.new");
-        let mut file = File::create(&new)?;
-        writeln!(file, "{MAGIC}{version}")?;
-        file.sync_all()?;
-        fs::rename(&new, self.at("version"))?;
-        self.sync()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -178,6 +168,16 @@ impl Drop for Directory {
     }
 }
 
+/// Writes the version of a store.
+pub(super) fn name_version(store: &Path, version: u32) -> io::Result<()> {
+    let new = store.join("version.new");
+    let mut file = File::create(&new)?;
+    writeln!(file, "{MAGIC}{version}")?;
+    file.sync_all()?;
+    fs::rename(&new, store.join("version"))?;
+    sync(Some(store))
+}
+
 /// Whether a directory is empty, apart from what an interrupted creation leaves.
 fn is_new(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
@@ -221,6 +221,11 @@ pub(super) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// Whether a file of the storage engine is a journal.
 pub(super) fn is_journal(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "jnl")
+}
+
+/// Ensures that a power loss does not take back the name of a directory.
+pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
+    sync(path.parent().filter(|parent| *parent != Path::new("")))
 }
 
 fn sync(directory: Option<&Path>) -> io::Result<()> {

@@ -8,6 +8,7 @@ use super::journal;
 #[cfg(feature = "metrics")]
 use super::meter::Meter;
 use super::salvage::salvage;
+use super::shrink::Shrink;
 use super::source::Alone;
 use super::tables::{guarded, Tables};
 use super::witness::Witness;
@@ -55,6 +56,7 @@ pub(crate) struct Disk {
     most_free: AtomicU64,
     /// Whether it has journals that were found, which the tables may not need.
     has_found: AtomicBool,
+    shrink: Shrink,
     #[cfg(feature = "metrics")]
     pub(super) meter: Meter,
     /// The damage that was accepted.
@@ -99,6 +101,7 @@ impl Disk {
             #[cfg(test)]
             most_free: AtomicU64::new(u64::MAX),
             has_found: AtomicBool::new(true),
+            shrink: Shrink::new(memtable),
             #[cfg(feature = "metrics")]
             meter: Meter::of(directory.path()),
             salvaged,
@@ -142,6 +145,10 @@ impl Disk {
     /// Before what the first version of the format does not have is written.
     pub(crate) fn upgrade(&self) -> Result<(), StoreError> {
         self.directory.upgrade()
+    }
+
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
     }
 
     pub(crate) fn catalog(&self) -> MutexGuard<'_, Catalog> {
@@ -251,6 +258,9 @@ impl Disk {
             if is_worth || self.can_merge(&self.catalog.lock(), free) {
                 self.reclaim();
             }
+        }
+        if self.catalog().queues.items() == 0 {
+            self.shrink.empty(&self.tables);
         }
         #[cfg(feature = "metrics")]
         self.read_meter();

@@ -98,6 +98,14 @@ pub(super) fn remove_all(directory: &Path) -> io::Result<()> {
     paths(directory)?.into_iter().try_for_each(fs::remove_file)
 }
 
+/// Empties the journals of tables that have all that is in them. They stay: without a journal the storage engine would number its
+/// batches from the start, and take what it writes for older than the tables.
+pub(super) fn empty_all(directory: &Path) -> io::Result<()> {
+    let open = |path| OpenOptions::new().write(true).open(path);
+    let mut journals = paths(directory)?.into_iter();
+    journals.try_for_each(|path| open(path)?.set_len(0))
+}
+
 /// The journals in a directory, oldest first.
 pub(super) fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(numbered(directory)?

@@ -30,6 +30,8 @@ mod meter;
 mod pushed;
 mod queues;
 mod salvage;
+mod shrink;
+mod snapshot;
 mod source;
 mod tables;
 mod witness;

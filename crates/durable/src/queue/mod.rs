@@ -13,7 +13,7 @@ mod verbs;
 pub(crate) mod windows;
 
 pub use builder::Builder;
-pub use inspect::{Inspector, LetterInfo, QueueInfo};
+pub use inspect::{Inspector, ItemInfo, Kind, LetterInfo, QueueInfo, Record};
 pub use iter::Iter;
 pub use letters::{Cause, DeadLetter, DeadLetters, UndecodableLetter};
 pub use priority::{PushTo, PushWith};

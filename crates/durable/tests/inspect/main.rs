@@ -1,5 +1,7 @@
 //! The command `requeue-inspect`.
 
+mod moved;
+
 use requeue_durable::{Store, StoreError, StoreOptions};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -85,7 +87,7 @@ fn json() {
     );
     let letters = inspect(path, &["letters", "jobs", "--json"]);
     assert!(
-        letters.contains(r#""reason":"failed","error":"no \"page\"\u000afor worse"}"#),
+        letters.contains(r#""reason":"failed","error":"no \"page\"\nfor worse"}"#),
         "{letters}"
     );
 }

@@ -3,8 +3,10 @@
 mod aborts;
 mod basics;
 mod both;
+mod bounded;
 mod differential;
 mod failing;
+mod formats;
 mod jobs;
 #[cfg(feature = "metrics")]
 mod metrics;
@@ -17,6 +19,7 @@ mod recorder;
 mod refused;
 mod removal;
 mod reopened;
+mod snapshot;
 #[cfg(feature = "stream")]
 mod stream;
 mod superseded;

@@ -4,6 +4,7 @@ use super::{Connection, Manner, Options, Owner, Params};
 use crate::background::Task;
 use crate::codec::Json;
 use crate::error::{Error, Result};
+use crate::jobs::Running;
 use crate::lease::Leases;
 use crate::queue::{Builder, PgQueue};
 use crate::schema::{Schema, INSTALL};
@@ -53,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) leases: Leases,
     pub(crate) promoter: Task,
     pub(crate) commits: Commits,
+    pub(crate) running: Running,
     /// Opens the connection for short statements. Not the pool of the transactions, which may have all its connections.
     opener: Pool,
     /// The connection for short statements of their own, which all tasks of the process share: the statements are pipelined. So a
@@ -122,6 +124,7 @@ impl Postgres {
             leases: Leases::default(),
             promoter: Task::default(),
             commits: Commits::default(),
+            running: Running::default(),
             opener,
             control: Mutex::default(),
             process: OnceCell::new(),

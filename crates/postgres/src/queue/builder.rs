@@ -2,6 +2,7 @@
 
 use super::{micros, Core, Items, Key, PgQueue, Rules};
 use crate::codec::{Bytes, Codec, Encoding, Json};
+use crate::completions::Completions;
 use crate::connect::Postgres;
 use crate::prefetch::Buffer;
 use crate::sql::Order;
@@ -25,7 +26,7 @@ use tokio::sync::OnceCell;
 /// ```
 #[must_use = "a builder does nothing until the queue is built"]
 pub struct Builder<T, E = Json> {
-    pub(super) core: Core,
+    pub(crate) core: Core,
     key: Option<Key<T>>,
     pub(super) unique: Option<Key<T>>,
     encoding: E,
@@ -39,12 +40,14 @@ impl<T, E> Builder<T, E> {
             max_attempts: None,
             count_attempts: true,
             backoff: None,
+            run_timeout: None,
             return_to: ReturnTo::Head,
             ttl: None,
             after_ttl: None,
             unique_for: 0,
             on_duplicate: OnDuplicate::Refuse,
             order: Order::Fifo,
+            keep_finished: None,
         };
         let core = Core {
             db,
@@ -52,6 +55,7 @@ impl<T, E> Builder<T, E> {
             rules,
             pace: Pace::unlimited(),
             buffer: None,
+            completions: None,
             last_key: Mutex::default(),
             id: OnceCell::new(),
         };
@@ -96,7 +100,46 @@ impl<T, E> Builder<T, E> {
         let is_leased = self.core.rules.term.is_some();
         assert!(is_leased, "only a leased queue can prefetch");
         assert!(count > 0, "a prefetch of nothing");
-        self.core.buffer = Some(Arc::new(Buffer::new(count)));
+        self.core.buffer = Some(Arc::new(Buffer::new(count, false)));
+        self
+    }
+
+    /// Lets [workers](PgQueue::workers) go on before the completions of their runs are written: up to `count` runs that have ended
+    /// are repeated if the process dies. For throughput, of runs that may be repeated and change nothing in the database.
+    ///
+    /// The completions are written many together, as soon as those before them are on the disk. A worker waits only while `count` of
+    /// them are not written. A run that pushes, uses the [client](crate::PgTransaction::client), or has several items is one commit with
+    /// its completion as ever, and its worker waits for that; so are runs of queues that are [serial](Self::serial), or whose items
+    /// [follow](Self::on_duplicate) others or keep their [keys](Self::unique_for). A run counts as done when it has ended: if its lease had
+    /// expired, its item is delivered again.
+    ///
+    /// Workers also claim items ahead, as many as they do in 50 milliseconds and no more than `count`, unless
+    /// [`prefetch`](Self::prefetch) says how many: so processes with slow jobs hold few that others could do. The end of a pool writes
+    /// the completions and gives the other items back.
+    ///
+    /// ```no_run
+    /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+    /// use requeue_postgres::{PgQueue, Postgres};
+    /// use std::time::Duration;
+    ///
+    /// let db = Postgres::connect("postgres://app@localhost/app").await?;
+    /// let builder = db.builder("thumbnails").leased(Duration::from_secs(60)).repeats_after_crash(1000);
+    /// let thumbnails: PgQueue<String> = builder.build();
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Unless the queue is [leased](Self::leased), and if `count` is 0.
+    #[doc(alias("at least once", "batch", "group"))]
+    #[track_caller]
+    pub fn repeats_after_crash(mut self, count: usize) -> Self {
+        let is_leased = self.core.rules.term.is_some();
+        assert!(is_leased, "only runs of a leased queue can be repeated");
+        assert!(count > 0, "a repetition of nothing");
+        self.core.completions = Some(Arc::new(Completions::new(count)));
+        let buffer = || Arc::new(Buffer::new(count, true));
+        self.core.buffer.get_or_insert_with(buffer);
         self
     }
 
@@ -128,6 +171,13 @@ impl<T, E> Builder<T, E> {
     /// Sets the delay after a failed run of [workers](PgQueue::workers); 10 milliseconds, doubled up to a second, by default.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.core.rules.backoff = Some(backoff);
+        self
+    }
+
+    /// Sets how long a run of the [workers](PgQueue::workers) of this process may take, unless they set it
+    /// [themselves](crate::WorkersBuilder): then the future of a task is dropped, and the run has failed. Without a limit by default.
+    pub fn run_timeout(mut self, limit: Duration) -> Self {
+        self.core.rules.run_timeout = Some(limit);
         self
     }
 

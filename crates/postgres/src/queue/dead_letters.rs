@@ -23,7 +23,8 @@ pub struct DeadLetter<T> {
     pub attempts: u32,
     /// The last error, as text.
     pub error: Option<String>,
-    /// `aborted`, `panicked`, `retried`, `failed`, `expired` (its lease), `timed_out` (its time to live) or `undecodable`.
+    /// `aborted`, `panicked`, `retried`, `failed`, `cancelled`, `expired` (its lease), `timed_out` (its time to live) or
+    /// `undecodable`.
     pub reason: String,
     /// When it was pushed, by the clock of the server.
     pub pushed_at: SystemTime,

@@ -15,6 +15,7 @@ pub use push::{Placed, PushTo, PushWith};
 pub use retain::Queued;
 
 use crate::codec::{CodecError, Encoding, Payload};
+use crate::completions::Completions;
 use crate::connect::{Params, Postgres};
 use crate::error::{Error, Result};
 use crate::prefetch::Buffer;
@@ -81,6 +82,8 @@ pub(crate) struct Core {
     pub(crate) pace: Pace,
     /// Items that are claimed ahead.
     pub(crate) buffer: Option<Arc<Buffer>>,
+    /// Completions that are written later.
+    pub(crate) completions: Option<Arc<Completions>>,
     /// The key of the last item that this process took, if the order has keys.
     pub(crate) last_key: Mutex<String>,
     id: OnceCell<i32>,
@@ -96,6 +99,8 @@ pub(crate) struct Rules {
     pub(crate) max_attempts: Option<i32>,
     pub(crate) count_attempts: bool,
     pub(crate) backoff: Option<Backoff>,
+    /// How long a run of tasks may take.
+    pub(crate) run_timeout: Option<Duration>,
     /// Where items of failed deliveries go.
     pub(crate) return_to: ReturnTo,
     /// How long items live, in microseconds.
@@ -107,6 +112,8 @@ pub(crate) struct Rules {
     /// What becomes of a push whose item has the unique key of another one.
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) order: Order,
+    /// How long items are kept that are done, in microseconds.
+    pub(crate) keep_finished: Option<i64>,
 }
 
 impl Rules {
@@ -163,7 +170,11 @@ impl Core {
     }
 
     /// The same. Without an answer it is in doubt.
-    async fn change(self: &Arc<Self>, sql: Statement, others: Params<'_>) -> Result<Vec<Row>> {
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        sql: Statement,
+        others: Params<'_>,
+    ) -> Result<Vec<Row>> {
         let (id, shared) = (self.id().await?, &self.db.shared);
         let first: Params<'_> = &[&id];
         let (control, params) = (shared.control().await?, [first, others].concat());
@@ -196,7 +207,11 @@ pub(crate) fn is_valid(text: &str) -> bool {
 impl<T: Send + 'static> PgQueue<T> {
     /// Returns a builder of workers, which run a function on each item.
     pub fn workers(&self) -> WorkersBuilder<T> {
-        Workers::builder(self)
+        let builder = Workers::builder(self);
+        match self.core.rules.run_timeout {
+            Some(limit) => builder.run_timeout(limit),
+            None => builder,
+        }
     }
 }
 

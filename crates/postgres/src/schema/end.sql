@@ -1,5 +1,5 @@
 
-insert into @.version values (4);
+insert into @.version values (5);
 end if;
 
 if installed = 1 then
@@ -58,5 +58,6 @@ if installed is null or installed < 4 then -- programs that use version 3 go on:
     $$;
     update @.version set version = 4;
 end if;
-end
-$install$;
+if installed is null or installed < 5 then -- programs that use version 4 go on
+    update @.version set version = 5;
+end if;

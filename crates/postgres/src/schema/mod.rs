@@ -6,13 +6,15 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::error::SqlState;
 
 /// The version of the tables that this crate reads and writes.
-const VERSION: i32 = 4;
+const VERSION: i32 = 5;
 /// Creates the tables, or changes those of an earlier version, in `end.sql`.
 pub(crate) const INSTALL: &str = concat!(
     include_str!("begin.sql"),
     include_str!("install.sql"),
     include_str!("../pace/install.sql"),
-    include_str!("end.sql")
+    include_str!("end.sql"),
+    include_str!("../jobs/install.sql"),
+    "end\n$install$;\n"
 );
 /// The longest name of a schema, in bytes: the name of its channel is a little longer, and must fit too.
 const LONGEST: usize = 50;

@@ -266,18 +266,22 @@ statements! {
     sweep_attempts: "delete from @.attempts a where not exists (select from @.ready i where i.id = a.id)
         and not exists (select from @.delayed i where i.id = a.id)
         and not exists (select from @.leased i where i.id = a.id)";
-    /// Settles an item that this transaction has deleted: its columns are the parameters after those of [`settle`].
+    /// Settles an item that this transaction has deleted: its columns are the parameters after those of [`settle`]. The last one says
+    /// whether its counted deliveries are those of its row from now on.
     settle_locked: settle("ended as (select $4::bigint as id, $5::int as queue, $6::int as priority, $7::text as key,
             $8::int as attempts, $9::text::jsonb as json, $10::bytea as bytes, $11::timestamptz as pushed,
-            $12::timestamptz as expires, $13::bigint as ticket)");
-    /// Settles the item `$4` of the claim `$5`.
-    settle_leased: settle(&format!("ended as (delete from @.leased where id = $4 and claim = $5 returning *), {}",
-        free_keys("ended")));
+            $12::timestamptz as expires, $13::bigint as ticket),
+        forgotten as (delete from @.attempts where id = $4 and $14::boolean)");
+    /// Settles the item `$4` of the claim `$5`, with these attempts.
+    settle_leased: settle(&format!("gone as (delete from @.leased where id = $4 and claim = $5 returning *), {},
+        ended as (select {} from gone)", free_keys("gone"), UNDELIVERED.replace("attempts - 1", "$6::int")));
     /// Gives back the items `$1` of the leases `$2`.
     release: give_back(&format!("delete from @.leased where {} returning *", held("$1", "$2")),
         ReturnTo::Head, "the transaction was aborted", "aborted");
     release_to_tail: give_back(&format!("delete from @.leased where {} returning *", held("$1", "$2")),
         ReturnTo::Tail, "the transaction was aborted", "aborted");
+    /// Ends those of the items `$1` that still have the leases `$2`, and returns how many.
+    complete: format!("with done as (delete from @.leased where {} returning id) select count(*) from done", held("$1", "$2"));
     /// Gives back the items `$1` of the leases `$2`, which were not delivered.
     unclaim: give_back(&format!("delete from @.leased where {} returning {UNDELIVERED}", held("$1", "$2")),
         ReturnTo::Head, "", "aborted");
@@ -354,6 +358,19 @@ statements! {
             where (select pg_try_advisory_xact_lock(hashtextextended(:channel, 3))) and {})
         delete from @.uniques u using free f where u.queue = f.queue and u.key = f.key and u.ticket = f.ticket",
         is_free());
+    /// Keeps a done item for `$9` microseconds, with a result.
+    keep: format!("insert into @.finished ({COLUMNS}, finished, until, result)
+        select $1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, clock_timestamp(),
+            clock_timestamp() + $9::bigint * interval '1 microsecond', $10::text::jsonb
+        on conflict (id) do update set (attempts, finished, until, result)
+            = (excluded.attempts, excluded.finished, excluded.until, excluded.result)");
+    list_finished: format!("select {RECORD}, finished, result::text from @.finished
+        where queue = $1 and id > $2 and until > now() order by id limit $3");
+    /// Removes some of the items that were kept long enough, and returns how many. One process at a time looks.
+    sweep_finished: "with gone as (delete from @.finished where ctid = any(array(
+            select ctid from @.finished where until <= now()
+                and (select pg_try_advisory_xact_lock(hashtextextended(:channel, 4)))
+            order by until limit 1000)) returning id) select count(*) from gone";
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";
@@ -365,6 +382,21 @@ statements! {
             and not exists (select from @.delayed i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.leased i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.dead i where i.queue = k.queue and i.key = k.key)";
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
+    server_time: "select clock_timestamp(), $1::int";
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
+    declare_periodic: "insert into @.periodic as p (queue, name, schedule, next) select $1, $2, $3, $4
+        where not exists (select from @.periodic p where p.queue = $1 and p.name = $2 and p.schedule = $3) -- without a lock
+        on conflict (queue, name) do update set schedule = excluded.schedule, next = excluded.next
+        where p.schedule <> excluded.schedule";
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
+    find_periodic: "select next, clock_timestamp() from @.periodic where queue = $1 and name = $2 and schedule = $3";
+    /// The job is due at `$5` after it was at `$4`.
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
+    advance_periodic: "update @.periodic set next = $5
+        where queue = $1 and name = $2 and schedule = $3 and next = $4";
+    #[cfg_attr(not(feature = "cron"), allow(dead_code))] // of periodic jobs
+    forget_periodic: "delete from @.periodic where queue = $1 and name = $2 returning name";
     pause: "update @.queues set paused = $2 where id = $1";
     /// Notifies the processes that listen to the queues `$1` of `$2` items, or 0 if it is unknown how many. In a transaction of
     /// its own, whose commit does not wait for the disk: the server has one transaction with notifications commit at a time, all
@@ -385,6 +417,12 @@ statements! {
         where l.queue = $1 order by l.since, l.id";
     cancel: format!("{} select {RECORD} from gone union all select {RECORD} from later",
         remove(&format!("{OF_TICKET} and {ALIVE}"), "id = $2"));
+    /// Makes a leased item a dead letter, and tells all processes. Returns whether somebody has leased or locked it.
+    cancel_held: format!("with gone as (delete from @.leased where queue = $1 and {OF_TICKET} returning *), {},
+        dead as (insert into @.dead ({COLUMNS}, error, reason) select {UNPLACED}, 'the run was cancelled', 'cancelled' from gone),
+        free as (select id from @.ready where queue = $1 and {OF_TICKET} for update skip locked),
+        locked as (select id from @.ready where queue = $1 and {OF_TICKET} and id <> all(array(select id from free)))
+        select (select count(*) from gone) + (select count(*) from locked), pg_notify(:channel, 'cancel ' || $2)", free_keys("gone"));
     /// Removes the items `$2`.
     remove: format!("{} {REMOVED}", remove("id = any($2::bigint[])", "id = any($2)"));
     /// Removes [`PIECE`] items with lower ids than `$2`, or all.

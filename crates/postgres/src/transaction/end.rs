@@ -7,6 +7,7 @@ use crate::claim::{leases, release, release_later, LeasedItems};
 use crate::connect::Params;
 use crate::error::{Error, Result};
 use crate::item::Ticket;
+use crate::queue::Core;
 use crate::sql::{move_to_tail, Statement};
 use requeue::{Limiter, OnDuplicate, Pace};
 use std::mem;
@@ -99,8 +100,14 @@ impl PgTransaction<'_> {
         let (part, shared) = (self.part(), self.shared());
         let replaces = part.staged.iter().any(Staged::replaces);
         let locks = replaces || self.taken.iter().any(Taken::keeps_key);
-        if !self.link.begun && !locks && self.taken.iter().all(Taken::is_done) {
-            return shared.write_in_group(part).await;
+        let keeps = self.taken.iter().any(Taken::is_kept);
+        if !self.link.begun && !locks && !keeps && self.taken.iter().all(Taken::is_done) {
+            return match &self.goes_on {
+                Some(core) if self.may_be_late(core, &part) => {
+                    core.complete_later(part.finished).await
+                }
+                _ => shared.write_in_group(part).await,
+            };
         }
         self.link.open().await?;
         for taken in &self.taken {
@@ -133,6 +140,15 @@ impl PgTransaction<'_> {
         }
         shared.wake_for(&part);
         Ok(tickets.unwrap_or_default())
+    }
+
+    /// Whether nothing but the end of an item of this queue is to be written, for which nobody waits.
+    fn may_be_late(&self, core: &Arc<Core>, part: &Part) -> bool {
+        let [taken] = &*self.taken else {
+            return false;
+        };
+        let is_of_queue = Arc::ptr_eq(&taken.core, core) && taken.claim.is_some();
+        is_of_queue && part.staged.is_empty() && !part.serial && !taken.is_followed()
     }
 
     /// Locks the unique keys of what is pushed or keeps its key, in their order.
@@ -178,6 +194,9 @@ fn leased<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> LeasedItems {
 impl Taken {
     /// The transaction was committed.
     fn committed(self) {
+        if let Some(buffer) = &self.core.buffer {
+            buffer.ended();
+        }
         if let (Ending::Done | Ending::Dead(..), Some(mut start)) = (self.ending, self.start) {
             start.end(Pace::spend);
         }
@@ -188,6 +207,11 @@ impl Taken {
         self.core.rules.on_duplicate == OnDuplicate::Follow
     }
 
+    /// Whether it is kept after the commit.
+    fn is_kept(&self) -> bool {
+        self.is_done() && self.core.rules.keep_finished.is_some()
+    }
+
     /// Whether its unique key stays taken after the commit.
     fn keeps_key(&self) -> bool {
         self.is_done() && self.unique.is_some()
@@ -195,7 +219,7 @@ impl Taken {
 
     /// The id, if the count of its deliveries is to be forgotten with the commit: there is no item with this id any more.
     fn forgotten(&self) -> Option<i64> {
-        let is_counted = self.claim.is_none() && self.core.rules.is_counted();
+        let is_counted = self.claim.is_none() && self.core.rules.is_counted() && !self.snoozed;
         let stays = match self.ending {
             Ending::Retry(0) => true,
             Ending::Retry(1..) => self.record.id == self.record.ticket, // the ticket is the id of a delayed item
@@ -204,7 +228,7 @@ impl Taken {
         (is_counted && !stays).then_some(self.record.id)
     }
 
-    /// Writes that the item is tried again, or a dead letter.
+    /// Writes that the item is done and kept, is tried again, or is a dead letter.
     async fn write_ending(&self, link: &mut Link<'_>) -> Result<()> {
         let (shared, record) = (Arc::clone(&link.shared), &self.record);
         let (json, bytes) = record.payload.columns();
@@ -221,18 +245,44 @@ impl Taken {
             &record.pushed,
             &record.expires,
             &ticket,
+            &self.snoozed,
         ];
+        let leased: Params<'_> = &[&record.id, &self.claim, &record.attempts];
         let (sql, item): (_, Params<'_>) = match &self.claim {
-            Some(claim) => (&shared.sql.settle_leased, &[&record.id, claim]),
+            Some(_) => (&shared.sql.settle_leased, leased),
             None => (&shared.sql.settle_locked, item),
         };
         let (delay, error, reason) = match &self.ending {
-            Ending::Done => return Ok(()),
+            Ending::Done => return self.write_kept(link, queue).await,
             Ending::Retry(delay) => (Some(*delay), record.error.as_deref(), None),
             Ending::Dead(error, reason) => (None, Some(&**error), Some(*reason)),
         };
         let end: Params<'_> = &[&delay, &error, &reason];
         link.run(sql, &[end, item].concat()).await.map(drop)
+    }
+}
+
+impl Taken {
+    /// Writes that the item is done, if it is kept.
+    async fn write_kept(&self, link: &mut Link<'_>, queue: i32) -> Result<()> {
+        let Some(time) = self.core.rules.keep_finished else {
+            return Ok(());
+        };
+        let (shared, record) = (Arc::clone(&link.shared), &self.record);
+        let (json, bytes) = record.payload.columns();
+        let item: Params<'_> = &[
+            &record.ticket,
+            &queue,
+            &record.priority,
+            &record.key,
+            &record.attempts,
+            &json,
+            &bytes,
+            &record.pushed,
+            &time,
+            &self.result,
+        ];
+        link.run(&shared.sql.keep, item).await.map(drop)
     }
 }
 

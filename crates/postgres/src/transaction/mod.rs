@@ -6,13 +6,14 @@ mod group;
 mod link;
 mod owned;
 mod pop;
+mod run;
 mod write;
 
 pub use client::Client;
 pub(crate) use group::Commits;
 pub use owned::{OwnedTransaction, RunGuard, RunTransaction, WorkersBuilder};
 
-use crate::codec::Payload;
+use crate::codec::{CodecError, Payload};
 use crate::connect::Shared;
 use crate::error::{Error, Result};
 use crate::item::{PgItem, Record, Ticket};
@@ -20,6 +21,7 @@ use crate::pace::Start;
 use crate::queue::{micros, Core, Due};
 use link::Link;
 use requeue::{OnDuplicate, ReturnTo};
+use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +60,8 @@ pub struct PgTransaction<'c> {
     pub(crate) link: Link<'c>,
     pub(crate) staged: Vec<Staged>,
     taken: Vec<Taken>,
+    /// The queue whose worker goes on before completions are written.
+    goes_on: Option<Arc<Core>>,
     /// A call runs, or was dropped, or failed: what is held is unknown.
     broken: bool,
 }
@@ -111,6 +115,10 @@ struct Taken {
     unique: Option<String>,
     /// The user has it.
     delivered: bool,
+    /// The delivery does not count.
+    snoozed: bool,
+    /// The result of its run, as JSON.
+    result: Option<String>,
     ending: Ending,
     /// The slot of the pace of its queue.
     start: Option<Start>,
@@ -136,6 +144,7 @@ impl<'c> PgTransaction<'c> {
             link: Link::new(shared),
             staged: Vec::new(),
             taken: Vec::new(),
+            goes_on: None,
             broken: false,
         }
     }
@@ -215,6 +224,43 @@ impl<'c> PgTransaction<'c> {
         Ok(())
     }
 
+    /// Gives an item back with the commit, after a delay, and the delivery does not count as an attempt: for what is not to be done yet.
+    ///
+    /// In a run of workers see [`OwnedTransaction::snooze`].
+    ///
+    /// ```no_run
+    /// # async fn step(tx: &mut requeue_postgres::PgTransaction<'_>, jobs: requeue_postgres::PgQueue<String>)
+    /// # -> Result<(), requeue_postgres::Error> {
+    /// use std::time::Duration;
+    ///
+    /// if let Some(job) = tx.pop(&jobs).await? {
+    ///     tx.snooze(job, Duration::from_secs(3600))?; // the shop is closed
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherTransaction`] if the transaction does not hold the item.
+    #[doc(alias("reschedule", "postpone", "defer"))]
+    #[allow(clippy::needless_pass_by_value)] // the item is given away
+    pub fn snooze<T>(&mut self, item: PgItem<T>, delay: Duration) -> Result<()> {
+        self.find(item.ticket())?.snooze(delay);
+        Ok(())
+    }
+
+    /// Sets the result of an item, which is kept with it after the commit if the queue
+    /// [keeps](crate::Builder::keep_finished) what is done. In a run of workers see [`OwnedTransaction::set_result`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherTransaction`] if the transaction does not hold the item, and [`Error::Codec`].
+    pub fn set_result<T>(&mut self, item: &PgItem<T>, result: &impl Serialize) -> Result<()> {
+        let result = json(result)?;
+        self.find(item.ticket())?.result = Some(result);
+        Ok(())
+    }
+
     /// Gives an item up with the commit: it becomes a [dead letter](crate::PgQueue::dead_letters) with this error.
     ///
     /// # Errors
@@ -263,6 +309,13 @@ impl Taken {
         self.delivered && self.core.rules.return_to == ReturnTo::Tail
     }
 
+    /// The item is delivered again after a delay, as if it had not been.
+    fn snooze(&mut self, delay: Duration) {
+        self.snoozed = true;
+        self.record.attempts = self.record.attempts.saturating_sub(1);
+        self.ending = Ending::Retry(micros(delay));
+    }
+
     /// The item is tried again, if it has an attempt left: there, or after a delay at its place, and has this error from then on, if there
     /// is one. Otherwise it is dead with this error and reason.
     fn retry_to(&mut self, to: ReturnTo, delay: Duration, why: (Option<&str>, &'static str)) {
@@ -283,6 +336,12 @@ impl Ending {
     fn dead(error: &str, reason: &'static str) -> Self {
         Self::Dead(text(error), reason)
     }
+}
+
+/// The text of a result.
+fn json(result: &impl Serialize) -> Result<String> {
+    let encoded = serde_json::to_string(result);
+    Ok(encoded.map_err(|error| CodecError::new(error.to_string()))?)
 }
 
 /// The text of an error, as the server's text is: without NUL.

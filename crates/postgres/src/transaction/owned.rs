@@ -1,13 +1,14 @@
 //! Transactions bound to a queue: those of the traits [`Backend`] and [`Tx`], and of worker pools.
 
-use super::PgTransaction;
+use super::{Ending, PgTransaction, Taken};
 use crate::error::{Error, Result};
 use crate::item::PgItem;
+use crate::jobs::Cancellation;
 use crate::queue::{Core, PgQueue};
-use requeue::backend::{AbortCause, Backend, Committed, Holds, Settlement, Share, Tx};
+use requeue::backend::{AbortCause, Backend, Cancelled, Committed, Holds, Settlement, Share, Tx};
 use requeue::workers::{KeptTransaction, PoolBuilder};
 use requeue::{Reason, Wait};
-use std::future::{poll_fn, ready, Future};
+use std::future::{pending, poll_fn, ready, Future};
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::pin::pin;
@@ -82,22 +83,24 @@ pub struct OwnedTransaction<T> {
 }
 
 /// A transaction, and what an abort undoes of it.
-struct Bound {
-    tx: PgTransaction<'static>,
-    marks: Marks,
+pub(super) struct Bound {
+    pub(super) tx: PgTransaction<'static>,
+    pub(super) marks: Marks,
 }
 
 /// What is known of a transaction.
 #[derive(Default)]
-struct Marks {
+pub(super) struct Marks {
     /// The first items, which the pops of this queue have taken, and after which there is a mark.
-    marked: usize,
+    pub(super) marked: usize,
     /// It was locked by the user: what was done after the mark is unknown.
     used: bool,
     /// When the first item was taken.
     since: u64,
     /// An item was settled.
-    given_up: bool,
+    pub(super) given_up: bool,
+    /// Whether the run that uses it is cancelled, of runs of workers.
+    pub(super) cancellation: Option<Cancellation>,
 }
 
 impl Bound {
@@ -108,8 +111,13 @@ impl Bound {
 
     /// The transaction, which a new one replaces.
     fn take(&mut self) -> Self {
-        let new = PgTransaction::new(&self.tx.link.shared);
-        mem::replace(self, Self::new(new))
+        let mut new = PgTransaction::new(&self.tx.link.shared);
+        new.goes_on.clone_from(&self.tx.goes_on);
+        let mut new = Self::new(new);
+        let shared = &self.tx.link.shared;
+        let cancellation = self.marks.cancellation.as_ref();
+        new.marks.cancellation = cancellation.map(|_| Cancellation::new(shared));
+        mem::replace(self, new)
     }
 
     /// Gives back what was taken after the mark. Returns the statement that moves locked items to the tail after their rollback.
@@ -126,6 +134,13 @@ impl Bound {
                 let since = START.elapsed().as_micros();
                 self.marks.since = u64::try_from(since).unwrap_or(u64::MAX);
             }
+            if let Some(cancellation) = &mut self.marks.cancellation {
+                let new = &self.tx.taken[self.marks.marked..];
+                for taken in new {
+                    cancellation.add(taken.record.ticket);
+                }
+                self.tx.link.shared.start_listening();
+            }
             self.marks.marked = self.tx.taken.len();
             if self.tx.link.begun {
                 self.tx.link.send(MARK);
@@ -138,6 +153,12 @@ impl Bound {
         let moves = self.release_others();
         let tx = &mut self.tx;
         tx.staged.clear();
+        let cancellation = self.marks.cancellation.as_ref();
+        let is_cancelled = |taken: &Taken| {
+            cancellation.is_some_and(|cancellation| cancellation.is_of(taken.record.ticket))
+        };
+        tx.taken
+            .retain(|taken| taken.claim.is_none() || !is_cancelled(taken)); // it is a dead letter already
         match tx.taken.first().map(|taken| taken.claim) {
             Some(Some(_)) => tx.link.send_roll_back(&moves), // its connection may be dead
             Some(None) if tx.link.begun => {
@@ -159,6 +180,10 @@ impl Bound {
         for taken in tx.taken.iter_mut().filter(|taken| taken.delivered) {
             let backoff = taken.core.rules.backoff.unwrap_or(cause.backoff);
             let delay = backoff.delay(taken.record.deliveries());
+            if is_cancelled(taken) {
+                taken.ending = Ending::dead(&cause.error, "cancelled");
+                continue;
+            }
             let why = (Some(&*cause.error), reason);
             taken.retry_to(taken.core.rules.return_to, delay, why);
         }
@@ -191,13 +216,23 @@ impl Drop for Popping<'_> {
 
 impl<T: 'static> OwnedTransaction<T> {
     pub(crate) fn new(queue: &PgQueue<T>, tx: PgTransaction<'static>) -> Self {
+        Self::with(queue, tx, None)
+    }
+
+    fn with(
+        queue: &PgQueue<T>,
+        tx: PgTransaction<'static>,
+        cancellation: Option<Cancellation>,
+    ) -> Self {
+        let mut bound = Bound::new(tx);
+        bound.marks.cancellation = cancellation;
         Self {
             queue: queue.clone(),
-            bound: Arc::new(Mutex::new(Bound::new(tx))),
+            bound: Arc::new(Mutex::new(bound)),
         }
     }
 
-    async fn bound(&self) -> Result<OwnedMutexGuard<Bound>> {
+    pub(super) async fn bound(&self) -> Result<OwnedMutexGuard<Bound>> {
         self.queue.core.db.shared.process().await?;
         Ok(Arc::clone(&self.bound).lock_owned().await)
     }
@@ -296,8 +331,12 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
     type Error = Error;
     type Tx = OwnedTransaction<T>;
 
-    fn begin(&self, _: Option<Arc<str>>) -> OwnedTransaction<T> {
-        OwnedTransaction::new(self, PgTransaction::new(&self.core.db.shared))
+    fn begin(&self, worker: Option<Arc<str>>) -> OwnedTransaction<T> {
+        let mut tx = PgTransaction::new(&self.core.db.shared);
+        let goes_on = worker.is_some() && self.core.completions.is_some();
+        tx.goes_on = goes_on.then(|| Arc::clone(&self.core));
+        let cancellation = worker.map(|_| Cancellation::new(&self.core.db.shared));
+        OwnedTransaction::with(self, tx, cancellation)
     }
 
     /// Other processes may push at any time.
@@ -320,8 +359,12 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
 
     fn pool_ended(&self) -> impl Future<Output = ()> + Send {
         let released = self.core.release_prefetched();
-        let released = async { drop(timeout(RELEASE, released).await) }; // or in the background
-        inside(&self.core, released)
+        let ended = async {
+            let written = self.core.write_completions();
+            let all = async { tokio::join!(released, written) };
+            drop(timeout(RELEASE, Box::pin(all)).await); // or in the background
+        };
+        inside(&self.core, ended)
     }
 }
 
@@ -391,6 +434,17 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
     async fn abort(&mut self, cause: AbortCause) -> Result<()> {
         let failed = self.bound.lock().await.take();
         inside(&self.queue.core, failed.fail(&cause)).await
+    }
+
+    fn cancelled(&self) -> Option<Cancelled> {
+        let bound = self.bound.try_lock().ok()?;
+        let mut told = bound.marks.cancellation.as_ref()?.subscribe();
+        let is_so = |cancelled: &Vec<i64>| !cancelled.is_empty();
+        Some(Box::pin(async move {
+            if told.wait_for(is_so).await.is_err() {
+                pending::<()>().await; // the run has ended
+            }
+        }))
     }
 
     fn deliveries(&mut self) -> (usize, u32) {

@@ -197,6 +197,8 @@ impl PgTransaction<'_> {
             claim,
             unique,
             delivered,
+            snoozed: false,
+            result: None,
             ending,
             start: None,
         });

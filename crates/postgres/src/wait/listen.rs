@@ -30,15 +30,13 @@ pub(super) struct Listening {
 }
 
 impl Shared {
-    /// Sees to it that this process is notified of items of a queue, from now on.
-    pub(crate) async fn wait_for(self: &Arc<Self>, queue: i32) -> Result<()> {
-        self.start_promoter();
+    /// Sees to it that this process is notified, from some time on. Returns whether it can be.
+    pub(crate) fn start_listening(self: &Arc<Self>) -> bool {
         let Some(config) = self.config.clone() else {
-            return Ok(());
+            return false;
         };
-        let listening = &self.hub.listening;
         let limit = self.manner.limit;
-        listening.task.start(self, |weak, _| async move {
+        self.hub.listening.task.start(self, |weak, _| async move {
             while weak.strong_count() > 0 {
                 let _ = listen(&weak, &config, limit).await;
                 if let Some(shared) = weak.upgrade() {
@@ -47,6 +45,16 @@ impl Shared {
                 sleep(PAUSE).await;
             }
         });
+        true
+    }
+
+    /// Sees to it that this process is notified of items of a queue, from now on.
+    pub(crate) async fn wait_for(self: &Arc<Self>, queue: i32) -> Result<()> {
+        self.start_promoter();
+        if !self.start_listening() {
+            return Ok(());
+        }
+        let listening = &self.hub.listening;
         let mut up = listening.up.subscribe();
         let _ = timeout(PAUSE, up.wait_for(|up| *up)).await;
         let registered = listening.registered.lock().get(&queue).copied();
@@ -107,9 +115,12 @@ async fn in_time<T>(
 }
 
 impl Shared {
-    /// Wakes waiters for a notification: a queue, a number of items or 0 if it is unknown, and the
-    /// process that has pushed them.
+    /// Wakes waiters for a notification: a queue, a number of items or 0 if it is unknown, and the process that has pushed them. Or
+    /// cancels the run of an item.
     async fn notified(self: &Arc<Self>, payload: &str) {
+        if let Some(Ok(ticket)) = payload.strip_prefix("cancel ").map(str::parse) {
+            return self.running.cancel(ticket);
+        }
         let mut numbers = payload.split(' ').map(str::parse::<i64>);
         let (Some(Ok(queue)), Some(Ok(items)), Some(Ok(process))) =
             (numbers.next(), numbers.next(), numbers.next())

@@ -1,9 +1,10 @@
 //! Sessions that the server terminates: `pg_terminate_backend`.
 
-use crate::base::{options, Db, Mode, LONG, MODES};
+use crate::base::{options, Db, Mode, LONG, MODES, TERM};
 use crate::child::name;
 use requeue_postgres::{Error, PgQueue, Postgres};
 use std::time::Duration;
+use tokio::time::timeout;
 
 const ROLE: &str = "victim";
 
@@ -158,4 +159,33 @@ async fn workers_go_on_after_their_sessions_were_terminated() {
         found.sort_unstable();
         assert_eq!(found, (0..200).collect::<Vec<_>>(), "{mode:?}");
     }
+}
+
+/// The completions that wait are written in another session, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn completions_that_are_written_later_survive_terminated_sessions() {
+    const COUNT: i64 = 3000;
+    let db = Db::new().await;
+    let victim = victim(&db).await;
+    let builder = victim.builder("jobs").max_attempts(100).leased(TERM);
+    let own: PgQueue<i64> = builder.repeats_after_crash(200).build();
+    let jobs = Mode::Leased.jobs(&db);
+    jobs.push_batch(0..COUNT).await.unwrap();
+    let (send, mut runs) = tokio::sync::mpsc::unbounded_channel();
+    let pool = own.workers().tasks(4).run_async(move |item, _| {
+        let told = send.send(*item);
+        async move { told }
+    });
+    let mut seen = Vec::new();
+    while seen.len() < usize::try_from(COUNT).unwrap() {
+        seen.extend(timeout(LONG, runs.recv()).await.expect("a run"));
+        if seen.len() % 1000 == 500 {
+            terminate(&db).await;
+        }
+    }
+    pool.stop().await;
+    seen.sort_unstable();
+    assert_eq!(seen, (0..COUNT).collect::<Vec<_>>());
+    let stats = jobs.stats().await.unwrap();
+    assert_eq!((stats.ready, stats.held, stats.dead), (0, 0, 0));
 }

@@ -35,7 +35,8 @@ async fn the_statements_of_the_installation_can_be_run_by_several_at_once() {
 }
 
 /// What tables of these versions had instead, besides what those of the next version had.
-const EARLIER: [(i32, &str); 3] = [
+const EARLIER: [(i32, &str); 4] = [
+    (4, "drop table @.periodic; drop table @.finished"),
     (3, NO_COLUMNS),
     (2, SMALL_PRIORITIES),
     (1, "drop index @.leased_holder"),
@@ -81,6 +82,11 @@ async fn tables_of_an_earlier_version_are_changed() {
         unique.push(1).await.unwrap();
         assert!(matches!(unique.push(1).await, Err(Error::Duplicate(_))));
         assert_priorities_are_any(&db, &other).await;
+        let kept: PgQueue<u32> = other.builder("kept").keep_finished(Duration::ZERO).build();
+        kept.push(1).await.unwrap();
+        let mut tx = other.begin().await.unwrap();
+        assert!(tx.pop(&kept).await.unwrap().is_some());
+        tx.commit().await.unwrap();
     }
 }
 
@@ -124,7 +130,7 @@ async fn programs_that_use_the_version_before_go_on() {
 /// In all tables: ready, delayed, held and dead items have these priorities.
 async fn assert_priorities_are_any(db: &Db, other: &Postgres) {
     let columns = "select count(*) from information_schema.columns where table_schema = '@'
-        and column_name = 'priority' and data_type = 'integer'";
+        and table_name in ('ready', 'delayed', 'leased', 'dead') and column_name = 'priority' and data_type = 'integer'";
     assert_eq!(db.number(columns).await, 4);
     let queue: PgQueue<u32> = other.queue("q");
     for (item, priority) in [(8, u16::MAX), (5, 0)] {

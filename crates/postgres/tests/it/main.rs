@@ -1,17 +1,22 @@
 //! Tests against a real server, which they start: see `server`.
 
 mod commits;
+mod completions;
 mod duplicates;
 mod errors;
 mod expiry;
 mod failing;
 mod faults;
+mod finished;
 mod install;
+mod jobs;
 mod leases;
 mod looks;
 mod notifications;
 mod orders;
 mod pace;
+#[cfg(feature = "cron")]
+mod periodic;
 mod poolers;
 mod prefetch;
 mod retain;

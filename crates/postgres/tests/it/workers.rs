@@ -11,15 +11,26 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-fn queue(db: &Db, leased: bool, max_attempts: u32) -> PgQueue<u32> {
+/// How the pools of a test hold their items.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Locked,
+    Leased,
+    /// With completions that may be written later.
+    Late,
+}
+
+const MODES: [Mode; 3] = [Mode::Locked, Mode::Leased, Mode::Late];
+
+fn queue(db: &Db, mode: Mode, max_attempts: u32) -> PgQueue<u32> {
     let builder = db
         .builder("q")
         .max_attempts(max_attempts)
         .backoff(Backoff::fixed(Duration::ZERO));
-    if leased {
-        builder.leased(LONG).build()
-    } else {
-        builder.build()
+    match mode {
+        Mode::Locked => builder.build(),
+        Mode::Leased => builder.leased(LONG).build(),
+        Mode::Late => builder.leased(LONG).repeats_after_crash(100).build(),
     }
 }
 
@@ -30,9 +41,9 @@ async fn is_idle(queue: &PgQueue<u32>) -> bool {
 
 #[tokio::test]
 async fn workers_commit_what_succeeds() {
-    for leased in [false, true] {
+    for mode in MODES {
         let db = Db::new().await;
-        let (queue, out) = (queue(&db, leased, 3), db.queue::<u32>("out"));
+        let (queue, out) = (queue(&db, mode, 3), db.queue::<u32>("out"));
         queue.push_batch([3, 3]).await.unwrap();
         let to = out.clone();
         let workers = queue.workers().tasks(3).run_async(move |item, tx| {
@@ -53,10 +64,10 @@ async fn workers_commit_what_succeeds() {
 
 #[tokio::test]
 async fn failed_and_panicked_runs_are_undone_retried_and_become_dead_letters() {
-    for leased in [false, true] {
+    for mode in MODES {
         let db = Db::new().await;
         db.execute("create table @.seen (item int)").await;
-        let queue = queue(&db, leased, 3);
+        let queue = queue(&db, mode, 3);
         queue.push_batch([1, 2, 3]).await.unwrap();
         let failures = Arc::new(Mutex::new(Vec::new()));
         let (kept, schema) = (Arc::clone(&failures), db.schema.clone());
@@ -103,9 +114,9 @@ async fn failed_and_panicked_runs_are_undone_retried_and_become_dead_letters() {
 
 #[tokio::test]
 async fn other_items_that_a_failed_run_took_are_given_back() {
-    for leased in [false, true] {
+    for mode in MODES {
         let db = Db::new().await;
-        let queue = queue(&db, leased, 9);
+        let queue = queue(&db, mode, 9);
         queue.push_batch([1, 2]).await.unwrap();
         let (send, mut seen) = mpsc::unbounded_channel();
         let of_run = queue.clone();
@@ -133,9 +144,9 @@ async fn other_items_that_a_failed_run_took_are_given_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn threads_outside_of_the_runtime_work_too() {
-    for leased in [false, true] {
+    for mode in MODES {
         let db = Db::new().await;
-        let queue = queue(&db, leased, 3);
+        let queue = queue(&db, mode, 3);
         queue.push_batch(0..10).await.unwrap();
         let builder = queue.workers().threads(2);
         let workers = builder.run(|number, _| match (*number, number.attempts()) {
@@ -185,7 +196,7 @@ async fn take_all<B: Backend<Item = u32>>(queue: B) -> Result<Vec<u32>, B::Error
 #[tokio::test]
 async fn the_traits_work_for_both_kinds_of_queues() {
     let db = Db::new().await;
-    let queue = queue(&db, false, 3);
+    let queue = queue(&db, Mode::Locked, 3);
     let in_memory = requeue::Queue::unbounded();
     for commits in [false, true] {
         tokio::spawn(push_both(queue.clone(), commits))
@@ -207,9 +218,9 @@ async fn the_traits_work_for_both_kinds_of_queues() {
 /// Whatever the pops were doing when they were dropped: nothing is lost, and the transaction goes on.
 #[tokio::test]
 async fn pops_that_are_dropped_have_taken_nothing() {
-    for leased in [false, true] {
+    for mode in MODES {
         let db = Db::new().await;
-        let queue = queue(&db, leased, 99);
+        let queue = queue(&db, mode, 99);
         queue.push_batch(0..20).await.unwrap();
         let mut taken = Vec::new();
         for _ in 0..100 {

@@ -202,7 +202,7 @@ impl Case {
         let mut queues = catalog.queues.all();
         assert!(queues.all(|(id, _)| model.closed.contains_key(&id)));
         let items = catalog.queues.all().map(|(_, row)| row.counts.items.count);
-        assert_eq!(catalog.queues.items(), items.sum());
+        assert_eq!(catalog.queues.items(), items.sum::<u64>());
         let items = rows(&disk.tables[crate::format::ITEMS], |key, value| {
             let content = open(key, value).and_then(split_value);
             let (front, bytes) = content.unwrap();

@@ -1,0 +1,293 @@
+//! The queues of a store, without the types of their items.
+
+mod change;
+
+pub use change::{Kind, Record};
+
+use super::letters::Cause;
+use crate::error::StoreError;
+use crate::format::{
+    decode_row, read_value, Key, LetterRow, Mark, Schedule, ITEMS, LETTERS, MARKS,
+};
+use crate::log::guarded;
+use crate::store::{millis, Store};
+use fjall::{Readable, Snapshot};
+use std::iter;
+use std::ops::{Bound, RangeBounds};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Looks at the queues of a store, and changes what they hold, without the types of the items: for tools.
+///
+/// The command `requeue-inspect` is made of it.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// let jobs = store.builder("jobs").build()?;
+/// jobs.push_batch(["good".to_string(), "bad".to_string()])?;
+/// let tx = jobs.begin_owned();
+/// tx.pop()?;
+/// tx.fail(tx.pop()?, "no such page")?;
+/// tx.abort();
+/// drop(jobs); // an open queue is inspected by its own methods
+///
+/// let inspector = store.inspector();
+/// let queue = &inspector.queues()?[0];
+/// assert_eq!((queue.name.as_str(), queue.items, queue.dead_letters), ("jobs", 1, 1));
+/// let letters = inspector.dead_letters("jobs")?;
+/// assert_eq!(letters[0].error.as_deref(), Some("no such page"));
+/// assert!(inspector.requeue("jobs", letters[0].id)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Inspector {
+    store: Store,
+}
+
+/// A queue of a store, from [`Inspector::queues`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueInfo {
+    /// Its name.
+    pub name: String,
+    /// Its order, in words.
+    pub order: &'static str,
+    /// Whether it is [closed](crate::DurableQueue::close).
+    pub closed: bool,
+    /// How many items it has: ready, delayed, scheduled and held ones.
+    pub items: u64,
+    /// How many dead letters it has.
+    pub dead_letters: u64,
+}
+
+/// An item, from [`Inspector::items`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ItemInfo {
+    /// The number that identifies it in the store.
+    pub id: u64,
+    /// How often it was delivered, if its queue counts that.
+    pub attempts: u32,
+    /// Its priority, if it was pushed with one.
+    pub priority: Option<u16>,
+    /// The time for which it is scheduled.
+    pub due: Option<SystemTime>,
+    /// The time before which it is not delivered again.
+    pub delayed: Option<SystemTime>,
+    /// When it was pushed, in a queue with a [time to live](crate::Builder::ttl).
+    pub pushed: Option<SystemTime>,
+    /// The error of the last delivery, if any.
+    pub error: Option<String>,
+    /// The item, as its codec encoded it.
+    pub bytes: Vec<u8>,
+}
+
+impl ItemInfo {
+    /// An item that was never delivered. Its number is 0.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self {
+            id: 0,
+            attempts: 0,
+            priority: None,
+            due: None,
+            delayed: None,
+            pushed: None,
+            error: None,
+            bytes,
+        }
+    }
+}
+
+/// A dead letter, from [`Inspector::dead_letters`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LetterInfo {
+    /// The number that identifies it in the store.
+    pub id: u64,
+    /// How often its item was delivered.
+    pub attempts: u32,
+    /// Why the last delivery failed.
+    pub reason: Cause,
+    /// The error of the last delivery, if any.
+    pub error: Option<String>,
+    /// When the last delivery failed.
+    pub died_at: SystemTime,
+    /// The priority of its item, if that has one.
+    pub priority: Option<u16>,
+    /// The time for which its item was scheduled.
+    pub due: Option<SystemTime>,
+    /// The item, as its codec encoded it.
+    pub bytes: Vec<u8>,
+}
+
+impl LetterInfo {
+    /// The letter of an item that failed. Its number is 0.
+    pub fn new(bytes: Vec<u8>, reason: Cause, died_at: SystemTime) -> Self {
+        Self {
+            id: 0,
+            attempts: 0,
+            reason,
+            error: None,
+            died_at,
+            priority: None,
+            due: None,
+            bytes,
+        }
+    }
+
+    fn of(key: Key, row: LetterRow) -> Self {
+        let (priority, due) = from_schedule(row.schedule);
+        Self {
+            id: key.id,
+            attempts: row.attempts,
+            reason: Cause::from_byte(row.reason),
+            error: row.error,
+            died_at: from_millis(row.died),
+            priority,
+            due,
+            bytes: row.item_bytes,
+        }
+    }
+}
+
+fn from_millis(time: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(time)
+}
+
+fn to_millis(time: SystemTime) -> u64 {
+    millis(time.duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+fn from_schedule(schedule: Option<Schedule>) -> (Option<u16>, Option<SystemTime>) {
+    let due = schedule.and_then(|schedule| schedule.due);
+    (schedule.map(|it| it.priority), due.map(from_millis))
+}
+
+impl Store {
+    /// Looks at queues without the types of their items.
+    pub fn inspector(&self) -> Inspector {
+        Inspector {
+            store: self.clone(),
+        }
+    }
+}
+
+impl Inspector {
+    /// All queues, by name.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Poisoned`] if a write failed before.
+    pub fn queues(&self) -> Result<Vec<QueueInfo>, StoreError> {
+        self.store.inner.log.settle()?;
+        let catalog = self.store.inner.log.disk().catalog();
+        let mut queues: Vec<_> = catalog
+            .queues
+            .all()
+            .map(|(_, row)| QueueInfo {
+                name: row.name.clone(),
+                order: row.order.name(),
+                closed: row.closed,
+                items: row.counts.items.count,
+                dead_letters: row.counts.letters.count,
+            })
+            .collect();
+        queues.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(queues)
+    }
+
+    /// The items of a queue whose numbers are in a range, in the order of these: that of their pushes. They are read one by one,
+    /// as they were at the time of the call.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// store.queue("jobs")?.push_batch(["first".to_string(), "second".to_string()])?;
+    /// let items: Result<Vec<_>, _> = store.inspector().items("jobs", ..)?.collect();
+    /// assert!(items?[1].bytes.ends_with(b"second"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoQueue`], and for an item [`Damaged`](StoreError::Damaged) if it cannot be read.
+    pub fn items(
+        &self,
+        queue: &str,
+        ids: impl RangeBounds<u64>,
+    ) -> Result<impl Iterator<Item = Result<ItemInfo, StoreError>>, StoreError> {
+        let marks = self.store.inner.log.disk().tables[MARKS].clone();
+        self.rows(ITEMS, queue, ids, move |snapshot, at, key, value| {
+            let (front, bytes) = read_value(key, value)?;
+            let mark = guarded(|| Ok(snapshot.get(&marks, key)?))?;
+            let mark = mark.map_or(Ok(Mark::default()), |mark| decode_row(key, &mark))?;
+            let (priority, due) = from_schedule(mark.schedule.or(front.schedule));
+            Ok(ItemInfo {
+                id: at.id,
+                attempts: mark.attempts,
+                priority,
+                due,
+                delayed: mark.delayed.map(from_millis),
+                pushed: front.pushed.map(from_millis),
+                error: mark.more.and_then(|more| more.error),
+                bytes: bytes.to_vec(),
+            })
+        })
+    }
+
+    /// The dead letters of a queue, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoQueue`], or [`Damaged`](StoreError::Damaged) if a letter cannot be read.
+    pub fn dead_letters(&self, queue: &str) -> Result<Vec<LetterInfo>, StoreError> {
+        self.letters(queue, ..)?.collect()
+    }
+
+    fn letters(
+        &self,
+        queue: &str,
+        ids: impl RangeBounds<u64>,
+    ) -> Result<impl Iterator<Item = Result<LetterInfo, StoreError>>, StoreError> {
+        self.rows(LETTERS, queue, ids, |_, at, key, value| {
+            Ok(LetterInfo::of(at, decode_row(key, value)?))
+        })
+    }
+
+    /// The rows of a queue in a table, by number, read by a function.
+    fn rows<R>(
+        &self,
+        table: usize,
+        queue: &str,
+        ids: impl RangeBounds<u64>,
+        read: impl Fn(&Snapshot, Key, &[u8], &[u8]) -> Result<R, StoreError>,
+    ) -> Result<impl Iterator<Item = Result<R, StoreError>>, StoreError> {
+        let store = &self.store.inner;
+        let queue = self.find(queue)?;
+        store.log.settle()?;
+        let tables = &store.log.disk().tables;
+        let snapshot = tables.database.snapshot();
+        let key = |bound: Bound<&u64>, end| match bound {
+            Bound::Unbounded => Bound::Included(Key { queue, id: end }.to_bytes()),
+            bound => bound.map(|id| Key { queue, id: *id }.to_bytes()),
+        };
+        let range = (key(ids.start_bound(), 0), key(ids.end_bound(), u64::MAX));
+        let mut rows = guarded(|| Ok(snapshot.range(&tables[table], range)))?;
+        Ok(iter::from_fn(move || {
+            let next = guarded(|| Ok(rows.next().map(fjall::Guard::into_inner).transpose()?));
+            let row = |(key, value): (fjall::UserKey, fjall::UserValue)| {
+                let at = Key::from_bytes(&key);
+                let at = at.ok_or_else(|| StoreError::damaged("a key of another length"))?;
+                read(&snapshot, at, &key, &value)
+            };
+            next.map(|next| next.map(row))
+                .transpose()
+                .map(Result::flatten)
+        }))
+    }
+
+    fn find(&self, name: &str) -> Result<u32, StoreError> {
+        let found = self.store.inner.find(name);
+        found.ok_or_else(|| StoreError::NoQueue(name.into()))
+    }
+}

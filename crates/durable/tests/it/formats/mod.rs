@@ -1,0 +1,183 @@
+//! Stores of all versions of the format. Each file `version-N` is a store as the crate has written it when N was the newest version,
+//! or the first one that needed it: the files of its directory, without the zeros at their ends. It is never written again.
+//!
+//! A new version gets one by `DURABLE_FIXTURE=N cargo test --test it formats::write_a_store -- --ignored`.
+
+use super::{directory, options};
+use requeue_durable::{ManualClock, OnDuplicate, Store};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::str;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// When the stores were written.
+const WRITTEN: Duration = Duration::from_secs(1_800_000_000);
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn open_at(path: &Path, time: Duration) -> Store {
+    let options = options().wall_clock(move || UNIX_EPOCH + time);
+    options.open(path).unwrap()
+}
+
+/// Writes all that version 1 has, and with `ttl` all that version 2 has.
+fn fill(path: &Path, ttl: bool) {
+    let store = open_at(path, WRITTEN);
+    let clock = ManualClock::new();
+    let jobs = store.builder::<String>("jobs").max_attempts(3);
+    let jobs = jobs.clock(clock.clone()).build().unwrap();
+    jobs.push_batch(["done", "failed", "bad", "delayed", "ready"].map(String::from))
+        .unwrap();
+    let tx = jobs.begin_owned();
+    tx.pop().unwrap();
+    tx.commit().unwrap();
+    let tx = jobs.begin_owned();
+    let failed = tx.pop().unwrap();
+    tx.fail(tx.pop().unwrap(), "no such page").unwrap();
+    tx.retry_after(tx.pop().unwrap(), HOUR).unwrap();
+    tx.retry(failed).unwrap();
+    tx.commit().unwrap();
+
+    let alarms = store.builder::<u32>("alarms").by_priority();
+    let alarms = alarms.clock(clock.clone()).build().unwrap();
+    alarms.push(1).unwrap();
+    alarms.priority(3).push(2).unwrap();
+    alarms.priority(9).after(HOUR).push(3).unwrap();
+
+    let tenants = store.builder::<(u8, u8)>("tenants");
+    let tenants = tenants.fair_by(|item| item.0).build().unwrap();
+    tenants.push_batch([(1, 1), (1, 2), (2, 3)]).unwrap();
+    tenants.close().unwrap();
+
+    let once = unique(&store);
+    once.push("taken".to_string()).unwrap();
+    once.pop().unwrap();
+    store.queue::<u8>("empty").unwrap().push(1).unwrap();
+    store.queue::<u8>("empty").unwrap().pop().unwrap();
+    if ttl {
+        let news = store.builder::<String>("news").ttl(2 * HOUR);
+        let news = news.clock(clock).build().unwrap();
+        news.push("old".to_string()).unwrap();
+    }
+}
+
+fn unique(store: &Store) -> requeue_durable::DurableQueue<String> {
+    let once = store.builder::<String>("once").unique_by(String::clone);
+    let once = once.on_duplicate(OnDuplicate::Refuse).unique_for(2 * HOUR);
+    once.build().unwrap()
+}
+
+/// What [`fill`] has written is there, an hour later.
+fn check(path: &Path, ttl: bool) {
+    let store = open_at(path, WRITTEN + HOUR);
+    let jobs = store.builder::<String>("jobs").max_attempts(3);
+    let jobs = jobs.build().unwrap();
+    let tx = jobs.begin_owned();
+    let items = tx.pop_batch(9).unwrap();
+    let items: Vec<_> = items
+        .map(|item| ((*item).clone(), item.attempts()))
+        .collect();
+    let expected = [("failed", 2), ("delayed", 2), ("ready", 1)];
+    assert_eq!(
+        items,
+        expected.map(|(item, attempts)| (item.to_string(), attempts))
+    );
+    let letter = jobs.dead_letters().oldest().unwrap().unwrap();
+    assert_eq!((&*letter.item, letter.attempts), ("bad", 1));
+    assert_eq!(letter.error.as_deref(), Some("no such page"));
+    assert_eq!(letter.died_at, UNIX_EPOCH + WRITTEN);
+
+    let alarms = store.builder::<u32>("alarms").by_priority().build();
+    assert_eq!(alarms.unwrap().pop_batch(9).unwrap(), [2, 3, 1]);
+    let tenants = store.builder::<(u8, u8)>("tenants");
+    let tenants = tenants.fair_by(|item| item.0).build().unwrap();
+    assert!(tenants.is_closed());
+    assert_eq!(tenants.pop_batch(9).unwrap(), [(1, 1), (2, 3), (1, 2)]);
+    assert!(unique(&store).push("taken".to_string()).is_err());
+    assert!(store.queue::<u8>("empty").unwrap().is_empty());
+    if ttl {
+        let news = store.builder::<String>("news").ttl(2 * HOUR);
+        assert_eq!(news.build().unwrap().pop().unwrap(), "old");
+    }
+}
+
+/// The files of a directory, as one: a line with the name of each, its length and that of what follows, without zeros at the end.
+fn pack(directory: &Path, within: &Path, packed: &mut Vec<u8>) {
+    let mut entries: Vec<_> = fs::read_dir(directory.join(within)).unwrap().collect();
+    entries.sort_by_key(|entry| entry.as_ref().unwrap().file_name());
+    for entry in entries {
+        let entry = entry.unwrap();
+        let name = within.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            pack(directory, &name, packed);
+            continue;
+        }
+        let bytes = fs::read(entry.path()).unwrap();
+        let kept = bytes
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |last| last + 1);
+        let (name, len) = (name.display(), bytes.len());
+        writeln!(packed, "{len} {kept} {name}").unwrap();
+        packed.extend_from_slice(&bytes[..kept]);
+    }
+}
+
+fn unpack(mut packed: &[u8], directory: &Path) {
+    while let Some(end) = packed.iter().position(|byte| *byte == b'\n') {
+        let line = str::from_utf8(&packed[..end]).unwrap();
+        let [len, kept, name] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}");
+        };
+        let file = directory.join(name);
+        let (bytes, rest) = packed[end + 1..].split_at(kept.parse().unwrap());
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, bytes).unwrap();
+        let file = fs::OpenOptions::new().write(true).open(file).unwrap();
+        file.set_len(len.parse().unwrap()).unwrap();
+        packed = rest;
+    }
+}
+
+fn fixture(version: u32) -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/formats");
+    tests.join(format!("version-{version}"))
+}
+
+fn version(store: &Path) -> u32 {
+    let text = fs::read_to_string(store.join("version")).unwrap();
+    let version = text.strip_prefix("requeue-durable, version ").unwrap();
+    version.trim().parse().unwrap()
+}
+
+#[test]
+fn all_versions_are_read() {
+    for number in 1.. {
+        let Ok(packed) = fs::read(fixture(number)) else {
+            assert_eq!(number, 3, "a version has no store");
+            return;
+        };
+        let has_ttl = number >= 2;
+        for upgrades in [false, true] {
+            let directory = directory();
+            unpack(&packed, directory.path());
+            assert_eq!(version(directory.path()), number);
+            if upgrades {
+                let newest = open_at(directory.path(), WRITTEN).upgrade().unwrap();
+                assert_eq!(version(directory.path()), newest);
+            }
+            check(directory.path(), has_ttl);
+        }
+    }
+}
+
+#[test]
+#[ignore = "writes a file that is kept"]
+fn write_a_store() {
+    let number: u32 = std::env::var("DURABLE_FIXTURE").unwrap().parse().unwrap();
+    let (directory, mut packed) = (directory(), Vec::new());
+    fill(directory.path(), number >= 2);
+    assert_eq!(version(directory.path()), number);
+    pack(directory.path(), Path::new(""), &mut packed);
+    fs::write(fixture(number), packed).unwrap();
+}
