@@ -9,7 +9,7 @@
 //! end of the file: after some synced groups it is [replaced](Ahead::renew) by a new one.
 
 use super::journal::{self, ZEROS};
-use super::tables::{Rows, Tables};
+use super::tables::{RowBatch, Tables};
 use crate::error::StoreError;
 use crate::format::{STORE, STORE_ROW};
 use fjall::PersistMode;
@@ -145,7 +145,7 @@ impl Ahead {
     }
 
     fn begin(&self, tables: &Tables, row: &[u8]) -> Result<(), StoreError> {
-        let mut rows = Rows::new(tables);
+        let mut rows = RowBatch::new(tables);
         rows.insert(STORE, STORE_ROW, row);
         rows.commit(PersistMode::Buffer)?;
         for table in tables.all() {
