@@ -58,6 +58,15 @@ fn nothing_is_written_over_what_is_there() {
 }
 
 #[test]
+fn zeros_do_not_make_a_journal_longer() {
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(AHEAD).unwrap();
+    assert!(write_zeros(&file, 1).is_err());
+    assert_eq!(file.metadata().unwrap().len(), AHEAD);
+    write_zeros(&file, 0).unwrap();
+}
+
+#[test]
 fn a_journal_that_was_found_is_replaced() {
     let files = tempfile::tempdir().unwrap();
     let left = work(&Store::open(files.path()).unwrap());
