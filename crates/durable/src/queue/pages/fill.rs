@@ -56,8 +56,6 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     fn read_page(&self, index: &mut Index) -> Result<(), StoreError> {
-        // The rows of commits that have ended are in the tables then.
-        self.shared.log().settle()?;
         let mut page = Page {
             entries: Vec::new(),
             bytes: 0,
@@ -88,10 +86,22 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             .leave_out(undecodable, self.on_undecodable, |_| 0)
     }
 
-    /// Reads rows until the page is full: those that come late, then the next ones.
+    /// Makes sure that the rows of commits that have ended are in the tables.
+    fn settle(&self, index: &mut Index) -> Result<(), StoreError> {
+        if index.unwritten.is_some() {
+            self.shared.log().settle()?;
+        }
+        index.unwritten = None;
+        Ok(())
+    }
+
+    /// Reads rows until the page is full: those that come late, then the next ones. The log is settled only if these rows may be
+    /// there: that waits for the sync of a group.
     fn read_rows(&self, index: &mut Index, page: &mut Page<T, O>) -> Result<(), StoreError> {
         let shared = &self.shared;
-        let table = &shared.log().disk().tables[ITEMS];
+        if !index.late.is_empty() {
+            self.settle(index)?;
+        }
         while let Some(id) = index.late.front_mut().and_then(Iterator::next) {
             if index.late.front().is_some_and(Range::is_empty) {
                 index.late.pop_front();
@@ -103,8 +113,26 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 return Ok(());
             }
         }
-        let end = shared.key(u64::MAX).to_bytes();
-        for row in log::rows(table, shared.key(index.next).to_bytes()..=end)? {
+        while self.read_next(index, page)? {
+            if index.unwritten.is_none() {
+                index.is_at_end = true;
+                return self.check_left(index.digest);
+            }
+            self.settle(index)?;
+        }
+        Ok(())
+    }
+
+    /// Reads rows from the next one on, except those that may be unwritten; returns whether it has read all, and the page is not
+    /// full.
+    fn read_next(&self, index: &mut Index, page: &mut Page<T, O>) -> Result<bool, StoreError> {
+        let shared = &self.shared;
+        let table = &shared.log().disk().tables[ITEMS];
+        let end = index.unwritten.unwrap_or(u64::MAX).max(index.next);
+        for row in log::rows(
+            table,
+            shared.key(index.next).to_bytes()..shared.key(end).to_bytes(),
+        )? {
             let (key, value) = row?;
             let at = Key::of(&key)?;
             index.next = at.id + 1;
@@ -117,11 +145,10 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             index.digest.remove(at.digest());
             self.add(page, at.id, &key, &value)?;
             if self.is_page(page.entries.len(), page.bytes) {
-                return Ok(());
+                return Ok(false);
             }
         }
-        index.is_at_end = true;
-        self.check_left(index.digest)
+        Ok(true)
     }
 
     /// When all rows were read, they must have been those that were committed.

@@ -17,6 +17,8 @@ pub(crate) struct Index {
     skipped: BTreeMap<u64, u64>,
     /// Rows that are not read, since their items were brought into memory when the queue was opened.
     pub(super) marked: BTreeSet<u64>,
+    /// The first row that may not be in the tables yet, though its commit has ended: it may be in the log only.
+    pub(super) unwritten: Option<u64>,
     /// How many transactions with pushes of the cold part have not ended.
     pub(super) open: usize,
     /// The rows that are to be read.
@@ -61,12 +63,22 @@ impl Index {
         self.forget(runs);
         self.is_at_end = false;
         for run in runs {
+            let first = self
+                .unwritten
+                .map_or(run.first, |known| known.min(run.first));
+            self.unwritten = Some(first);
             run.keys().for_each(|key| self.digest.add(key.digest()));
             let late = run.first..run.end().min(self.next);
             if !late.is_empty() {
                 self.late.push_back(late);
             }
         }
+    }
+
+    /// The log has changes of these rows.
+    pub(super) fn note_unwritten(&mut self, runs: &[Run]) {
+        let firsts = runs.iter().map(|run| run.first);
+        self.unwritten = firsts.chain(self.unwritten).min();
     }
 
     /// Whether all rows were read, and no transaction may add one.

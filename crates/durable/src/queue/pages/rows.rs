@@ -80,6 +80,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     pub(in crate::queue) fn removed(&self, runs: &[Run]) {
         let mut state = self.state();
         state.index.unskip(runs);
+        state.index.note_unwritten(runs);
         self.fill(&mut state, 1);
     }
 }
