@@ -4,7 +4,7 @@
 use crate::contestants::{Contestant, Jobs, ALL};
 use crate::machine::bytes_written;
 use crate::options::Options;
-use crate::results::{Results, Sample};
+use crate::results::{histogram, Results, Sample};
 use crate::Failure;
 use hdrhistogram::Histogram;
 use std::fs;
@@ -108,10 +108,6 @@ struct Worked {
     balance: Balance,
     commits: u64,
     latency: Histogram<u64>,
-}
-
-fn histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("three digits are possible")
 }
 
 fn work(jobs: &dyn Jobs, cell: Cell, length: Duration) -> Result<Vec<Worked>, Failure> {

@@ -72,4 +72,4 @@ pub(crate) const ALL: [Contestant; 5] = [
 ];
 
 /// How long a buffered commit may be lost by a crash, for those that can say it.
-const AT_MOST: std::time::Duration = std::time::Duration::from_millis(100);
+pub(crate) const AT_MOST: std::time::Duration = std::time::Duration::from_millis(100);

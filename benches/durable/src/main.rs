@@ -8,6 +8,7 @@
 // The names of products.
 #![allow(clippy::doc_markdown)]
 
+mod backlog;
 mod cell;
 mod contestants;
 mod machine;
@@ -15,6 +16,7 @@ mod options;
 mod recovery;
 mod report;
 mod results;
+mod single;
 
 use options::Options;
 use results::Results;
@@ -55,6 +57,8 @@ fn run(options: &Options) -> Result<(), Failure> {
     for round in 0..options.rounds {
         eprintln!("round {} of {}", round + 1, options.rounds);
         cell::round(options, round, &mut results)?;
+        single::round(options, &mut results)?;
+        backlog::round(options, round, &mut results)?;
         recovery::round(options, round, &mut results)?;
     }
     let text = report::text(&results, options);

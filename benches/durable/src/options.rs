@@ -9,9 +9,9 @@ Compares requeue-durable with fjall alone, redb and SQLite on the same table of 
     cargo run --release -p requeue-durable-bench -- [OPTIONS]
 
     --rounds N     rounds, 5 if not given; the contestants take turns in each
-    --only TEXT    only what has TEXT in its name, such as \"synced 4x1\", \"recovery\" or \"buffered 1x32 redb\"
+    --only TEXT    only what has TEXT in its name, such as \"synced 4x1\", \"single\", \"backlog\", \"recovery\" or \"buffered 1x32 redb\"
     --millis N     how long a contestant runs in a cell, 400 if not given
-    --items N      items in the recovery, 1000000 if not given
+    --items N      items in the recovery and the backlog, 1000000 if not given
     --smoke        one short round: shows that all works, measures nothing
     --dir FOLDER   where the tables are, target/durable-bench if not given; name a real disk
     --out FOLDER   writes results.json and summary.md

@@ -1,10 +1,12 @@
 //! Tables, goals and files.
 
+use crate::backlog;
 use crate::cell::Cell;
 use crate::contestants::{Contestant, ALL, DURABLE, FJALL, MEMORY, REDB, SQLITE};
 use crate::options::Options;
 use crate::recovery;
 use crate::results::{Results, Sample, Summary};
+use crate::single;
 use crate::Failure;
 use serde_json::{json, Value};
 use std::fmt::Write;
@@ -37,6 +39,8 @@ pub(crate) fn text(results: &Results, options: &Options) -> String {
         |sample| sample.bytes_per_item,
     );
     text += &latencies(results);
+    text += &singles(results);
+    text += &backlogs(results, options);
     text += &recoveries(results, options);
     text + &goals(results, options)
 }
@@ -109,6 +113,55 @@ fn latencies(results: &Results) -> String {
     text
 }
 
+/// One thread with synced commits.
+fn singles(results: &Results) -> String {
+    let mut text = String::new();
+    let cells = single::BATCHES.map(|batch| (batch, single::name(batch)));
+    for (batch, cell) in cells.iter().filter(|(_, cell)| results.has(cell)) {
+        let bytes = |sample: &Sample| sample.bytes_per_item;
+        let bytes = results.summary(cell, single::BARE, bytes);
+        let _ = write!(
+            text,
+            "\nA synced commit of {batch} items of 8 bytes, {} bytes of the journal, in microseconds, turn by turn:\n\n\
+             | | 25 % | median | 75 % | 99 % |\n|---|---|---|---|---|\n",
+            spread(bytes)
+        );
+        for name in single::NAMES {
+            let _ = write!(text, "| {name} |");
+            let latency = results.latency(cell, name);
+            for quantile in [0.25, 0.5, 0.75, 0.99] {
+                let nanos = latency.as_ref().map(|all| all.value_at_quantile(quantile));
+                let _ = write!(text, " {} |", short(nanos.unwrap_or(0) as f64 / 1e3));
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn backlogs(results: &Results, options: &Options) -> String {
+    let mut text = String::new();
+    for cell in backlog::cells().filter(|cell| results.has(cell)) {
+        let _ = write!(
+            text,
+            "\n{cell}: {} items of 24 bytes, buffered:\n\n\
+             | | million items/s, until the calls returned | until all is on the disk | bytes written per item |\n|---|---|---|---|\n",
+            options.items
+        );
+        for (name, _) in backlog::CONTESTANTS {
+            let spread = |value: fn(&Sample) -> f64| spread(results.summary(&cell, name, value));
+            let _ = writeln!(
+                text,
+                "| {name} | {} | {} | {} |",
+                spread(|sample| 1e3 / sample.call_nanos),
+                spread(|sample| 1e3 / sample.nanos),
+                spread(|sample| sample.bytes_per_item)
+            );
+        }
+    }
+    text
+}
+
 fn recoveries(results: &Results, options: &Options) -> String {
     if !results.has(recovery::NAME) {
         return String::new();
@@ -164,6 +217,22 @@ fn goals(results: &Results, options: &Options) -> String {
     goal("the same, until all is on the disk", ratio(&all), |ratio| {
         ratio <= 5.0
     });
+    for cell in single::BATCHES.map(single::name) {
+        for name in [DURABLE, single::AGAIN] {
+            let latency = |name| {
+                let all = results.latency(&cell, name)?;
+                Some(all.value_at_quantile(0.5) as f64)
+            };
+            let ratio = || Some(latency(name)? / latency(single::BARE)?);
+            let what = format!("{cell}: {name} at most 1.1 x a bare append");
+            goal(&what, ratio(), |ratio| ratio <= 1.1);
+        }
+    }
+    for cell in backlog::cells() {
+        let items = median(&cell, DURABLE, |sample| 1e3 / sample.nanos);
+        let what = format!("{cell}: at least 0.5 million items/s");
+        goal(&what, items, |items| items >= 0.5);
+    }
     let seconds = median(recovery::NAME, DURABLE, |sample| sample.nanos / 1e9);
     let what = format!("recovery of {} items in at most 3 s", options.items);
     goal(&what, seconds, |seconds| seconds <= 3.0);
@@ -199,6 +268,8 @@ pub(crate) fn write(
 ) -> Result<(), Failure> {
     fs::create_dir_all(folder)?;
     let mut cells: Vec<_> = Cell::all().map(Cell::name).collect();
+    cells.extend(single::BATCHES.map(single::name));
+    cells.extend(backlog::cells());
     cells.push(recovery::NAME.into());
     cells.retain(|cell| results.has(cell));
     let cells: Vec<_> = cells.iter().map(|cell| of_cell(results, cell)).collect();

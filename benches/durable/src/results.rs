@@ -14,6 +14,11 @@ pub(crate) struct Sample {
     pub(crate) latency: Histogram<u64>,
 }
 
+/// An empty one.
+pub(crate) fn histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("three digits are possible")
+}
+
 impl Sample {
     pub(crate) fn of_nanos(nanos: f64) -> Self {
         Self {
@@ -21,7 +26,7 @@ impl Sample {
             call_nanos: nanos,
             nanos,
             bytes_per_item: 0.0,
-            latency: Histogram::new(3).expect("three digits are possible"),
+            latency: histogram(),
         }
     }
 }

@@ -17,6 +17,8 @@ pub(crate) const STORE: usize = 4;
 
 /// The length of a checksum, which is in front of each value.
 const CHECKSUM: usize = 8;
+/// Most rows that are structs are shorter.
+const USUAL_ROW: usize = 256;
 /// The bit of an item's first byte that says that the time of its push follows.
 const PUSHED: u8 = 4;
 
@@ -332,7 +334,9 @@ fn checksum(key: &[u8], content: &[u8]) -> u64 {
 
 /// A row with its checksum.
 pub(crate) fn encode_row<R: Serialize>(key: &[u8], row: &R) -> Vec<u8> {
-    let bytes = postcard::to_extend(row, vec![0; CHECKSUM]);
+    let mut front = Vec::with_capacity(USUAL_ROW);
+    front.resize(CHECKSUM, 0);
+    let bytes = postcard::to_extend(row, front);
     let mut bytes = bytes.expect("rows have no types that postcard refuses");
     seal(key, &mut bytes);
     bytes

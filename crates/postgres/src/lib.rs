@@ -66,7 +66,8 @@
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
 //! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace), [jobs](guide::jobs),
-//! [failed, expired and unique items](guide::failing), [pushes in SQL and roles](guide::sql), [old snapshots](guide::fronts), [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
+//! [failed, expired and unique items](guide::failing), [pushes in SQL and roles](guide::sql), [old snapshots](guide::fronts), [notifications](guide::notifications),
+//! [figures](guide::figures), [poolers](guide::poolers) and
 //! [other servers](guide::servers).
 //!
 //! # What `requeue` has and this crate has not

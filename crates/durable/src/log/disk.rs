@@ -1,5 +1,6 @@
 //! The files of a store.
 
+use super::ahead::Ahead;
 use super::catalog::Catalog;
 use super::directory::Directory;
 use super::group;
@@ -13,16 +14,19 @@ use super::tables::{guarded, Tables};
 use super::witness::Witness;
 use crate::batch::Batch;
 use crate::error::{Damage, StoreError};
-use crate::format::ITEMS;
+use crate::format::{encode_row, ITEMS, STORE_ROW};
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Polls, and the pause between two, while tables that are written give back room.
 const RECLAIM_POLLS: u32 = 1_000;
 const RECLAIM_POLL: Duration = Duration::from_millis(10);
+
+/// How old the measured free space may be.
+const MEASURED: Duration = Duration::from_millis(10);
 
 /// What is worth a flush of all tables, in bytes that are not in them yet or can be given back.
 const WORTH: u64 = 1 << 20;
@@ -34,23 +38,25 @@ const TABLE: u64 = 64 << 20;
 
 /// The files of a store.
 pub(crate) struct Disk {
-    /// The first, so that it ends before the tables are closed.
-    shrink: Shrink,
     pub(crate) tables: Tables,
     witness: Witness,
+    /// Locked after the catalog.
+    ahead: Mutex<Ahead>,
     catalog: Mutex<Catalog>,
     pub(crate) next_id: AtomicU64,
     /// How much of the disk is kept free for commits without pushes.
     reserve: u64,
     /// The most that the storage engine merges at once.
     merged: u64,
-    /// How much of the disk was free after the last write.
+    /// How much of the disk was free when that was measured, less what was written since.
     free: AtomicU64,
+    measured: Mutex<Instant>,
     /// For tests: the disk has no more.
     #[cfg(test)]
     most_free: AtomicU64,
     /// Whether it has journals that were found, which the tables may not need.
     has_found: AtomicBool,
+    shrink: Shrink,
     #[cfg(feature = "metrics")]
     pub(super) meter: Meter,
     /// The damage that was accepted.
@@ -75,7 +81,7 @@ impl Disk {
         let (witness, acknowledged) = opened.map_err(|error| error.at(&witness))?;
         let open = |check| Self::open_tables(&directory, acknowledged, memtable, check);
         let mut salvaged = None;
-        let (tables, catalog) = match open(accept_damage) {
+        let (tables, catalog, ahead) = match open(accept_damage) {
             Err(StoreError::Damaged(_)) if accept_damage => {
                 salvaged = Some(salvage(&directory, acknowledged, memtable)?);
                 open(false)?
@@ -83,17 +89,19 @@ impl Disk {
             opened => opened?,
         };
         let disk = Self {
-            shrink: Shrink::new(memtable),
             tables,
             witness,
+            ahead: Mutex::new(ahead),
             next_id: AtomicU64::new(catalog.store.next_id.max(1)),
             catalog: Mutex::new(catalog),
             reserve,
             merged: MERGED.saturating_mul(memtable.max(TABLE)),
             free: AtomicU64::new(u64::MAX),
+            measured: Mutex::new(Instant::now()),
             #[cfg(test)]
             most_free: AtomicU64::new(u64::MAX),
             has_found: AtomicBool::new(true),
+            shrink: Shrink::new(memtable),
             #[cfg(feature = "metrics")]
             meter: Meter::of(directory.path()),
             salvaged,
@@ -113,7 +121,7 @@ impl Disk {
         acknowledged: u64,
         memtable: u64,
         check: bool,
-    ) -> Result<(Tables, Catalog), StoreError> {
+    ) -> Result<(Tables, Catalog, Ahead), StoreError> {
         if !directory.tidy()? {
             // It is there as a whole or not at all.
             let new = directory.at("db.new");
@@ -124,12 +132,14 @@ impl Disk {
         let db = directory.at("db");
         Tables::check_lists(&db)?;
         journal::mend(&db, acknowledged, || Alone::read(directory, memtable))?;
+        let found = journal::newest(&db)?;
         let tables = Tables::open(&db, memtable).map_err(|error| error.at(&db))?;
+        let ahead = Ahead::of(&db, found.is_some())?;
         let catalog = Catalog::read(&tables, acknowledged)?;
         if check {
             catalog.check_all(&tables)?;
         }
-        Ok((tables, catalog))
+        Ok((tables, catalog, ahead))
     }
 
     /// Before what the first version of the format does not have is written.
@@ -143,6 +153,11 @@ impl Disk {
 
     pub(crate) fn catalog(&self) -> MutexGuard<'_, Catalog> {
         self.catalog.lock()
+    }
+
+    #[cfg(test)]
+    pub(super) fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock()
     }
 
     /// Whether a push of `bytes` bytes leaves less free space than is needed. They are written to a journal, and then to a table.
@@ -183,6 +198,17 @@ impl Disk {
         let free = stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         #[cfg(test)]
         let free = free.min(self.most_free.load(Ordering::Relaxed));
+        *self.measured.lock() = Instant::now();
+        self.free.store(free, Ordering::Relaxed);
+        free
+    }
+
+    /// How much of the disk is free after so much was written. To measure it takes as long as to write a small group.
+    fn free_after(&self, bytes: u64) -> u64 {
+        let free = self.free.load(Ordering::Relaxed).saturating_sub(bytes);
+        if self.measured.lock().elapsed() >= MEASURED || self.is_short(free, self.reserve) {
+            return self.measure();
+        }
         self.free.store(free, Ordering::Relaxed);
         free
     }
@@ -207,16 +233,22 @@ impl Disk {
             PersistMode::Buffer
         };
         let mut catalog = self.catalog.lock();
-        group::write(self, &mut catalog, batch, number, mode)?;
+        let mut ahead = self.ahead.lock();
+        let rows = group::rows(self, &mut catalog, batch, number)?;
+        // Relaxed: a threshold.
+        let has_room = !self.is_short(self.free.load(Ordering::Relaxed), self.reserve);
+        let length = rows.length();
+        ahead.reserve(length, sync && has_room);
+        rows.commit(mode)?;
         if sync {
             self.witness.write(number)?;
         }
-        let is_empty = catalog.queues.items() == 0;
-        drop(catalog);
-        if is_empty {
-            self.shrink.empty(&self.tables);
+        if has_room && ahead.is_due() {
+            let store = encode_row(STORE_ROW, &catalog.store);
+            ahead.renew(&self.tables, &store)?;
         }
-        let free = self.measure();
+        drop((ahead, catalog));
+        let free = self.free_after(2 * length);
         // A push that is as large as the reserve shall fit again.
         if self.is_short(free, self.reserve) {
             // Journals are needed until what they have is in tables.
@@ -226,6 +258,9 @@ impl Disk {
             if is_worth || self.can_merge(&self.catalog.lock(), free) {
                 self.reclaim();
             }
+        }
+        if self.catalog().queues.items() == 0 {
+            self.shrink.empty(&self.tables);
         }
         #[cfg(feature = "metrics")]
         self.read_meter();

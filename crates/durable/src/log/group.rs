@@ -3,30 +3,28 @@
 use super::catalog::Catalog;
 use super::disk::Disk;
 use super::pushed::{PushState, Pushed};
-use super::tables::visit;
+use super::tables::{visit, RowBatch};
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
     encode_row, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow, Mark, ITEMS,
     LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
-use fjall::{OwnedWriteBatch, PersistMode};
 use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::atomic::Ordering;
 
-/// Writes a group as one batch of the storage engine.
-pub(super) fn write(
-    disk: &Disk,
+/// What a group changes, as one batch of the storage engine.
+pub(super) fn rows<'d>(
+    disk: &'d Disk,
     catalog: &mut Catalog,
     batch: &mut Batch,
     number: u64,
-    mode: PersistMode,
-) -> Result<(), StoreError> {
+) -> Result<RowBatch<'d>, StoreError> {
     let mut group = GroupWriter {
         disk,
         catalog,
-        rows: disk.tables.database.batch().durability(Some(mode)),
+        rows: RowBatch::new(&disk.tables),
         pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
         removed: HashSet::new(),
         replaced: HashMap::new(),
@@ -35,14 +33,14 @@ pub(super) fn write(
     group.items(batch)?;
     group.rest(batch)?;
     group.counts(number);
-    Ok(group.rows.commit()?)
+    Ok(group.rows)
 }
 
 /// A group that is being written.
-struct GroupWriter<'d> {
+struct GroupWriter<'d, 'c> {
     disk: &'d Disk,
-    catalog: &'d mut Catalog,
-    rows: OwnedWriteBatch,
+    catalog: &'c mut Catalog,
+    rows: RowBatch<'d>,
     pushed: Pushed,
     /// The removed items that it did not push, if it has changes that depend on them.
     removed: HashSet<u64>,
@@ -58,7 +56,7 @@ struct QueueChange {
     closed: Option<bool>,
 }
 
-impl GroupWriter<'_> {
+impl GroupWriter<'_, '_> {
     /// Pushes and removals. An item that the group pushes and removes is not written: the storage engine keeps no order
     /// within a batch.
     fn items(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
@@ -106,7 +104,7 @@ impl GroupWriter<'_> {
     fn insert(&mut self, key: Key, value: &mut [u8]) {
         let bytes = key.to_bytes();
         seal(&bytes, value);
-        self.rows.insert(&self.disk.tables[ITEMS], bytes, &*value);
+        self.rows.insert(ITEMS, bytes, &*value);
     }
 
     /// Items of earlier groups get other values, unless they are gone.
@@ -126,7 +124,7 @@ impl GroupWriter<'_> {
             self.pushed.set(key.id, PushState::Cancelled);
             return;
         }
-        self.rows.remove(&self.disk.tables[ITEMS], key.to_bytes());
+        self.rows.remove(ITEMS, key.to_bytes());
         self.catalog.removed += 1;
         self.change_of(key.queue).counts.items.remove(key.digest());
         if depends {
@@ -140,7 +138,7 @@ impl GroupWriter<'_> {
 
     fn remove_mark(&mut self, key: Key) {
         if let Some((_, digest)) = self.catalog.marks.remove(&key) {
-            self.rows.remove(&self.disk.tables[MARKS], key.to_bytes());
+            self.rows.remove(MARKS, key.to_bytes());
             self.change_of(key.queue).counts.marks.remove(digest);
         }
     }
@@ -205,10 +203,10 @@ impl GroupWriter<'_> {
         if let Some(letter) = letter {
             letters.add(key.digest());
             let row = encode_row(&bytes, &letter);
-            self.rows.insert(&self.disk.tables[LETTERS], bytes, row);
+            self.rows.insert(LETTERS, bytes, row);
         } else {
             letters.remove(key.digest());
-            self.rows.remove(&self.disk.tables[LETTERS], bytes);
+            self.rows.remove(LETTERS, bytes);
         }
     }
 
@@ -216,13 +214,13 @@ impl GroupWriter<'_> {
     fn remove_queue(&mut self, queue: u32) -> Result<(), StoreError> {
         let tables = &self.disk.tables;
         let key = |id| Key { queue, id }.to_bytes();
-        for table in [&tables[ITEMS], &tables[MARKS], &tables[LETTERS]] {
-            visit(table, key(0)..=key(u64::MAX), |key, _| {
+        for table in [ITEMS, MARKS, LETTERS] {
+            visit(&tables[table], key(0)..=key(u64::MAX), |key, _| {
                 self.rows.remove(table, key);
                 Ok(())
             })?;
         }
-        self.rows.remove(&tables[QUEUES], queue.to_be_bytes());
+        self.rows.remove(QUEUES, queue.to_be_bytes());
         if let Some(digest) = self.catalog.written.remove(&queue) {
             self.catalog.store.queues.remove(digest);
         }
@@ -255,7 +253,7 @@ impl GroupWriter<'_> {
             marks.remove(before);
         }
         marks.add(digest);
-        self.rows.insert(&self.disk.tables[MARKS], bytes, value);
+        self.rows.insert(MARKS, bytes, value);
     }
 
     /// How the row of a queue changes: groups change few queues.
@@ -283,13 +281,13 @@ impl GroupWriter<'_> {
                 queues.remove(before);
             }
             queues.add(digest);
-            self.rows.insert(&self.disk.tables[QUEUES], key, row);
+            self.rows.insert(QUEUES, key, row);
         }
         self.catalog.store.group = number;
         // Relaxed: an item's number is in its batch, so it was taken before the group was.
         self.catalog.store.next_id = self.disk.next_id.load(Ordering::Relaxed);
         let row = encode_row(STORE_ROW, &self.catalog.store);
-        self.rows.insert(&self.disk.tables[STORE], STORE_ROW, row);
+        self.rows.insert(STORE, STORE_ROW, row);
     }
 }
 

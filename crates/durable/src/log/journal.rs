@@ -19,6 +19,10 @@ pub(super) const ITEM: u8 = 2;
 const END: u8 = 3;
 const TRAILER: &[u8; 4] = b"FJL\x03";
 
+/// What a batch has besides its changes, and a change besides its key and its value, in bytes.
+pub(super) const AROUND: usize = 2 * (1 + 8 + 4);
+pub(super) const HEADER: usize = 21;
+
 /// More than a store can write. The storage engine panics when it runs out of numbers, at twice as many.
 pub(super) const MOST_BATCHES: u64 = 1 << 62;
 
@@ -56,8 +60,14 @@ pub(crate) fn mend(
             let commits = Readable::find(directory)?.missing(tables.group, acknowledged);
             return Err(damage(&journals, commits));
         }
-    } else if journals.iter().rev().skip(1).any(|older| older.is_broken) {
-        // All but the last were synced as a whole.
+    } else if journals
+        .iter()
+        .rev()
+        .skip_while(|newest| newest.is_empty())
+        .skip(1)
+        .any(|older| older.is_broken)
+    {
+        // All but the last that has something were synced as a whole.
         let commits = Readable::find(directory)?.missing(tables()?.group, acknowledged);
         return Err(damage(&journals, commits));
     }
@@ -98,6 +108,18 @@ pub(super) fn empty_all(directory: &Path) -> io::Result<()> {
 
 /// The journals in a directory, oldest first.
 pub(super) fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    Ok(numbered(directory)?
+        .into_iter()
+        .map(|(_, path)| path)
+        .collect())
+}
+
+/// The number of the newest journal in a directory, if there is one.
+pub(super) fn newest(directory: &Path) -> io::Result<Option<u64>> {
+    Ok(numbered(directory)?.last().map(|(number, _)| *number))
+}
+
+fn numbered(directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut journals = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -109,7 +131,7 @@ pub(super) fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     journals.sort_by_key(|(number, _): &(u64, PathBuf)| *number);
-    Ok(journals.into_iter().map(|(_, path)| path).collect())
+    Ok(journals)
 }
 
 impl Journal {
@@ -133,6 +155,10 @@ impl Journal {
         }
         journal.is_broken = reader.has_more(&journal)?;
         Ok(journal)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.end == 0 && !self.is_broken
     }
 
     fn name(&self) -> String {
@@ -234,7 +260,7 @@ impl Reader {
     }
 
     fn item(&mut self, checksum: &mut Xxh3) -> io::Result<bool> {
-        let header: [u8; 21] = self.array()?;
+        let header: [u8; HEADER] = self.array()?;
         let [ITEM, kind @ 0..=2, ..] = header else {
             return Ok(false);
         };

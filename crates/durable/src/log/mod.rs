@@ -17,6 +17,7 @@
 //!
 //! What changes within one group is not written: an item that is pushed and removed there never reaches the disk.
 
+mod ahead;
 mod catalog;
 mod directory;
 mod disk;

@@ -6,7 +6,7 @@
 
 use super::tables::{guarded, Tables};
 use crate::error::StoreError;
-use crate::format::ITEMS;
+use crate::format::{ITEMS, MARKS};
 use fjall::{Database, Keyspace};
 use parking_lot::Mutex;
 use std::mem;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+/// The tables whose rows are gone when no item is left, except the marks of taken keys.
+const EMPTY: [usize; 2] = [ITEMS, MARKS];
 /// The length of a journal. The storage engine goes on in another one when one is longer.
 const JOURNAL: u64 = 64 << 20;
 /// How often it is looked whether tables are still being written, which fails on a full disk, and the pause between.
@@ -22,7 +24,7 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// The thread that gives back room, if it runs.
 pub(super) struct Shrink {
-    /// How many bytes the journals and the items take at most when no item is left.
+    /// How many bytes the journals and the tables take at most when no item is left.
     limit: u64,
     state: Arc<Mutex<State>>,
 }
@@ -60,12 +62,15 @@ impl Shrink {
             tables: tables.all().to_vec(),
         };
         let (shared, limit) = (Arc::clone(&self.state), self.limit);
-        let run = move || {
+        let run = move || loop {
             // An error is one of the next commit too.
-            while files.shrink().is_ok() && mem::take(&mut shared.lock().again) {}
+            let shrunk = files.shrink();
             let left = size(&files.database, &files.tables).saturating_sub(limit / 2);
             let mut state = shared.lock();
-            (state.left, state.runs) = (left, false);
+            if shrunk.is_err() || !mem::take(&mut state.again) {
+                (state.left, state.runs) = (left, false);
+                return;
+            }
         };
         let thread = thread::Builder::new().name("requeue shrink".into());
         state.thread = thread.spawn(run).ok();
@@ -86,7 +91,7 @@ struct Files {
 }
 
 impl Files {
-    /// Writes what is in memory to tables, so that no journal but the newest is needed, and merges the items with their removals.
+    /// Writes what is in memory to tables, so that no journal but the newest is needed, and merges rows with their removals.
     fn shrink(&self) -> Result<(), StoreError> {
         guarded(|| {
             for table in &self.tables {
@@ -99,13 +104,17 @@ impl Files {
                 }
                 thread::sleep(POLL);
             }
-            Ok(self.tables[ITEMS].major_compact()?)
+            for table in EMPTY {
+                self.tables[table].major_compact()?;
+            }
+            Ok(())
         })
     }
 }
 
-/// How many bytes the journals and the items take.
+/// How many bytes the journals and these tables take.
 fn size(database: &Database, tables: &[Keyspace]) -> u64 {
     let journals = guarded(|| Ok(database.journal_disk_space()?));
-    journals.unwrap_or(0) + tables[ITEMS].disk_space()
+    let tables = EMPTY.iter().map(|table| tables[*table].disk_space());
+    journals.unwrap_or(0) + tables.sum::<u64>()
 }

@@ -1,8 +1,12 @@
 //! The storage engine, as the rest sees it: five tables, and panics that are errors.
 
+use super::journal::{AROUND, HEADER};
 use super::listed;
 use crate::error::{is_damage, StoreError};
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, UserKey, UserValue};
+use fjall::config::FilterPolicy;
+use fjall::{
+    Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, UserKey, UserValue,
+};
 use lsm_tree::{Config, SequenceNumberCounter};
 use std::fs;
 use std::io;
@@ -22,6 +26,48 @@ impl Index<usize> for Tables {
 
     fn index(&self, table: usize) -> &Keyspace {
         &self.all[table]
+    }
+}
+
+/// Changes of rows that are written as one.
+pub(super) struct RowBatch<'t> {
+    tables: &'t Tables,
+    batch: OwnedWriteBatch,
+    length: usize,
+}
+
+impl<'t> RowBatch<'t> {
+    pub(super) fn new(tables: &'t Tables) -> Self {
+        Self {
+            tables,
+            batch: tables.database.batch(),
+            length: AROUND,
+        }
+    }
+
+    pub(super) fn insert<K, V>(&mut self, table: usize, key: K, value: V)
+    where
+        K: Into<UserKey>,
+        V: Into<UserValue>,
+    {
+        let (key, value) = (key.into(), value.into());
+        self.length += HEADER + key.len() + value.len();
+        self.batch.insert(&self.tables[table], key, value);
+    }
+
+    pub(super) fn remove(&mut self, table: usize, key: impl Into<UserKey>) {
+        let key = key.into();
+        self.length += HEADER + key.len();
+        self.batch.remove(&self.tables[table], key);
+    }
+
+    /// How long they are in the journal.
+    pub(super) fn length(&self) -> u64 {
+        self.length as u64
+    }
+
+    pub(super) fn commit(self, mode: PersistMode) -> Result<(), StoreError> {
+        Ok(self.batch.durability(Some(mode)).commit()?)
     }
 }
 
@@ -56,7 +102,11 @@ impl Tables {
                 .manual_journal_persist(true)
                 .open()
                 .map_err(unreadable)?;
-            let options = || KeyspaceCreateOptions::default().max_memtable_size(memtable);
+            // Rows are read in order, or are known to be there: filters would only take time and memory.
+            let options = || {
+                let options = KeyspaceCreateOptions::default().max_memtable_size(memtable);
+                options.filter_policy(FilterPolicy::disabled())
+            };
             let table = |name| database.keyspace(name, options).map_err(unreadable);
             let all = Self::NAMES
                 .into_iter()

@@ -55,8 +55,8 @@ pub(crate) struct Shared {
     pub(crate) leases: Leases,
     pub(crate) promoter: Task,
     pub(crate) commits: Commits,
-    pub(crate) fronts: Fronts,
     pub(crate) running: Running,
+    pub(crate) fronts: Fronts,
     /// Opens the connection for short statements. Not the pool of the transactions, which may have all its connections.
     opener: Pool,
     /// The connection for short statements of their own, which all tasks of the process share: the statements are pipelined. So a
@@ -126,8 +126,8 @@ impl Postgres {
             leases: Leases::default(),
             promoter: Task::default(),
             commits: Commits::default(),
-            fronts: Fronts::default(),
             running: Running::default(),
+            fronts: Fronts::default(),
             opener,
             control: Mutex::default(),
             process: OnceCell::new(),

@@ -367,9 +367,6 @@ statements! {
             where (select pg_try_advisory_xact_lock(hashtextextended(:channel, 3))) and {})
         delete from @.uniques u using free f where u.queue = f.queue and u.key = f.key and u.ticket = f.ticket",
         is_free());
-    propose_front: "select below, writers, server from @.propose_front()";
-    find_fronts: "select @.find_fronts($1, $2, $3, $4, $5)";
-    time_to_look: "select @.time_to_look($1)";
     /// Keeps a done item for `$9` microseconds, with a result.
     keep: format!("insert into @.finished ({COLUMNS}, finished, until, result)
         select $1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, clock_timestamp(),
@@ -383,6 +380,9 @@ statements! {
             select ctid from @.finished where until <= now()
                 and (select pg_try_advisory_xact_lock(hashtextextended(:channel, 4)))
             order by until limit 1000)) returning id) select count(*) from gone";
+    propose_front: "select below, writers, server from @.propose_front()";
+    find_fronts: "select @.find_fronts($1, $2, $3, $4, $5)";
+    time_to_look: "select @.time_to_look($1)";
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";
