@@ -44,8 +44,7 @@ const EARLIER: [(i32, &str); 4] = [
 const NOT_IN_4: &str = "drop table @.periodic; drop table @.finished;
     drop view @.show_queues, @.show_jobs, @.show_dead_letters, @.show_holders;
     drop function @.push_items, @.push_payloads, @.push, @.push_bytes, @.push_many, @.write_items, @.grant_push, @.grant_work;
-    alter table @.queues drop column serial; alter table @.ready drop column late;
-    drop table @.periodic; drop table @.finished";
+    alter table @.queues drop column serial; alter table @.ready drop column late";
 const NO_COLUMNS: &str =
     "alter table @.ready drop column expires, drop column ticket, drop column error;
     alter table @.delayed drop column expires, drop column follows, drop column error;
