@@ -132,7 +132,7 @@ impl Disk {
         let db = directory.at("db");
         Tables::check_lists(&db)?;
         journal::mend(&db, acknowledged, || Alone::read(directory, memtable))?;
-        let found = journal::newest(&db)? > 0;
+        let found = !journal::paths(&db)?.is_empty();
         let tables = Tables::open(&db, memtable).map_err(|error| error.at(&db))?;
         let ahead = Ahead::of(&db, found)?;
         let catalog = Catalog::read(&tables, acknowledged)?;
