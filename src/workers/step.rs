@@ -315,3 +315,19 @@ pub(super) async fn unless_interrupted<F: Future>(worker: &Worker, future: F) ->
     })
     .await
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::block::block_on;
+    use super::{unless_cancelled, Cancelled};
+    use std::future::{pending, ready};
+
+    #[test]
+    fn a_run_that_is_cancelled_ends_unless_it_has_ended() {
+        let cancelled = || Some(Box::pin(ready(())) as Cancelled);
+        let waits = block_on(unless_cancelled(pending::<()>(), cancelled()));
+        assert_eq!(waits, Err("the run was cancelled".into()));
+        assert_eq!(block_on(unless_cancelled(ready(7), cancelled())), Ok(7));
+        assert_eq!(block_on(unless_cancelled(ready(7), None)), Ok(7));
+    }
+}
