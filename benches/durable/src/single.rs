@@ -25,7 +25,7 @@ const WARM_UP: usize = 32;
 
 /// The size of the file of bare appends, and of the pieces in which it is written first.
 const SIZE: u64 = 32 << 20;
-const PIECE: u64 = 4 << 10;
+const PIECE: usize = 4 << 10;
 
 pub(crate) fn name(batch: usize) -> String {
     format!("single 1x{batch}")
@@ -132,8 +132,8 @@ fn commits(jobs: &dyn Jobs, batch: usize) -> Commits<'_> {
 
 fn bare(dir: &Path, bytes: usize) -> Result<Commits<'static>, Failure> {
     let file = File::create(dir.join("bare"))?;
-    let zeros = [0; PIECE as usize];
-    (0..SIZE / PIECE).try_for_each(|piece| file.write_all_at(&zeros, piece * PIECE))?;
+    let mut pieces = (0..SIZE).step_by(PIECE);
+    pieces.try_for_each(|at| file.write_all_at(&[0; PIECE], at))?;
     file.sync_all()?;
     let (bytes, mut at) = (vec![b'.'; bytes], 0);
     Ok(Box::new(move |count, latency| {

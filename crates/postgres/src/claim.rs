@@ -2,6 +2,7 @@
 
 use crate::connect::{in_task, Param, Params, Shared};
 use crate::error::Result;
+use crate::front::Ranges;
 use crate::item::Record;
 use crate::prefetch::take_ahead;
 use crate::queue::Core;
@@ -26,14 +27,20 @@ pub(crate) struct Turn<'q> {
     next: Option<Order>,
     /// The key after which it takes items.
     key: String,
+    /// Where it begins to look.
+    ranges: Option<Ranges>,
     /// What the statements took.
     pub(crate) records: Vec<Record>,
 }
 
 impl<'q> Turn<'q> {
     pub(crate) fn new(core: &'q Core, queue: i32, max: usize, lease: Option<(i64, i64)>) -> Self {
+        let fronts = &core.db.shared.fronts;
+        let in_order = core.rules.order == Order::Fifo;
+        let ranges = in_order.then(|| fronts.ranges(queue)).flatten();
         let next = match core.rules.order {
             Order::Fair if max == 1 => Order::FairOne,
+            Order::Fifo if ranges.is_some() => Order::FifoFromFronts,
             order => order,
         };
         Self {
@@ -43,6 +50,7 @@ impl<'q> Turn<'q> {
             wanted: i64::try_from(max).unwrap_or(i64::MAX),
             next: Some(next),
             key: core.last_key.lock().clone(),
+            ranges,
             records: Vec::new(),
         }
     }
@@ -55,15 +63,20 @@ impl<'q> Turn<'q> {
         if let Some((holder, number)) = &self.lease {
             params.extend([holder as &dyn Param, number]);
         }
-        if order != Order::Fifo {
-            params.push(&self.key);
+        match &self.ranges {
+            Some(ranges) => params.extend(ranges.params()),
+            None if order != Order::Fifo => params.push(&self.key),
+            None => {}
         }
         Some((claims.claim(order, self.lease.is_some()), params))
     }
 
     /// The statement that locks what the next one takes, and its parameters.
     pub(crate) fn lock(&self) -> Option<(&'q str, Vec<&dyn Param>)> {
-        let (_, params) = self.next()?;
+        let (_, mut params) = self.next()?;
+        if self.ranges.is_some() {
+            params.truncate(2); // it looks from the start
+        }
         Some((self.core.db.shared.sql.claims.lock(self.next?), params))
     }
 
@@ -74,6 +87,7 @@ impl<'q> Turn<'q> {
         self.next = self.after(taken.is_empty()).filter(|_| self.wanted > 0);
         if self.core.rules.order == Order::Fifo {
             taken.sort_unstable_by_key(|record| (record.priority, record.id));
+            self.core.db.shared.took_in_order(self.queue, &taken);
         } else {
             taken.sort_unstable_by(|a, b| a.key.cmp(&b.key));
             if let Some(last) = taken.last().and_then(|record| record.key.clone()) {
@@ -87,7 +101,7 @@ impl<'q> Turn<'q> {
     /// The statement after one, unless enough is taken.
     fn after(&mut self, in_vain: bool) -> Option<Order> {
         match (self.next?, in_vain) {
-            (Order::Fifo, _) | (Order::FairOne, true) => None,
+            (Order::Fifo | Order::FifoFromFronts, _) | (Order::FairOne, true) => None,
             (Order::Fair, true) => Some(Order::FairOne), // around the end
             (Order::Fair | Order::FairOne, false) => Some(Order::Fair),
             (Order::Serial, true) if self.key.is_empty() => None,

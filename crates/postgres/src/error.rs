@@ -1,6 +1,8 @@
 //! What can fail.
 
 use crate::codec::CodecError;
+#[cfg(feature = "sqlx")]
+use sqlx::{error::DatabaseError, postgres::PgDatabaseError};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +22,9 @@ pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The server refused a statement, or the connection failed. The text of the server is kept.
     Database(Arc<tokio_postgres::Error>),
+    /// The same, of a transaction of `sqlx`.
+    #[cfg(feature = "sqlx")]
+    Sqlx(Arc<sqlx::Error>),
     /// The connection failed during the commit, or the answer did not come in time: it is unknown whether the server has
     /// committed. With the reason. Also of calls that are a commit of their own: [`cancel`](crate::PgQueue::cancel),
     /// [`reprioritize`](crate::PgQueue::reprioritize), [`recover`](crate::PgQueue::recover), [`retain`](crate::PgQueue::retain),
@@ -69,10 +74,13 @@ impl Error {
     /// ```
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Database(error) => {
-                error.is_closed() || has_conflict(error) || was_terminated(error)
-            }
+            Self::Database(error) => error.is_closed() || error.code().is_some_and(may_pass),
             Self::Pool(_) | Self::TimedOut(_) => true,
+            #[cfg(feature = "sqlx")]
+            Self::Sqlx(error) => {
+                let code = error.as_database_error().and_then(DatabaseError::code);
+                code.is_some_and(|code| may_pass(&SqlState::from_code(&code)))
+            }
             _ => false,
         }
     }
@@ -101,26 +109,33 @@ impl Error {
     }
 }
 
+/// Whether the same transaction may succeed after an error of this code.
+fn may_pass(code: &SqlState) -> bool {
+    is_conflict(code) || was_terminated(code)
+}
+
 /// Whether the server has ended the session, or does not take new ones.
-fn was_terminated(error: &tokio_postgres::Error) -> bool {
-    error.code().is_some_and(|code| {
-        *code == SqlState::ADMIN_SHUTDOWN
-            || *code == SqlState::CRASH_SHUTDOWN
-            || *code == SqlState::CANNOT_CONNECT_NOW
-    })
+fn was_terminated(code: &SqlState) -> bool {
+    *code == SqlState::ADMIN_SHUTDOWN
+        || *code == SqlState::CRASH_SHUTDOWN
+        || *code == SqlState::CANNOT_CONNECT_NOW
 }
 
 /// Whether the server undid the transaction because of another one.
 pub(crate) fn has_conflict(error: &tokio_postgres::Error) -> bool {
-    error.code().is_some_and(|code| {
-        *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
-    })
+    error.code().is_some_and(is_conflict)
+}
+
+fn is_conflict(code: &SqlState) -> bool {
+    *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Database(error) => write!(f, "the database failed: {}", text(error)),
+            #[cfg(feature = "sqlx")]
+            Self::Sqlx(error) => write!(f, "the database failed: {error}"),
             Self::InDoubt(why) => write!(f, "it is unknown whether the commit succeeded: {why}"),
             Self::TimedOut(limit) => write!(f, "the server did not answer within {limit:?}"),
             Self::Pool(why) => write!(f, "the pool gave no connection: {why}"),
@@ -180,6 +195,8 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Database(error) => Some(&**error),
+            #[cfg(feature = "sqlx")]
+            Self::Sqlx(error) => Some(&**error),
             Self::Codec(error) => Some(error),
             _ => None,
         }
@@ -195,6 +212,18 @@ impl From<tokio_postgres::Error> for Error {
                 Self::Duplicate(detail.unwrap_or_default().into())
             }
             _ => Self::Database(Arc::new(error)),
+        }
+    }
+}
+
+#[cfg(feature = "sqlx")]
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        let server = error.as_database_error();
+        let server = server.and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+        match server.filter(|error| error.code() == DUPLICATE) {
+            Some(server) => Self::Duplicate(server.detail().unwrap_or_default().into()),
+            None => Self::Sqlx(Arc::new(error)),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What a buffer in memory and limits over all processes mean, jobs, failed, expired and unique items, notifications, figures, poolers, and other servers.
+//! What a buffer in memory and limits over all processes mean, jobs, failed, expired and unique items, pushes in SQL, notifications, figures,
+//! poolers, and other servers.
 
 /// Defines a page: a module whose documentation is a file in `docs`.
 macro_rules! pages {
@@ -13,6 +14,7 @@ pages! {
     pace "../docs/pace.md"
     jobs "../docs/jobs.md"
     failing "../docs/failing.md"
+    sql "../docs/sql.md"
     notifications "../docs/notifications.md"
     figures "../docs/figures.md"
     poolers "../docs/poolers.md"

@@ -33,6 +33,7 @@
 //! | a queue with options | [`Builder`], from [`Postgres::builder`] |
 //! | take work, push its follow-ups, change one's own tables | [`PgTransaction`], from [`Postgres::begin`] or [`Postgres::within`] |
 //! | the same for functions that know no database | [`OwnedTransaction`], from [`PgQueue::begin`] |
+//! | push in one's own transaction, of `sqlx` too, or in SQL | [`PgQueue::push_in`], [the functions](guide::sql) |
 //! | a pool of workers | [`PgQueue::workers`] |
 //! | a queue of jobs, with attempts, delays and a time for each run | [`Postgres::jobs`] |
 //! | end a run in whatever process | [`PgQueue::cancel_running`] |
@@ -65,7 +66,8 @@
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
 //! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace), [jobs](guide::jobs),
-//! [failed, expired and unique items](guide::failing), [notifications](guide::notifications), [figures](guide::figures), [poolers](guide::poolers) and
+//! [failed, expired and unique items](guide::failing), [pushes in SQL and roles](guide::sql), [notifications](guide::notifications),
+//! [figures](guide::figures), [poolers](guide::poolers) and
 //! [other servers](guide::servers).
 //!
 //! # What `requeue` has and this crate has not
@@ -77,11 +79,17 @@
 //! | a backoff of any failed delivery | of failed runs of workers; a transaction that aborts makes its items ready at once |
 //! | `stats().ready` without held items | a locked item counts as ready until its commit |
 //!
+//! # Features
+//!
+//! - `tls`: connections with TLS by `rustls`, by `Options::tls`.
+//! - `sqlx`: [`push_in`](PgQueue::push_in) for transactions of the crate `sqlx`.
+//!
 //! # Isolation
 //!
 //! The crate works under `read committed`, the default of the server. Under stricter levels a pop can fail because of a
 //! concurrent one: see [`Error::is_retryable`].
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(private_bounds)]
 
 mod background;
@@ -90,6 +98,7 @@ mod codec;
 mod completions;
 mod connect;
 mod error;
+mod front;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod item;
@@ -112,7 +121,8 @@ pub use jobs::Finished;
 pub use jobs::{Firing, Periodic, Schedule};
 pub use pace::{Concurrency, Rate};
 pub use queue::{
-    Builder, DeadLetter, DeadLetters, Held, PgQueue, Placed, PushTo, PushWith, Queued, Stats,
+    Builder, DeadLetter, DeadLetters, Held, OpenTransaction, PgQueue, Placed, PushTo, PushWith,
+    Queued, Stats,
 };
 pub use transaction::{
     Client, OwnedTransaction, PgTransaction, RunGuard, RunTransaction, WorkersBuilder,
@@ -123,6 +133,10 @@ pub use requeue::{
     AfterTtl, Backoff, Failure, OnDuplicate, Report, ReturnTo, Tasks, WorkerState, WorkerStatus,
     Workers,
 };
+#[cfg(feature = "tls")]
+pub use rustls;
+#[cfg(feature = "sqlx")]
+pub use sqlx;
 pub use tokio_postgres;
 
 #[cfg(doctest)]

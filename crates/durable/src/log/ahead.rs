@@ -9,11 +9,11 @@
 //! end of the file: after some synced groups it is [replaced](Ahead::renew) by a new one.
 
 use super::journal::{self, ZEROS};
-use super::tables::{Rows, Tables};
+use super::tables::{RowBatch, Tables};
 use crate::error::StoreError;
 use crate::format::{STORE, STORE_ROW};
 use fjall::PersistMode;
-use rustix::fs::{accessat, openat, Access, AtFlags, Mode, OFlags};
+use rustix::fs::{openat, statat, AtFlags, Mode, OFlags};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -56,7 +56,7 @@ impl Ahead {
     pub(super) fn of(directory: &Path, found: bool) -> io::Result<Self> {
         let mut newest = Self {
             directory: File::open(directory)?,
-            number: journal::newest(directory)?,
+            number: journal::newest(directory)?.unwrap_or(0),
             file: None,
             written: 0,
             end: 0,
@@ -111,12 +111,13 @@ impl Ahead {
         }
     }
 
+    /// The number of a newer journal that has its length: those of the next so many numbers.
     fn newer(&self, steps: u64) -> Option<u64> {
-        let exists = |number: &u64| {
-            let (name, flags) = (name(*number), AtFlags::empty());
-            accessat(&self.directory, name, Access::EXISTS, flags).is_ok()
+        let is_there = |number: &u64| {
+            let file = statat(&self.directory, name(*number), AtFlags::empty());
+            file.is_ok_and(|file| file.st_size > 0)
         };
-        (self.number + 1..=self.number + steps).find(exists)
+        (self.number + 1..=self.number + steps).find(is_there)
     }
 
     /// Whether the journal is to be replaced by a new one.
@@ -145,7 +146,7 @@ impl Ahead {
     }
 
     fn begin(&self, tables: &Tables, row: &[u8]) -> Result<(), StoreError> {
-        let mut rows = Rows::new(tables);
+        let mut rows = RowBatch::new(tables);
         rows.insert(STORE, STORE_ROW, row);
         rows.commit(PersistMode::Buffer)?;
         for table in tables.all() {
@@ -163,11 +164,11 @@ fn name(number: u64) -> String {
     format!("{number}.jnl")
 }
 
-/// Writes zeros from there on, where nothing is.
+/// Writes zeros from there on, where nothing is. They do not make the file longer: to a longer one the storage engine might append.
 fn write_zeros(file: &File, start: u64) -> io::Result<()> {
     let mut there = ZEROS;
     let len = file.read_at(&mut there, start)?;
-    if there[..len] != ZEROS[..len] {
+    if there[..len] != ZEROS[..len] || start + AHEAD > file.metadata()?.len() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     let mut pages = (start..start + AHEAD).step_by(ZEROS.len());

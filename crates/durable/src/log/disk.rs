@@ -132,9 +132,9 @@ impl Disk {
         let db = directory.at("db");
         Tables::check_lists(&db)?;
         journal::mend(&db, acknowledged, || Alone::read(directory, memtable))?;
-        let found = journal::newest(&db)? > 0;
+        let found = journal::newest(&db)?;
         let tables = Tables::open(&db, memtable).map_err(|error| error.at(&db))?;
-        let ahead = Ahead::of(&db, found)?;
+        let ahead = Ahead::of(&db, found.is_some())?;
         let catalog = Catalog::read(&tables, acknowledged)?;
         if check {
             catalog.check_all(&tables)?;

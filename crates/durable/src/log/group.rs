@@ -3,7 +3,7 @@
 use super::catalog::Catalog;
 use super::disk::Disk;
 use super::pushed::{PushState, Pushed};
-use super::tables::{visit, Rows};
+use super::tables::{visit, RowBatch};
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
@@ -20,11 +20,11 @@ pub(super) fn rows<'d>(
     catalog: &mut Catalog,
     batch: &mut Batch,
     number: u64,
-) -> Result<Rows<'d>, StoreError> {
+) -> Result<RowBatch<'d>, StoreError> {
     let mut group = GroupWriter {
         disk,
         catalog,
-        rows: Rows::new(&disk.tables),
+        rows: RowBatch::new(&disk.tables),
         pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
         removed: HashSet::new(),
         replaced: HashMap::new(),
@@ -40,7 +40,7 @@ pub(super) fn rows<'d>(
 struct GroupWriter<'d, 'c> {
     disk: &'d Disk,
     catalog: &'c mut Catalog,
-    rows: Rows<'d>,
+    rows: RowBatch<'d>,
     pushed: Pushed,
     /// The removed items that it did not push, if it has changes that depend on them.
     removed: HashSet<u64>,

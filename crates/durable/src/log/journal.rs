@@ -114,9 +114,9 @@ pub(super) fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// The number of the newest journal in a directory; 0 if there is none.
-pub(super) fn newest(directory: &Path) -> io::Result<u64> {
-    Ok(numbered(directory)?.last().map_or(0, |(number, _)| *number))
+/// The number of the newest journal in a directory, if there is one.
+pub(super) fn newest(directory: &Path) -> io::Result<Option<u64>> {
+    Ok(numbered(directory)?.last().map(|(number, _)| *number))
 }
 
 fn numbered(directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {

@@ -30,13 +30,13 @@ impl Index<usize> for Tables {
 }
 
 /// Changes of rows that are written as one.
-pub(super) struct Rows<'t> {
+pub(super) struct RowBatch<'t> {
     tables: &'t Tables,
     batch: OwnedWriteBatch,
     length: usize,
 }
 
-impl<'t> Rows<'t> {
+impl<'t> RowBatch<'t> {
     pub(super) fn new(tables: &'t Tables) -> Self {
         Self {
             tables,

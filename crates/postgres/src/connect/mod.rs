@@ -4,9 +4,11 @@ mod connection;
 mod options;
 mod params;
 mod postgres;
+mod server;
 
 pub(crate) use connection::{Connection, Manner, Owner};
 pub use options::Options;
 pub(crate) use params::{Param, Params};
 pub use postgres::Postgres;
 pub(crate) use postgres::{in_task, Shared};
+pub(crate) use server::Server;

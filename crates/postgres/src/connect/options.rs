@@ -1,11 +1,13 @@
 //! How to connect.
 
-use super::postgres::POOL_WAIT;
+use super::server::{Server, Tls};
 use super::{Manner, Postgres};
-use crate::error::{Error, Result};
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use crate::error::Result;
+use deadpool_postgres::Pool;
 use std::time::Duration;
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::Config;
+#[cfg(feature = "tls")]
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Settings of each connection: the server notices a dead client while it runs a statement and while it waits for one.
 const SETTINGS: &str = "-c client_connection_check_interval=1000 \
@@ -34,6 +36,7 @@ pub struct Options {
     url: String,
     pub(super) schema: String,
     max_connections: usize,
+    tls: Tls,
     pub(super) manner: Manner,
 }
 
@@ -44,6 +47,7 @@ impl Default for Options {
             url: String::new(),
             schema: "requeue".into(),
             max_connections: 16,
+            tls: Tls::default(),
             manner: Manner {
                 limit: STATEMENT,
                 unnamed: false,
@@ -82,7 +86,7 @@ impl Options {
     }
 
     /// Sets how long the answer to a statement may take, locks that it waits for included; 10 seconds by default. After that the
-    /// call fails with [`Error::TimedOut`], or [`Error::InDoubt`] if it was a commit, and the connection is closed and replaced: a
+    /// call fails with [`Error::TimedOut`](crate::Error::TimedOut), or [`Error::InDoubt`](crate::Error::InDoubt) if it was a commit, and the connection is closed and replaced: a
     /// connection that hangs without being closed stops no task for longer.
     ///
     /// Calls that look at a whole queue are one statement too: [`stats`](crate::PgQueue::stats),
@@ -114,17 +118,38 @@ impl Options {
         self
     }
 
-    /// Connects, without TLS. For TLS, make a pool and pass it to [`with_pool`](Self::with_pool).
+    /// Has all connections encrypted by `rustls`, also that which listens, whatever `sslmode` the URL has: a server without TLS is
+    /// refused, and so is one whose certificate is not of this name or not signed by one of the roots of the `config`.
+    ///
+    /// With the feature `tls`. The crate `rustls` is exported; its provider of cryptography, such as `ring`, is a feature that your program chooses.
+    ///
+    /// ```no_run
+    /// # async fn connect(roots: requeue_postgres::rustls::RootCertStore) -> Result<(), requeue_postgres::Error> {
+    /// use requeue_postgres::{rustls::ClientConfig, Postgres};
+    ///
+    /// let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    /// let db = Postgres::options("postgres://app@db.example.org/app").tls(config).connect().await?;
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "tls")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+    #[doc(alias("ssl", "sslmode"))]
+    pub fn tls(mut self, config: rustls::ClientConfig) -> Self {
+        self.tls = Tls::Rustls(MakeRustlsConnect::new(config));
+        self
+    }
+
+    /// Connects, without TLS unless it is set; it can also be that of a pool, which is passed to [`with_pool`](Self::with_pool).
     ///
     /// # Errors
     ///
-    /// [`Error::Database`] if the URL is invalid or the server refuses the connection, [`Error::Pool`] if it does not answer within
-    /// the [time of a statement](Self::statement_timeout), and [`Error::Name`] for the schema.
+    /// [`Error::Database`](crate::Error::Database) if the URL is invalid or the server refuses the connection, [`Error::Pool`](crate::Error::Pool) if it does not answer within
+    /// the [time of a statement](Self::statement_timeout), and [`Error::Name`](crate::Error::Name) for the schema.
     pub async fn connect(self) -> Result<Postgres> {
-        let config = self.config()?;
-        let pool = self::pool(&config, self.max_connections)?;
-        let opener = self::pool(&config, 1)?;
-        let listens = (!self.manner.unnamed).then_some(config);
+        let server = Server::new(self.config()?, &self.tls);
+        let pool = server.pool(self.max_connections)?;
+        let opener = server.pool(1)?;
+        let listens = (!self.manner.unnamed).then_some(server);
         let db = Postgres::new(&self, pool, opener, listens)?;
         db.shared.control().await?; // the server can be reached
         Ok(db)
@@ -134,7 +159,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Error::Name`] for the schema.
+    /// [`Error::Name`](crate::Error::Name) for the schema.
     pub fn with_pool(mut self, pool: Pool) -> Result<Postgres> {
         self.manner.foreign = true;
         Postgres::new(&self, pool.clone(), pool, None)
@@ -153,18 +178,6 @@ impl Options {
         }
         Ok(config)
     }
-}
-
-/// A pool of `size` connections.
-fn pool(config: &Config, size: usize) -> Result<Pool> {
-    let recycling_method = RecyclingMethod::Fast;
-    let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method });
-    Pool::builder(manager)
-        .max_size(size)
-        .runtime(Runtime::Tokio1)
-        .wait_timeout(Some(POOL_WAIT))
-        .build()
-        .map_err(|error| Error::Pool(error.to_string().into()))
 }
 
 // The URL may have a password in it.

@@ -38,6 +38,8 @@ params! {
     Vec<i16> => INT2_ARRAY,
     Vec<i32> => INT4_ARRAY,
     Vec<i64> => INT8_ARRAY,
+    Option<Vec<&str>> => TEXT_ARRAY,
+    Option<Vec<&[u8]>> => BYTEA_ARRAY,
     Option<Vec<i64>> => INT8_ARRAY,
     Vec<Option<i64>> => INT8_ARRAY,
     Vec<&str> => TEXT_ARRAY,

@@ -4,6 +4,7 @@ mod builder;
 mod dead_letters;
 mod inspect;
 mod push;
+mod push_in;
 mod retain;
 mod unique;
 
@@ -12,6 +13,7 @@ pub use dead_letters::{DeadLetter, DeadLetters};
 pub use inspect::{Held, Stats};
 pub(crate) use push::{micros, Due};
 pub use push::{Placed, PushTo, PushWith};
+pub use push_in::OpenTransaction;
 pub use retain::Queued;
 
 use crate::codec::{CodecError, Encoding, Payload};
@@ -122,6 +124,11 @@ impl Rules {
         self.count_attempts && self.max_attempts.is_some()
     }
 
+    /// Whether the order of the items is by keys.
+    fn has_keys(&self) -> bool {
+        self.order != Order::Fifo
+    }
+
     pub(crate) fn is_serial(&self) -> bool {
         self.order == Order::Serial
     }
@@ -140,21 +147,26 @@ impl Core {
             .rules
             .after_ttl
             .map(|after| after == AfterTtl::DeadLetter);
-        if !is_valid(name) {
-            return Err(Error::Name(self.name.clone()));
-        }
+        self.check_name()?;
         let shared = &self.db.shared;
         shared.process().await?;
         let found = shared.run(&shared.sql.find_queue, &[&name]).await?;
+        let serial = self.rules.has_keys().then_some(self.rules.is_serial());
         let is_so = |row: &&Row| {
             (max_attempts.is_none() || row.get::<_, Option<i32>>(1) == max_attempts)
                 && (dead_on_expiry.is_none() || row.get::<_, Option<bool>>(2) == dead_on_expiry)
+                && (serial.is_none() || row.get::<_, Option<bool>>(3) == serial)
         };
         if let Some(row) = found.first().filter(is_so) {
             return Ok(row.get(0));
         }
-        let params: Params<'_> = &[&name, &max_attempts, &dead_on_expiry];
+        let params: Params<'_> = &[&name, &max_attempts, &dead_on_expiry, &serial];
         Ok(shared.run(&shared.sql.make_queue, params).await?[0].get(0))
+    }
+
+    fn check_name(&self) -> Result<()> {
+        let refused = || Error::Name(self.name.clone());
+        is_valid(&self.name).then_some(()).ok_or_else(refused)
     }
 
     /// Runs a statement about this queue: its first parameter is the id, the others are these.

@@ -41,7 +41,7 @@ pub(crate) fn micros(duration: Duration) -> i64 {
 #[derive(Debug)]
 #[must_use = "a view does nothing until it pushes"]
 pub struct Placed<S> {
-    to: S,
+    pub(super) to: S,
     priority: u16,
     due: Due,
     /// In microseconds; otherwise that of the queue.
@@ -55,7 +55,7 @@ pub type PushTo<'q, T> = Placed<&'q PgQueue<T>>;
 pub type PushWith<'t, 'c> = Placed<&'t mut PgTransaction<'c>>;
 
 impl<S> Placed<S> {
-    fn new(to: S) -> Self {
+    pub(super) fn new(to: S) -> Self {
         Self {
             to,
             priority: 5000,
@@ -92,11 +92,22 @@ impl<S> Placed<S> {
     /// Encodes items for a queue, none of which has the unique key of another one, or of those staged before.
     async fn stage<T: 'static>(
         &self,
-        PgQueue { core, items: of }: &PgQueue<T>,
+        queue: &PgQueue<T>,
         before: &[Staged],
         items: impl IntoIterator<Item = T>,
     ) -> Result<Vec<Staged>> {
-        let (queue, priority) = (core.id().await?, self.priority.into());
+        self.encode(queue, queue.core.id().await?, before, items)
+    }
+
+    /// The same, for a queue with this id.
+    pub(super) fn encode<T: 'static>(
+        &self,
+        PgQueue { core, items: of }: &PgQueue<T>,
+        queue: i32,
+        before: &[Staged],
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<Staged>> {
+        let priority = self.priority.into();
         let stage = |item| {
             let key_of = |key: &Option<Key<T>>| match key.as_ref().map(|key| key(&item)) {
                 Some(key) if !is_valid(&key) => Err(Error::Key(key.into())),

@@ -6,6 +6,7 @@ if installed = 1 then
     create index if not exists leased_holder on @.leased (holder, since);
 end if;
 if installed is null or installed < 3 then -- the tables of a script that has ended so may be old
+    drop view if exists @.show_queues, @.show_jobs, @.show_dead_letters, @.show_holders; -- of another such script
     alter table @.ready alter priority type int;
     alter table @.delayed alter priority type int;
     alter table @.leased alter priority type int;
@@ -59,5 +60,8 @@ if installed is null or installed < 4 then -- programs that use version 3 go on:
     update @.version set version = 4;
 end if;
 if installed is null or installed < 5 then -- programs that use version 4 go on
+    alter table @.queues add column if not exists serial boolean;
+    alter table @.ready add column if not exists late boolean not null default true;
+    create index if not exists ready_late on @.ready (queue, priority, id) where late;
     update @.version set version = 5;
 end if;

@@ -8,7 +8,8 @@ create table if not exists @.queues (
     paused boolean not null default false,
     max_attempts int,
     dead_on_expiry boolean, -- or removed
-    timed_out bigint not null default 0
+    timed_out bigint not null default 0,
+    serial boolean -- an item is delivered only while no other one of its key is held; null if no process with keys has used the queue
 );
 
 -- Items that can be taken now: inserted once, deleted once. The order is that of the ids: an item that goes to the tail gets another
@@ -24,7 +25,8 @@ create table if not exists @.ready (
     pushed timestamptz not null default now(),
     expires timestamptz,
     error text, -- of its last delivery that failed with one
-    ticket bigint -- if that is not the id
+    ticket bigint, -- if that is not the id
+    late boolean not null default true -- unless it came by the push that drew its id
 );
 create index if not exists ready_order on @.ready (queue, priority, id);
 create index if not exists ready_keys on @.ready (queue, key, priority, id) where key is not null;

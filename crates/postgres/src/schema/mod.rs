@@ -2,20 +2,25 @@
 
 use crate::connect::Connection;
 use crate::error::{Error, Result};
+use crate::sql::{written_by_functions, ALIVE};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::error::SqlState;
 
 /// The version of the tables that this crate reads and writes.
 const VERSION: i32 = 5;
-/// Creates the tables, or changes those of an earlier version, in `end.sql`.
-pub(crate) const INSTALL: &str = concat!(
+/// Creates the tables, or changes those of an earlier version, and makes the functions and views.
+const INSTALL: [&str; 9] = [
     include_str!("begin.sql"),
     include_str!("install.sql"),
     include_str!("../pace/install.sql"),
     include_str!("end.sql"),
     include_str!("../jobs/install.sql"),
-    "end\n$install$;\n"
-);
+    include_str!("functions.sql"),
+    include_str!("fronts.sql"),
+    include_str!("views.sql"),
+    include_str!("roles.sql"),
+];
+const END: &str = "end\n$install$;\n";
 /// The longest name of a schema, in bytes: the name of its channel is a little longer, and must fit too.
 const LONGEST: usize = 50;
 
@@ -38,8 +43,15 @@ impl Schema {
         })
     }
 
+    /// The statement that installs the tables.
+    pub(crate) fn install(&self) -> String {
+        let text = INSTALL.concat() + END;
+        let text = text.replace(":write", &written_by_functions());
+        self.sql(&text.replace(":alive", ALIVE))
+    }
+
     /// The text of a statement: `@` stands for the schema, `:ids` for the sequence of ids, `:version` for the table of the version,
-    /// `:channel` for the channel.
+    /// `:schema` for the name of the schema, `:channel` for the channel.
     pub(crate) fn sql(&self, text: &str) -> String {
         let literal = |of: &str| escape_literal(&format!("{}.{of}", self.identifier));
         let places = [
@@ -47,6 +59,7 @@ impl Schema {
             ("$$", &self.quote("")),
             (":ids", &literal("ids")),
             (":version", &literal("version")),
+            (":schema", &escape_literal(&self.name)),
             (":channel", &escape_literal(&self.channel())),
             ("@", &self.identifier),
         ];

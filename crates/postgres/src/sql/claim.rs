@@ -19,13 +19,15 @@ pub(crate) enum Order {
     FairOne,
     /// Like `Fair`, of keys of which no item is held.
     Serial,
+    /// Like `Fifo`, from the [fronts](crate::front) on.
+    FifoFromFronts,
 }
 
 /// The items of a claim: what chooses them, and how. `:after` is the last key, `:open` whether the queue is, `:alive` whether
 /// the item has not expired.
 fn chosen(order: Order) -> (&'static str, &'static str) {
     match order {
-        Order::Fifo => (
+        Order::Fifo | Order::FifoFromFronts => (
             "",
             "any(array(select ctid from @.ready where queue = $1 and :alive and :open
                 order by priority, id limit $2::bigint for update skip locked))",
@@ -73,12 +75,24 @@ pub(super) fn lock(order: Order) -> String {
     all.replace(":alive", ALIVE)
 }
 
-/// Takes up to `$2` items of the queue `$1`. With leases `$3` is the holder and `$4` the number of the claim; the last parameter of keyed orders is the last key.
-pub(super) fn claim(order: Order, leased: bool) -> String {
+/// The items that a claim takes: `:open` as in [`chosen`]. The parameters of fronts are `$first` and those after it.
+fn taken(order: Order, first: usize) -> String {
+    if order == Order::FifoFromFronts {
+        let [p, l, n, s] = [first, first + 1, first + 2, first + 3];
+        return format!(
+            "with taken as (select * from @.take_from_fronts($1, $2, ${p}, ${l}, ${n}, ${s}) where :open)"
+        );
+    }
     let (turn, chosen) = chosen(order);
     let taken =
         format!("with {turn} taken as (delete from @.ready where ctid = {chosen} returning *)");
-    let taken = taken.replace(":alive", ALIVE);
+    taken.replace(":alive", ALIVE)
+}
+
+/// Takes up to `$2` items of the queue `$1`. With leases `$3` is the holder and `$4` the number of the claim; the last parameter of keyed
+/// orders is the last key, those from fronts are the ranges.
+pub(super) fn claim(order: Order, leased: bool) -> String {
+    let taken = taken(order, if leased { 5 } else { 3 });
     if !leased {
         let all = format!("{taken} select {CLAIMED} from taken");
         return all.replace(":after", "$3::text").replace(":open", OPEN);

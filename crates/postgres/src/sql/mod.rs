@@ -6,7 +6,7 @@ mod claim;
 mod write;
 
 pub(crate) use claim::Order;
-pub(crate) use write::{DELAYED, FINISH, LIMITED, PUSH, REPLACING, SERIAL};
+pub(crate) use write::{written_by_functions, DELAYED, FINISH, LIMITED, PUSH, REPLACING, SERIAL};
 
 use crate::schema::Schema;
 use claim::{claim, lock, NO_SYNC, OPEN};
@@ -32,7 +32,7 @@ const RECORD: &str = "id, priority, key, attempts, json::text, bytes, pushed";
 const CLAIMED: &str = "id, priority, key, attempts, json::text, bytes, pushed, ticket, expires, statement_timestamp(), error";
 /// A ready item has not expired. The server takes a condition in this form as true of nearly all rows, whatever it knows of them, so
 /// it goes on to read them in the order of an index; of a table that was empty it would sort them otherwise.
-const ALIVE: &str = "least(expires, statement_timestamp()) is distinct from expires";
+pub(crate) const ALIVE: &str = "least(expires, statement_timestamp()) is distinct from expires";
 /// How many items were removed.
 const REMOVED: &str = "select (select count(*) from gone) + (select count(*) from later)";
 /// How many characters of an error an item that is not dead keeps.
@@ -186,15 +186,21 @@ fn settle(ended: &str) -> String {
 /// The statements of a schema that take items or end transactions.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    locked: [String; 4],
-    leased: [String; 4],
-    locks: [String; 4],
+    locked: [String; 5],
+    leased: [String; 5],
+    locks: [String; 5],
     writes: Vec<String>,
 }
 
 impl Claims {
     fn new(schema: &Schema) -> Self {
-        let orders = [Order::Fifo, Order::Fair, Order::FairOne, Order::Serial];
+        let orders = [
+            Order::Fifo,
+            Order::Fair,
+            Order::FairOne,
+            Order::Serial,
+            Order::FifoFromFronts,
+        ];
         let writes = write::ALL.map(|written| schema.sql(&write(written)));
         Self {
             locked: orders.map(|order| schema.sql(&claim(order, false))),
@@ -245,12 +251,15 @@ macro_rules! statements {
 
 statements! {
     /// The id of the queue `$1`.
-    find_queue: "select id, max_attempts, dead_on_expiry from @.queues where name = $1";
+    find_queue: "select id, max_attempts, dead_on_expiry, serial from @.queues where name = $1";
     /// The same, after creating it.
-    make_queue: "insert into @.queues (name, max_attempts, dead_on_expiry) values ($1, $2, $3)
+    make_queue: "insert into @.queues (name, max_attempts, dead_on_expiry, serial) values ($1, $2, $3, $4)
         on conflict (name) do update set max_attempts = coalesce(excluded.max_attempts, queues.max_attempts),
-            dead_on_expiry = coalesce(excluded.dead_on_expiry, queues.dead_on_expiry)
+            dead_on_expiry = coalesce(excluded.dead_on_expiry, queues.dead_on_expiry),
+            serial = coalesce(excluded.serial, queues.serial)
         returning id";
+    /// Pushes in a transaction of the caller.
+    push_in: "select @.push_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     next_id: "select nextval(:ids)";
     has_ready: format!("select {OPEN} and exists (select from @.ready where queue = $1 and {ALIVE})");
     /// The next item, which is not locked.
@@ -371,6 +380,9 @@ statements! {
             select ctid from @.finished where until <= now()
                 and (select pg_try_advisory_xact_lock(hashtextextended(:channel, 4)))
             order by until limit 1000)) returning id) select count(*) from gone";
+    propose_front: "select below, writers, server from @.propose_front()";
+    find_fronts: "select @.find_fronts($1, $2, $3, $4, $5)";
+    time_to_look: "select @.time_to_look($1)";
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";

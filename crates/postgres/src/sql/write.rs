@@ -56,7 +56,7 @@ pub(super) fn write(written: usize) -> String {
     let unique = require_unique(written);
     let process = format!("${}", first + 7);
     format!(
-        "with {} select {ticket}, {held} {unique}, told is not null
+        "with {} select {ticket} as ticket, {held} {unique}, told is not null
             from new left join (
                 select n.queue, case when {} then
                         case when {process}::bigint = 0 then {}::text else '' end end as told
@@ -66,6 +66,11 @@ pub(super) fn write(written: usize) -> String {
         has_listener(&process),
         notify(&process)
     )
+}
+
+/// What the functions of the schema write: pushes of all kinds.
+pub(crate) fn written_by_functions() -> String {
+    write(PUSH | DELAYED | SERIAL | LIMITED | REPLACING)
 }
 
 /// Each new item has taken its key, or replaced another one.
@@ -179,8 +184,8 @@ fn push(written: usize, first: usize) -> Vec<String> {
     let now =
         only(DELAYED, "where (due is null or due <= now())") + &replacing("and follows is null");
     parts.push(format!(
-        "ready as (insert into @.ready (id, queue, priority, key, json, bytes{expires})
-            select id, queue, priority, key, json, bytes{} from {source} {now} returning queue)",
+        "ready as (insert into @.ready (id, queue, priority, key, json, bytes, late{expires})
+            select id, queue, priority, key, json, bytes, false{} from {source} {now} returning queue)",
         limited(", statement_timestamp() + lives * interval '1 microsecond'")
     ));
     if written & DELAYED != 0 {

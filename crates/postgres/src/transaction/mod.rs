@@ -12,6 +12,7 @@ mod write;
 pub use client::Client;
 pub(crate) use group::Commits;
 pub use owned::{OwnedTransaction, RunGuard, RunTransaction, WorkersBuilder};
+pub(crate) use write::rule;
 
 use crate::codec::{CodecError, Payload};
 use crate::connect::Shared;

@@ -54,7 +54,7 @@ where
 }
 
 /// The number of a rule in statements.
-fn rule(of: OnDuplicate) -> i16 {
+pub(crate) fn rule(of: OnDuplicate) -> i16 {
     match of {
         OnDuplicate::Replace => 1,
         OnDuplicate::Follow => 2,

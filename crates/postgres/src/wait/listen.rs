@@ -1,7 +1,7 @@
 //! The connection that listens for notifications: one per process.
 
 use crate::background::Task;
-use crate::connect::Shared;
+use crate::connect::{Server, Shared};
 use crate::error::{Error, Result};
 use parking_lot::Mutex;
 use postgres_protocol::escape::escape_identifier;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::select;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout, Instant};
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
+use tokio_postgres::{AsyncMessage, Client};
 
 /// How long a process is registered as listener is a minute; after this time it registers again.
 const REGISTERED: Duration = Duration::from_secs(30);
@@ -32,13 +32,13 @@ pub(super) struct Listening {
 impl Shared {
     /// Sees to it that this process is notified, from some time on. Returns whether it can be.
     pub(crate) fn start_listening(self: &Arc<Self>) -> bool {
-        let Some(config) = self.config.clone() else {
+        let Some(server) = self.server.clone() else {
             return false;
         };
         let limit = self.manner.limit;
         self.hub.listening.task.start(self, |weak, _| async move {
             while weak.strong_count() > 0 {
-                let _ = listen(&weak, &config, limit).await;
+                let _ = listen(&weak, &server, limit).await;
                 if let Some(shared) = weak.upgrade() {
                     shared.hub.listening.up.send_replace(false);
                 }
@@ -70,10 +70,10 @@ impl Shared {
 }
 
 /// Listens until a failure. The answer to a statement may take this long.
-async fn listen(shared: &Weak<Shared>, config: &Config, limit: Duration) -> Result<()> {
-    let (client, mut connection) = in_time(limit, config.connect(NoTls)).await?;
+async fn listen(shared: &Weak<Shared>, server: &Server, limit: Duration) -> Result<()> {
+    let (client, mut messages) = in_time(limit, server.connect()).await?;
     let notified = async {
-        while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+        while let Some(message) = poll_fn(&mut messages).await {
             let AsyncMessage::Notification(notification) = message? else {
                 continue;
             };

@@ -36,11 +36,15 @@ async fn the_statements_of_the_installation_can_be_run_by_several_at_once() {
 
 /// What tables of these versions had instead, besides what those of the next version had.
 const EARLIER: [(i32, &str); 4] = [
-    (4, "drop table @.periodic; drop table @.finished"),
+    (4, NOT_IN_4),
     (3, NO_COLUMNS),
     (2, SMALL_PRIORITIES),
     (1, "drop index @.leased_holder"),
 ];
+const NOT_IN_4: &str = "drop table @.periodic; drop table @.finished;
+    drop view @.show_queues, @.show_jobs, @.show_dead_letters, @.show_holders;
+    drop function @.push_items, @.push_payloads, @.push, @.push_bytes, @.push_many, @.write_items, @.grant_push, @.grant_work;
+    alter table @.queues drop column serial; alter table @.ready drop column late";
 const NO_COLUMNS: &str =
     "alter table @.ready drop column expires, drop column ticket, drop column error;
     alter table @.delayed drop column expires, drop column follows, drop column error;
@@ -70,13 +74,20 @@ async fn tables_of_an_earlier_version_are_changed() {
         let (a, b) = tokio::join!(other.install(), db.install());
         a.and(b).unwrap();
         let indexes = "select count(*) from pg_indexes where schemaname = '@'
-            and indexname in ('leased_holder', 'leased_ticket', 'ready_expires', 'ready_ticket', 'delayed_follows')";
-        assert_eq!(db.number(indexes).await, 5);
+            and indexname in ('leased_holder', 'leased_ticket', 'ready_expires', 'ready_ticket', 'delayed_follows',
+                'ready_late')";
+        assert_eq!(db.number(indexes).await, 6);
         let columns = "select count(*) from information_schema.columns where table_schema = '@'
             and (table_name, column_name) in (('ready', 'expires'), ('delayed', 'expires'), ('leased', 'expires'),
                 ('delayed', 'follows'), ('ready', 'ticket'), ('leased', 'ticket'), ('queues', 'dead_on_expiry'),
-                ('ready', 'error'), ('delayed', 'error'), ('leased', 'error'))";
-        assert_eq!(db.number(columns).await, 10);
+                ('ready', 'error'), ('delayed', 'error'), ('leased', 'error'), ('queues', 'serial'), ('ready', 'late'))";
+        assert_eq!(db.number(columns).await, 12);
+        db.execute("select @.push('sql', '1')").await;
+        assert_eq!(
+            db.number("select ready from @.show_queues where queue = 'sql'")
+                .await,
+            1
+        );
         assert_eq!(queue.stats().await.unwrap().timed_out, 0);
         let unique: PgQueue<u32> = other.builder("unique").unique_by(u32::to_string).build();
         unique.push(1).await.unwrap();
@@ -90,8 +101,8 @@ async fn tables_of_an_earlier_version_are_changed() {
     }
 }
 
-/// What version 3 ran when it pushed, leased, finished, and moved items that are due.
-const VERSION_3: [&str; 5] = [
+/// What versions 3 and 4 ran when it pushed, leased, finished, and moved items that are due.
+const EARLIER_STATEMENTS: [&str; 5] = [
     "insert into @.ready (id, queue, priority, key, json, bytes)
         select nextval('@.ids'), id, 5000, null, '1', null from @.queues",
     "with taken as (delete from @.ready where ctid = any(array(select ctid from @.ready
@@ -118,7 +129,7 @@ async fn programs_that_use_the_version_before_go_on() {
     let item = tx.pop(&queue).await.unwrap().unwrap();
     tx.retry_to(item, ReturnTo::Tail).unwrap();
     tx.commit().await.unwrap();
-    for statement in VERSION_3 {
+    for statement in EARLIER_STATEMENTS {
         db.execute(statement).await;
     }
     let mut tx = db.begin().await.unwrap();
@@ -130,7 +141,8 @@ async fn programs_that_use_the_version_before_go_on() {
 /// In all tables: ready, delayed, held and dead items have these priorities.
 async fn assert_priorities_are_any(db: &Db, other: &Postgres) {
     let columns = "select count(*) from information_schema.columns where table_schema = '@'
-        and table_name in ('ready', 'delayed', 'leased', 'dead') and column_name = 'priority' and data_type = 'integer'";
+        and column_name = 'priority' and data_type = 'integer'
+        and table_name in ('ready', 'delayed', 'leased', 'dead')";
     assert_eq!(db.number(columns).await, 4);
     let queue: PgQueue<u32> = other.queue("q");
     for (item, priority) in [(8, u16::MAX), (5, 0)] {

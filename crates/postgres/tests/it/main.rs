@@ -8,6 +8,8 @@ mod expiry;
 mod failing;
 mod faults;
 mod finished;
+mod from_sql;
+mod fronts;
 mod install;
 mod jobs;
 mod leases;
@@ -19,20 +21,26 @@ mod pace;
 mod periodic;
 mod poolers;
 mod prefetch;
+mod push_in;
 mod retain;
 mod returns;
+mod roles;
 mod server;
+#[cfg(feature = "tls")]
+mod tls;
 mod transactions;
 mod unique;
+mod views;
 mod waiting;
 mod workers;
 
 use requeue_postgres::{Options, Postgres};
 use server::SERVER;
-use std::future::Future;
+use std::future::{poll_fn, Future};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tokio_postgres::{Client, NoTls};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio_postgres::{AsyncMessage, Client, NoTls};
 
 /// How long to wait for what must happen.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -55,6 +63,14 @@ impl Db {
     /// What another process sees.
     pub(crate) async fn other(&self) -> Postgres {
         options(&self.schema).connect().await.unwrap()
+    }
+
+    /// A connection of a pool past the crate.
+    pub(crate) async fn object(&self) -> deadpool_postgres::Object {
+        let config = SERVER.url().parse().unwrap();
+        let manager = deadpool_postgres::Manager::new(config, NoTls);
+        let pool = deadpool_postgres::Pool::builder(manager).build().unwrap();
+        pool.get().await.unwrap()
     }
 
     /// The number in the first row of a query; `@` is the schema.
@@ -88,6 +104,22 @@ pub(crate) async fn client() -> Client {
     let (client, connection) = tokio_postgres::connect(&SERVER.url(), NoTls).await.unwrap();
     tokio::spawn(connection);
     client
+}
+
+/// The notifications of a channel, from now on, while the client is there.
+pub(crate) async fn listener(channel: &str) -> (Client, UnboundedReceiver<String>) {
+    let (client, mut connection) = tokio_postgres::connect(&SERVER.url(), NoTls).await.unwrap();
+    let (send, notified) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notification(notification) = message {
+                let _ = send.send(notification.payload().to_string());
+            }
+        }
+    });
+    let listen = format!("listen {channel}");
+    client.batch_execute(&listen).await.unwrap();
+    (client, notified)
 }
 
 /// Waits until something is so.

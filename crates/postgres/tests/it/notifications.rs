@@ -3,10 +3,8 @@
 use crate::server::{Server, SERVER};
 use crate::{until, Db, LONG};
 use requeue_postgres::{PgQueue, Postgres};
-use std::future::poll_fn;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
-use tokio_postgres::{AsyncMessage, Client, NoTls};
+use tokio_postgres::{Client, NoTls};
 
 async fn client(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
@@ -95,7 +93,7 @@ async fn an_abort_sends_no_notification_if_nobody_listens() {
 
 #[tokio::test]
 async fn a_process_that_listens_alone_notifies_nobody() {
-    let (db, url) = (Db::new().await, SERVER.url());
+    let db = Db::new().await;
     let other = db.other().await;
     let (queue, others): (PgQueue<i64>, PgQueue<i64>) = (db.queue("q"), other.queue("q"));
     let waiting = queue.clone();
@@ -107,17 +105,8 @@ async fn a_process_that_listens_alone_notifies_nobody() {
         }
     });
     until(|| async { db.number("select count(*) from @.listeners").await == 1 }).await;
-    let (client, mut connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-    let (send, mut notified) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-            if let AsyncMessage::Notification(notification) = message {
-                let _ = send.send(notification.payload().to_string());
-            }
-        }
-    });
-    let channel = format!("listen requeue_{}", db.schema);
-    client.batch_execute(&channel).await.unwrap();
+    let channel = format!("requeue_{}", db.schema);
+    let (_session, mut notified) = crate::listener(&channel).await;
     queue.push(1).await.unwrap();
     others.push_batch([2, 3]).await.unwrap();
     let first = timeout(LONG, notified.recv()).await.unwrap().unwrap();

@@ -88,6 +88,8 @@ fn unnamed(pooler: &Path) -> &'static str {
 pub(crate) struct Server {
     folder: PathBuf,
     programs: PathBuf,
+    /// Of the socket.
+    pub(crate) port: u16,
     /// Removes the server when its standard input is closed.
     remover: Child,
 }
@@ -114,6 +116,7 @@ impl Server {
         let server = Self {
             folder,
             programs,
+            port: 5432,
             remover,
         };
         let data = server.folder.join("data");
@@ -123,6 +126,10 @@ impl Server {
             .arg(data));
         server.control(&["start"], &format!("-c fsync={fsync}"));
         server
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Runs `pg_ctl` with these arguments, and waits for it.
@@ -142,8 +149,9 @@ impl Server {
 
     pub(crate) fn url(&self) -> String {
         format!(
-            "host={} user=postgres dbname=postgres",
-            self.folder.display()
+            "host={} port={} user=postgres dbname=postgres",
+            self.folder().display(),
+            self.port
         )
     }
 }
@@ -156,7 +164,7 @@ impl Drop for Server {
 }
 
 /// A command run by a user who may own a server: not by root.
-fn as_owner(program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub(crate) fn as_owner(program: impl AsRef<std::ffi::OsStr>) -> Command {
     if !is_root() {
         return Command::new(program);
     }
@@ -195,7 +203,7 @@ fn program(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-fn run(command: &mut Command) {
+pub(crate) fn run(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let status = command
         .status()

@@ -5,12 +5,12 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-const GROUPS: u64 = 60;
+const GROUPS: usize = 60;
 
 /// Pushes items and pops some of them; each is a synced group. Returns how many are left.
 fn work(store: &Store) -> usize {
     let jobs: DurableQueue<Vec<u8>> = store.queue("jobs").unwrap();
-    for number in 0..GROUPS as usize / 3 {
+    for number in 0..GROUPS / 3 {
         jobs.push(vec![1; 10 * number]).unwrap();
         jobs.push(vec![2; number]).unwrap();
         jobs.pop().unwrap();
@@ -54,10 +54,16 @@ fn nothing_is_written_over_what_is_there() {
     assert!(ahead.file.is_none());
     drop(ahead);
     drop(store);
-    assert_eq!(
-        work(&Store::open(files.path()).unwrap()),
-        left + GROUPS as usize / 3
-    );
+    assert_eq!(work(&Store::open(files.path()).unwrap()), left + GROUPS / 3);
+}
+
+#[test]
+fn zeros_do_not_make_a_journal_longer() {
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(AHEAD).unwrap();
+    assert!(write_zeros(&file, 1).is_err());
+    assert_eq!(file.metadata().unwrap().len(), AHEAD);
+    write_zeros(&file, 0).unwrap();
 }
 
 #[test]
@@ -77,13 +83,13 @@ fn a_journal_that_was_found_is_replaced() {
     let ahead = store.inner.log.disk().ahead();
     let over = ahead.written - end(&newest); // at most the last group in the journal before
     assert!(ahead.number == 2 && over < 1_000, "{over}");
-    assert_eq!(2 * GROUPS, u64::from(FOUND) + groups(&newest));
+    assert_eq!(2 * GROUPS, FOUND as usize + groups(&newest));
     drop(ahead);
     drop(store);
     assert_eq!(work(&Store::open(files.path()).unwrap()), 4 * left);
 }
 
-fn groups(journal: &Path) -> u64 {
+fn groups(journal: &Path) -> usize {
     let mut reader = Reader::open(journal).unwrap();
     let mut groups = 0;
     while reader.batch().unwrap().is_some() {
@@ -112,4 +118,19 @@ fn a_row_behind_a_gap_is_cut_off() {
         assert!(journal.metadata().unwrap().len() < FULL);
         assert_eq!(work(&store), 2 * left);
     }
+}
+
+/// The first journal of a database is number 0.
+#[test]
+fn a_journal_is_found_whatever_its_number_is() {
+    let files = tempfile::tempdir().unwrap();
+    let left = work(&Store::open(files.path()).unwrap());
+    let db = files.path().join("db");
+    std::fs::rename(db.join("1.jnl"), db.join("0.jnl")).unwrap();
+    let store = Store::open(files.path()).unwrap();
+    let ahead = store.inner.log.disk().ahead();
+    assert_eq!((ahead.number, ahead.found), (0, Some(0)));
+    assert!(ahead.file.is_none() && ahead.written == end(&db.join("0.jnl")));
+    drop(ahead);
+    assert_eq!(work(&store), 2 * left);
 }
