@@ -110,10 +110,10 @@ async fn buffers(client: &Client, schema: &str) -> Result<(String, String), Fail
         let plan = client.query(&from(low), &[]).await?;
         client.batch_execute("rollback").await?;
         let lines = plan.iter().map(|row| row.get::<_, String>(0));
-        let hit = lines
+        let mut hit = lines
             .filter(|line| line.contains("Buffers"))
             .map(|line| line.trim().replace("Buffers: shared hit=", ""));
-        read.push(hit.last().unwrap_or_default());
+        read.push(hit.next().unwrap_or_default()); // the others are of the planning
     }
     Ok((read[0].clone(), read[1].clone()))
 }

@@ -36,8 +36,7 @@ pub(crate) struct Turn<'q> {
 impl<'q> Turn<'q> {
     pub(crate) fn new(core: &'q Core, queue: i32, max: usize, lease: Option<(i64, i64)>) -> Self {
         let fronts = &core.db.shared.fronts;
-        let in_order = core.rules.order == Order::Fifo;
-        let ranges = in_order.then(|| fronts.ranges(queue)).flatten();
+        let ranges = (fronts.ranges(queue)).filter(|_| core.rules.order == Order::Fifo);
         let next = match core.rules.order {
             Order::Fair if max == 1 => Order::FairOne,
             Order::Fifo if ranges.is_some() => Order::FifoFromFronts,

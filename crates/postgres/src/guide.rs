@@ -1,5 +1,5 @@
-//! What a buffer in memory and limits over all processes mean, jobs, failed, expired and unique items, pushes in SQL, notifications, figures,
-//! poolers, and other servers.
+//! What a buffer in memory and limits over all processes mean, jobs, failed, expired and unique items, pushes in SQL, old snapshots, notifications,
+//! figures, poolers, and other servers.
 
 /// Defines a page: a module whose documentation is a file in `docs`.
 macro_rules! pages {
@@ -15,6 +15,7 @@ pages! {
     jobs "../docs/jobs.md"
     failing "../docs/failing.md"
     sql "../docs/sql.md"
+    fronts "../docs/fronts.md"
     notifications "../docs/notifications.md"
     figures "../docs/figures.md"
     poolers "../docs/poolers.md"

@@ -66,7 +66,7 @@
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
 //! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace), [jobs](guide::jobs),
-//! [failed, expired and unique items](guide::failing), [pushes in SQL and roles](guide::sql), [notifications](guide::notifications),
+//! [failed, expired and unique items](guide::failing), [pushes in SQL and roles](guide::sql), [old snapshots](guide::fronts), [notifications](guide::notifications),
 //! [figures](guide::figures), [poolers](guide::poolers) and
 //! [other servers](guide::servers).
 //!

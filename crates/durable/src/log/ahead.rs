@@ -164,15 +164,20 @@ fn name(number: u64) -> String {
     format!("{number}.jnl")
 }
 
-/// Writes zeros from there on, where nothing is. They do not make the file longer: to a longer one the storage engine might append.
+/// Writes zeros over zeros from there on, so nothing that is there changes. They do not make the file longer: to a longer one the
+/// storage engine might append.
 fn write_zeros(file: &File, start: u64) -> io::Result<()> {
-    let mut there = ZEROS;
-    let len = file.read_at(&mut there, start)?;
-    if there[..len] != ZEROS[..len] || start + AHEAD > file.metadata()?.len() {
-        return Err(io::ErrorKind::AlreadyExists.into());
+    let (mut there, end) = (ZEROS, start + AHEAD);
+    let mut is_free = end <= file.metadata()?.len();
+    for at in (start..end).step_by(ZEROS.len()) {
+        file.read_exact_at(&mut there, at)?;
+        is_free &= there == ZEROS;
+        if !is_free {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        file.write_all_at(&ZEROS, at)?;
     }
-    let mut pages = (start..start + AHEAD).step_by(ZEROS.len());
-    pages.try_for_each(|at| file.write_all_at(&ZEROS, at))
+    Ok(())
 }
 
 #[cfg(test)]
