@@ -5,6 +5,7 @@ use requeue_postgres::{Builder, PgQueue, Postgres};
 use std::future::pending;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 /// Leased, or locked with counted attempts.
 fn queue(db: &Postgres, leased: bool) -> PgQueue<u32> {
@@ -136,7 +137,8 @@ async fn a_run_is_cancelled_from_another_process() {
         let other = db.other().await;
         let theirs = queue(&other, leased);
         assert!(theirs.cancel_running(tickets[1]).await.unwrap());
-        assert_eq!(told.recv().await, Some("dropped"));
+        let dropped = timeout(LONG, told.recv()).await;
+        assert_eq!(dropped.expect("it is not told"), Some("dropped"));
         until(|| async { theirs.stats().await.unwrap().dead == 1 }).await;
         until(|| async { tasks.status().iter().any(|task| task.failed == 1) }).await;
         assert!(told.try_recv().is_err(), "the other run goes on");
