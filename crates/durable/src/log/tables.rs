@@ -14,6 +14,10 @@ use std::ops::{Deref, Index, RangeBounds};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
+/// How long the journals that are not written to any more may be together before small tables are written for them: they are read
+/// when a store is opened after a crash. The least that the storage engine allows.
+const JOURNALS: u64 = 64 << 20;
+
 /// The tables of a store.
 pub(crate) struct Tables {
     pub(crate) database: Guarded,
@@ -100,6 +104,7 @@ impl Tables {
         guarded(|| {
             let database = Database::builder(path)
                 .manual_journal_persist(true)
+                .max_journaling_size(JOURNALS)
                 .open()
                 .map_err(unreadable)?;
             // Rows are read in order, or are known to be there: filters would only take time and memory.
