@@ -111,9 +111,7 @@ mod tests {
     #[test]
     fn items_restored_at_the_tail_come_after_the_others() {
         let queue = Queue::unbounded();
-        let mut handle = queue.handle();
-        queue.push(1).unwrap();
-        handle.push(2).unwrap();
+        queue.push_batch([1, 2]).unwrap();
         queue.close();
         let mut restore = queue.restore().at_tail();
         for item in [3, 4] {
