@@ -235,7 +235,15 @@ impl WorkerPool {
         self.command_all(Command::Work);
         match closed {
             Ok(true) => _ = for_at_most(limit, self.all_ended()).await,
-            Ok(false) => _ = for_at_most(limit, nothing_left(queue)).await,
+            Ok(false) => {
+                // The last runs have written their ends by then, and may not know it yet.
+                let ended = async {
+                    nothing_left(queue).await;
+                    self.command_all(Command::Stop);
+                    self.all_ended().await;
+                };
+                let _ = for_at_most(limit, ended).await;
+            }
             Err(error) => self.end_by(&error),
         }
         self.command_all(Command::Stop);

@@ -16,6 +16,7 @@ use requeue::{
     Backoff, Expired, FairQueue, ManualClock, PriorityQueue, PushError, Queue, Reason, Transaction,
     Wait, Workers,
 };
+use tokio::sync::Notify;
 
 /// Pushes follow-up items, and ends the transaction like a run; the future is `Send`.
 #[allow(clippy::manual_async_fn)] // an `async fn` would not require `Send`
@@ -184,6 +185,8 @@ struct Remote {
     stored: Arc<Mutex<VecDeque<(u32, u32)>>>,
     closed: Arc<Mutex<bool>>,
     held: Arc<Mutex<usize>>,
+    /// If it is there, workers do not notice the close, and the answer to a commit waits for this.
+    answer: Option<Arc<Notify>>,
 }
 
 #[derive(Debug)]
@@ -225,7 +228,7 @@ impl Backend for Remote {
 
     async fn close(&self) -> std::io::Result<bool> {
         *self.closed.lock().unwrap() = true;
-        Ok(true)
+        Ok(self.answer.is_none())
     }
 
     fn is_closed(&self) -> bool {
@@ -319,6 +322,9 @@ impl Tx for RemoteTx {
 
     async fn commit(&mut self) -> std::io::Result<Committed> {
         self.end(true);
+        if let Some(answer) = &self.queue.answer {
+            answer.notified().await;
+        }
         Ok(Committed::default())
     }
 
@@ -370,5 +376,30 @@ fn workers_of_a_queue_elsewhere() {
         let report = workers.finish(Duration::MAX);
         assert_eq!((report.done, report.failed, report.left), (5, 1, 0));
         assert_eq!(report.error, None);
+    });
+}
+
+/// What a run has committed is done, though its worker does not know it yet.
+#[test]
+#[cfg(feature = "tokio")]
+fn a_finish_waits_for_the_answers_to_commits() {
+    let answer = Arc::new(Notify::new());
+    let remote = Remote {
+        answer: Some(Arc::clone(&answer)),
+        ..Remote::default()
+    };
+    remote.stored.lock().unwrap().push_back((1, 0));
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(async {
+        let builder = Workers::builder(&remote).tasks(1);
+        let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
+        while remote.left().await.unwrap() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let (report, ()) = tokio::join!(tasks.finish(Duration::MAX), async {
+            tokio::task::yield_now().await;
+            answer.notify_one();
+        });
+        assert_eq!((report.done, report.failed, report.left), (1, 0, 0));
     });
 }
