@@ -227,8 +227,9 @@ impl WorkerPool {
         });
     }
 
-    /// Closes the queue and waits until nothing is left in it, for at most `limit`; then stops the workers, and waits until
-    /// each runs or has ended, but not for long. So a worker that only waited for an item is not taken for a stuck one.
+    /// Closes the queue and waits until nothing is left in it and all workers have ended, for at most `limit`; then stops the
+    /// workers, and waits until each runs or has ended, but not for long. So a worker that only waited for an item is not taken for a
+    /// stuck one.
     pub(super) async fn finish(&self, queue: &AnyQueue<'_>, limit: Duration) {
         let closed = queue.0.close().await;
         // After the close: a worker that is not paused notices it.
@@ -236,7 +237,7 @@ impl WorkerPool {
         match closed {
             Ok(true) => _ = for_at_most(limit, self.all_ended()).await,
             Ok(false) => {
-                // The last runs have written their ends by then, and may not know it yet.
+                // When nothing is left, the last commits may not have been answered.
                 let ended = async {
                     nothing_left(queue).await;
                     self.command_all(Command::Stop);

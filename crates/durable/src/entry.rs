@@ -154,7 +154,7 @@ impl Budget {
         self.most
     }
 
-    /// Whether there is room for so many bytes.
+    /// Whether there is room for this many bytes.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         // Relaxed: a count, which publishes nothing.
         self.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.most

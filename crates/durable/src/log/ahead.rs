@@ -111,7 +111,7 @@ impl Ahead {
         }
     }
 
-    /// The number of a newer journal that has its length: those of the next so many numbers.
+    /// The number of a newer journal that has its length, if one of the next `steps` numbers has.
     fn newer(&self, steps: u64) -> Option<u64> {
         let is_there = |number: &u64| {
             let file = statat(&self.directory, name(*number), AtFlags::empty());
@@ -168,11 +168,12 @@ fn name(number: u64) -> String {
 /// storage engine might append.
 fn write_zeros(file: &File, start: u64) -> io::Result<()> {
     let (mut there, end) = (ZEROS, start + AHEAD);
-    let mut is_free = end <= file.metadata()?.len();
+    if end > file.metadata()?.len() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     for at in (start..end).step_by(ZEROS.len()) {
         file.read_exact_at(&mut there, at)?;
-        is_free &= there == ZEROS;
-        if !is_free {
+        if there != ZEROS {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         file.write_all_at(&ZEROS, at)?;

@@ -200,7 +200,7 @@ impl Disk {
         free
     }
 
-    /// How much of the disk is free after so much was written. To measure it takes as long as to write a small group.
+    /// How much of the disk is free after this much was written. To measure it takes as long as to write a small group.
     fn free_after(&self, bytes: u64) -> u64 {
         let free = self.free.load(Ordering::Relaxed).saturating_sub(bytes);
         if self.measured.lock().elapsed() >= MEASURED || self.is_short(free, self.reserve) {
@@ -244,6 +244,7 @@ impl Disk {
             let store = encode_row(STORE_ROW, &catalog.store);
             ahead.renew(&self.tables, &store)?;
         }
+        let is_empty = catalog.queues.items() == 0;
         drop((ahead, catalog));
         let free = self.free_after(2 * length);
         // A push that is as large as the reserve shall fit again.
@@ -256,7 +257,7 @@ impl Disk {
                 self.reclaim();
             }
         }
-        if self.catalog().queues.items() == 0 {
+        if is_empty {
             self.shrink.empty(&self.tables);
         }
         #[cfg(feature = "metrics")]

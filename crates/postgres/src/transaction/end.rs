@@ -260,9 +260,7 @@ impl Taken {
         let end: Params<'_> = &[&delay, &error, &reason];
         link.run(sql, &[end, item].concat()).await.map(drop)
     }
-}
 
-impl Taken {
     /// Writes that the item is done, if it is kept.
     async fn write_kept(&self, link: &mut Link<'_>, queue: i32) -> Result<()> {
         let Some(time) = self.core.rules.keep_finished else {

@@ -67,6 +67,18 @@ fn zeros_do_not_make_a_journal_longer() {
 }
 
 #[test]
+fn what_is_in_a_later_page_stays() {
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(AHEAD).unwrap();
+    let at = AHEAD / 2;
+    file.write_all_at(b"row", at).unwrap();
+    assert!(write_zeros(&file, 0).is_err());
+    let mut there = [0; 3];
+    file.read_exact_at(&mut there, at).unwrap();
+    assert_eq!(&there, b"row");
+}
+
+#[test]
 fn a_journal_that_was_found_is_replaced() {
     let files = tempfile::tempdir().unwrap();
     let left = work(&Store::open(files.path()).unwrap());

@@ -276,9 +276,7 @@ impl Inspector {
         Ok(iter::from_fn(move || {
             let next = guarded(|| Ok(rows.next().map(fjall::Guard::into_inner).transpose()?));
             let row = |(key, value): (fjall::UserKey, fjall::UserValue)| {
-                let at = Key::from_bytes(&key);
-                let at = at.ok_or_else(|| StoreError::damaged("a key of another length"))?;
-                read(&snapshot, at, &key, &value)
+                read(&snapshot, Key::of(&key)?, &key, &value)
             };
             next.map(|next| next.map(row))
                 .transpose()
