@@ -1,16 +1,10 @@
 //! Items that were done and are kept.
 
-use crate::{until, Db, LONG};
+use crate::{build, until, Db, LONG};
 use requeue_postgres::{Error, PgQueue, Postgres, Ticket};
 
 fn queue(db: &Postgres, leased: bool) -> PgQueue<u32> {
-    let builder = db.builder("q").keep_finished(LONG);
-    let builder = if leased {
-        builder.leased(LONG)
-    } else {
-        builder
-    };
-    builder.build()
+    build(db.builder("q").keep_finished(LONG), leased)
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Jobs: defaults, runs that are postponed or cancelled.
 
-use crate::{until, Db, LONG};
-use requeue_postgres::{Builder, PgQueue, Postgres};
+use crate::{build, until, Db, LONG};
+use requeue_postgres::{PgQueue, Postgres};
 use std::future::pending;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -9,13 +9,7 @@ use tokio::time::timeout;
 
 /// Leased, or locked with counted attempts.
 fn queue(db: &Postgres, leased: bool) -> PgQueue<u32> {
-    let builder: Builder<u32> = db.builder("q").max_attempts(3);
-    let builder = if leased {
-        builder.leased(LONG)
-    } else {
-        builder
-    };
-    builder.build()
+    build(db.builder("q").max_attempts(3), leased)
 }
 
 #[tokio::test]

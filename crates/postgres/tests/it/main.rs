@@ -34,7 +34,7 @@ mod views;
 mod waiting;
 mod workers;
 
-use requeue_postgres::{Options, Postgres};
+use requeue_postgres::{Builder, Options, PgQueue, Postgres};
 use server::SERVER;
 use std::future::{poll_fn, Future};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,6 +44,15 @@ use tokio_postgres::{AsyncMessage, Client, NoTls};
 
 /// How long to wait for what must happen.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A queue that holds its items by leases, or by locks.
+pub(crate) fn build(builder: Builder<u32>, leased: bool) -> PgQueue<u32> {
+    if leased {
+        builder.leased(LONG).build()
+    } else {
+        builder.build()
+    }
+}
 
 /// A database of its own for each test: a schema of the server.
 pub(crate) struct Db {

@@ -1,6 +1,6 @@
 //! Where items of failed deliveries go: to their places, or to the tail.
 
-use crate::{client, until, Db, LONG};
+use crate::{build, client, until, Db, LONG};
 use requeue_postgres::{Backoff, Builder, Error, PgQueue, Postgres, ReturnTo, Ticket};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -39,11 +39,7 @@ async fn an_item_can_be_retried_behind_the_others() {
         ] {
             let db = Db::new().await;
             let builder = db.builder("q");
-            let queue: PgQueue<u32> = if leased {
-                builder.leased(LONG).build()
-            } else {
-                builder.build()
-            };
+            let queue: PgQueue<u32> = build(builder, leased);
             queue.push_batch([1, 2, 3]).await.unwrap();
             let mut tx = db.begin().await.unwrap();
             let item = tx.pop(&queue).await.unwrap().unwrap();

@@ -1,6 +1,6 @@
 //! Roles that may only push, and only work.
 
-use crate::{client, options, Db, LONG};
+use crate::{build, client, options, Db, LONG};
 use requeue_postgres::{AfterTtl, OnDuplicate, PgQueue, Postgres};
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
@@ -126,11 +126,7 @@ async fn a_role_that_may_work_takes_items_ends_them_and_pushes() {
             .unique_by(u32::to_string)
             .on_duplicate(OnDuplicate::Follow);
         let builder = builder.unique_for(LONG).fair_by(u32::to_string).serial();
-        let queue: PgQueue<u32> = if leased {
-            builder.leased(LONG).build()
-        } else {
-            builder.build()
-        };
+        let queue: PgQueue<u32> = build(builder, leased);
         queue.push_batch([1, 2]).await.unwrap();
         queue.after(Duration::from_millis(1)).push(3).await.unwrap();
         for _ in 0..4 {
