@@ -51,7 +51,7 @@ where
 {
     let seeds = match variable("REQUEUE_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..variable("REQUEUE_CASES").unwrap_or(1_000),
+        None => 0..variable("REQUEUE_CASES").unwrap_or(400),
     };
     let (done, finished) = channel();
     let all = seeds.clone();

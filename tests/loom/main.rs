@@ -26,9 +26,14 @@ use std::mem;
 
 /// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
 fn model(run: impl Fn() + Sync + Send + 'static) {
+    model_of(2, run);
+}
+
+/// Like [`model`], with another default.
+fn model_of(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 50_000;
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.check(run);
 }
 
@@ -114,7 +119,8 @@ fn a_sleeper_against_a_close() {
 
 #[test]
 fn a_closed_queue_waits_for_the_transaction_that_holds() {
-    model(|| {
+    model_of(1, || {
+        // two take a minute
         let queue = Queue::unbounded();
         let (mut holder, mut popper) = (warm(&queue), warm(&queue));
         popper.push(1).unwrap();

@@ -80,7 +80,8 @@ fn a_record_is_handed_on_to_another_thread() {
 
 #[test]
 fn a_record_is_acquired_again_while_it_is_retired() {
-    model(|| {
+    model_of(1, || {
+        // two take a minute
         let bank = Bank::new(4);
         let staying = [(); 2].map(|()| Owner::new(&bank));
         let mut leaver = Owner::new(&bank);
