@@ -9,6 +9,7 @@ use std::future::{poll_fn, Future};
 use std::ops::Deref;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::join;
 use tokio::runtime::Handle;
 use tokio::time::{timeout, Instant};
 use tokio_postgres::types::ToSql;
@@ -201,10 +202,22 @@ impl<'c> Connection<'c> {
         }
     }
 
-    /// Runs a statement in a transaction of its own, or in the open one.
+    /// Runs a statement in a transaction of its own.
     pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         let statement = self.prepare(sql).await?;
-        self.in_time(self.send(&statement, params)).await
+        let answer = self.send(&statement, params);
+        if !self.manner.unnamed {
+            return self.in_time(answer).await;
+        }
+        // A statement is several messages. When the answer to an earlier one comes between them, `pgbouncer` has the session go, and
+        // sends the others to another one, which runs what it has parsed last. It does not do so within a transaction, nor while
+        // the answer to `begin` is owed, which is one message.
+        let all = async {
+            let (begun, rows, ended) = join!(biased;
+                self.batch_execute("begin"), answer, self.batch_execute("commit"));
+            begun.and(rows).and_then(|rows| ended.map(|()| rows))
+        };
+        self.in_time(all).await
     }
 
     /// Runs a statement in a transaction of its own, again after a conflict with another transaction.

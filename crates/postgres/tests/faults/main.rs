@@ -10,6 +10,7 @@ mod crashes;
 mod hanging;
 mod history;
 mod missed;
+mod mixed;
 mod names;
 mod payloads;
 mod pools;

@@ -39,11 +39,17 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
+    /// Before the server of the tests.
     pub(crate) async fn start() -> Self {
+        Self::before(&SERVER.url()).await
+    }
+
+    /// Before what is reached by this URL: a server or a pooler.
+    pub(crate) async fn before(url: &str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("a port").port();
         let state = Arc::new(watch::Sender::new(State::default()));
-        let accepts = tokio::spawn(accept(listener, Arc::clone(&state)));
+        let accepts = tokio::spawn(accept(listener, socket(url), Arc::clone(&state)));
         Self {
             port,
             state,
@@ -111,19 +117,21 @@ impl Drop for Proxy {
     }
 }
 
-/// The socket of the server.
-fn socket() -> PathBuf {
-    let config: Config = SERVER.url().parse().expect("a URL");
+/// The socket of a URL.
+fn socket(url: &str) -> PathBuf {
+    let config: Config = url.parse().expect("a URL");
     let [Host::Unix(folder)] = config.get_hosts() else {
         panic!("no Unix socket");
     };
     folder.join(".s.PGSQL.5432")
 }
 
-async fn accept(listener: TcpListener, state: Arc<watch::Sender<State>>) {
+async fn accept(listener: TcpListener, socket: PathBuf, state: Arc<watch::Sender<State>>) {
     loop {
         let (client, _) = listener.accept().await.expect("a connection");
-        let server = UnixStream::connect(socket()).await.expect("the server");
+        let Ok(server) = UnixStream::connect(&socket).await else {
+            continue; // it is stopped: the client's connection is closed
+        };
         let number = state.borrow().accepted;
         state.send_modify(|state| state.accepted += 1);
         tokio::spawn(forward(number, client, server, state.subscribe()));
