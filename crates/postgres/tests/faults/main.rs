@@ -13,6 +13,7 @@ mod missed;
 mod mixed;
 mod names;
 mod payloads;
+mod poolers;
 mod pools;
 mod proxy;
 mod restarts;
