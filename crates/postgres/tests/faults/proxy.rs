@@ -24,8 +24,10 @@ struct State {
     cuts: u32,
 }
 
-/// What the client of each connection has sent, by its number; nothing unless that is wanted.
-type Recorded = Option<Arc<Mutex<BTreeMap<usize, Vec<u8>>>>>;
+/// What has come in which direction, in its order.
+pub(crate) type Record = Vec<(Direction, Vec<u8>)>;
+/// Those of the connections by their numbers, if they are wanted.
+type Recorded = Option<Arc<Mutex<BTreeMap<usize, Record>>>>;
 
 /// Which bytes do not come through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Proxy {
         Self::with(url, None).await
     }
 
-    /// The same, with a record of what the clients send.
+    /// The same, with a record of what it forwards.
     pub(crate) async fn recording(url: &str) -> Self {
         Self::with(url, Some(Arc::default())).await
     }
@@ -82,8 +84,8 @@ impl Proxy {
         format!("host=127.0.0.1 port={port} user=postgres dbname=postgres")
     }
 
-    /// What the client of each connection has sent.
-    pub(crate) fn recorded(&self) -> Vec<Vec<u8>> {
+    /// What it has forwarded, of each connection.
+    pub(crate) fn recorded(&self) -> Vec<Record> {
         let recorded = self.recorded.as_ref();
         let recorded = recorded.expect("a record").lock().unwrap();
         recorded.values().cloned().collect()
@@ -179,10 +181,11 @@ async fn forward(
     mut state: watch::Receiver<State>,
     recorded: Recorded,
 ) {
-    let record = |bytes: &[u8]| {
+    let record = |direction, bytes: &[u8]| {
         if let Some(recorded) = &recorded {
             let mut recorded = recorded.lock().unwrap();
-            recorded.entry(number).or_default().extend(bytes);
+            let record = recorded.entry(number).or_default();
+            record.push((direction, bytes.into()));
         }
     };
     let (from_client, to_client) = client.into_split();
@@ -192,8 +195,8 @@ async fn forward(
     let answers = state.clone();
     select! {
         _ = state.wait_for(|state| state.cuts > cuts) => {}
-        () = copy(from_client, to_server, requests, record, |state| state.flows(number, cuts, Direction::ToServer)) => {}
-        () = copy(from_server, to_client, answers, |_| {}, |state| state.flows(number, cuts, Direction::ToClient)) => {}
+        () = copy(from_client, to_server, requests, |bytes| record(Direction::ToServer, bytes), |state| state.flows(number, cuts, Direction::ToServer)) => {}
+        () = copy(from_server, to_client, answers, |bytes| record(Direction::ToClient, bytes), |state| state.flows(number, cuts, Direction::ToClient)) => {}
     }
 }
 
