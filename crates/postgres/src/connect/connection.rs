@@ -1,5 +1,6 @@
 //! A connection: how statements are sent on it, and how long they may take.
 
+use super::in_turn::{run_in_turn, Encoded, Turn};
 use super::{Param, Params};
 use crate::error::{has_conflict, Error, Result};
 use deadpool_postgres::{ClientWrapper, Object};
@@ -7,7 +8,9 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::future::{poll_fn, Future};
 use std::ops::Deref;
-use std::task::Poll;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{timeout, Instant};
@@ -81,8 +84,8 @@ impl Owed {
 pub(crate) enum Owner<'c> {
     /// `None` while it is dropped.
     Pool(Option<Object>),
-    /// With the statements that it has prepared.
-    Process(ClientWrapper, Mutex<HashMap<String, Statement>>),
+    /// With the statements that it has prepared, and, through a pooler, whose turn it is.
+    Process(Arc<ClientWrapper>, Mutex<HashMap<String, Statement>>, Turn),
     /// The transaction of the caller.
     Caller(&'c Transaction<'c>),
 }
@@ -136,7 +139,7 @@ impl<'c> Connection<'c> {
         let Some(cache) = cache else {
             return Ok(Prepared::Unnamed(sql));
         };
-        let Owner::Process(client, prepared) = &self.owner else {
+        let Owner::Process(client, prepared, _) = &self.owner else {
             let statement = self.in_time(cache.prepare_cached(sql)).await;
             return statement.map(Prepared::Named);
         };
@@ -201,8 +204,15 @@ impl<'c> Connection<'c> {
         }
     }
 
-    /// Runs a statement in a transaction of its own, or in the open one.
+    /// Runs a statement in a transaction of its own.
     pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
+        if let (Owner::Process(client, _, turn), true) = (&self.owner, self.manner.unnamed) {
+            let params = params.iter().map(|param| Encoded::new(*param));
+            let params = params.collect::<Result<_, _>>()?;
+            let (client, turn) = (Arc::clone(client), Arc::clone(turn));
+            let answer = run_in_turn(client, turn, self.manner.limit, sql.into(), params);
+            return self.in_time(answer).await;
+        }
         let statement = self.prepare(sql).await?;
         self.in_time(self.send(&statement, params)).await
     }
@@ -232,11 +242,35 @@ impl<'c> Connection<'c> {
         self.in_time(self.batch_execute(statements)).await
     }
 
+    /// Sends statements without a wait for their answer. If they fail, later statements fail.
+    pub(crate) fn send_all(&self, statements: &str) {
+        let sent = pin!(self.batch_execute(statements));
+        // The first poll sends it.
+        let _ = sent.poll(&mut Context::from_waker(Waker::noop()));
+    }
+
+    /// The same, of those that end its transaction. Through a [pooler](super::in_turn) it is used again when it has answered, and
+    /// closed if it owes another answer, which ends the transaction too.
+    pub(crate) fn end(mut self, statements: &str) {
+        let is_silent = self.owed.get_mut().is_empty();
+        let object = match &mut self.owner {
+            Owner::Pool(object) if self.manner.unnamed => object.take(),
+            _ => return self.send_all(statements),
+        };
+        match (object, Handle::try_current()) {
+            (Some(object), Ok(runtime)) if is_silent => {
+                drop(runtime.spawn(reuse(object, self.manner, statements.into())));
+            }
+            (Some(object), _) => close(object, false),
+            (None, _) => {}
+        }
+    }
+
     /// The client with its cache of statements, unless it is the caller's.
     fn cache(&self) -> Option<&ClientWrapper> {
         match &self.owner {
             Owner::Pool(object) => object.as_deref(),
-            Owner::Process(client, _) => Some(client),
+            Owner::Process(client, ..) => Some(client),
             Owner::Caller(_) => None,
         }
     }
@@ -268,15 +302,17 @@ impl Drop for Connection<'_> {
             return;
         };
         match Handle::try_current() {
-            Ok(runtime) if !owed.missed => drop(runtime.spawn(reuse(object, self.manner))),
+            Ok(runtime) if !owed.missed && !self.manner.unnamed => {
+                drop(runtime.spawn(reuse(object, self.manner, String::new())));
+            }
             _ => close(object, owed.hangs && !self.manner.foreign),
         }
     }
 }
 
-/// Gives a connection back to its pool when it has answered.
-async fn reuse(object: Object, manner: Manner) {
-    let answered = timeout(manner.limit, object.batch_execute("")).await;
+/// Gives a connection back to its pool when it has answered these statements.
+async fn reuse(object: Object, manner: Manner, statements: String) {
+    let answered = timeout(manner.limit, object.batch_execute(&statements)).await;
     if !matches!(answered, Ok(Ok(()))) {
         close(object, !manner.foreign);
     }

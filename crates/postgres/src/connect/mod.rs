@@ -1,6 +1,7 @@
 //! A database: its pool, and what the process shares.
 
 mod connection;
+mod in_turn;
 mod options;
 mod params;
 mod postgres;

@@ -294,7 +294,11 @@ impl Shared {
     async fn take_out(&self, pool: &Pool) -> Result<Connection<'static>> {
         let client = Object::take(self.object(pool, pool.timeouts()).await?);
         Ok(Connection::new(
-            Owner::Process(client, parking_lot::Mutex::default()),
+            Owner::Process(
+                Arc::new(client),
+                parking_lot::Mutex::default(),
+                Arc::default(),
+            ),
             self.manner,
         ))
     }

@@ -2,10 +2,7 @@
 
 use crate::connect::{Connection, Owner, Params, Shared};
 use crate::error::{Error, Result};
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use tokio::join;
 use tokio_postgres::{Row, Transaction};
 
@@ -125,18 +122,17 @@ impl<'c> Link<'c> {
 
     /// Sends the same without a wait for its answer.
     pub(super) fn send_roll_back(&mut self, then: &str) {
-        if self.begun {
-            self.send(&self.undo(then));
+        let undo = self.undo(then);
+        if let Some(connection) = self.connection.take().filter(|_| self.begun) {
+            connection.end(&undo);
         }
         self.close();
     }
 
-    /// Sends a statement without a wait for its answer. If it fails, later statements fail.
+    /// Sends a statement of the transaction without a wait for its answer.
     pub(super) fn send(&self, statement: &str) {
-        if let Ok(connection) = self.connection() {
-            let sent = pin!(connection.batch_execute(statement));
-            // The first poll sends it.
-            let _ = sent.poll(&mut Context::from_waker(Waker::noop()));
+        if let Some(connection) = &self.connection {
+            connection.send_all(statement);
         }
     }
 

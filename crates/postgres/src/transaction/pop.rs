@@ -25,6 +25,9 @@ type Popped<T> = (Vec<PgItem<T>>, Option<Instant>);
 impl PgTransaction<'_> {
     /// Takes the next item, if one is ready. The transaction holds it.
     ///
+    /// An item that is due, or whose lease has expired, may not be found while another session makes it ready; a
+    /// [wait](Self::pop_wait) gets it then.
+    ///
     /// An item that cannot be decoded becomes a [dead letter](PgQueue::dead_letters), and the next one is taken.
     ///
     /// # Errors

@@ -70,8 +70,23 @@ impl Db {
 
     /// A database whose clock is moved by [`advance`](Self::advance): its sessions find other functions for the time.
     pub(crate) async fn with_clock() -> Self {
+        let (schema, url) = (next_name(), SERVER.url());
+        Self::make_clock(&url, &schema).await;
+        let path = format!("options='-c search_path={schema}_clock,pg_catalog,public'");
+        Self::with(format!("{url} {path}"), schema).await
+    }
+
+    /// The same, of all sessions of a server: also those of a pooler.
+    pub(crate) async fn with_clock_of(url: &str) -> Self {
         let schema = next_name();
-        let url = SERVER.url();
+        Self::make_clock(url, &schema).await;
+        let path =
+            format!("alter database postgres set search_path = {schema}_clock, pg_catalog, public");
+        execute(url, &path).await;
+        Self::with(url.into(), schema).await
+    }
+
+    async fn make_clock(url: &str, schema: &str) {
         let functions = "create schema @_clock;
             create table @_clock.shift (by interval not null);
             insert into @_clock.shift values ('0');
@@ -79,9 +94,7 @@ impl Db {
                 'select pg_catalog.now() + by from @_clock.shift';
             create function @_clock.clock_timestamp() returns timestamptz volatile language sql as
                 'select pg_catalog.clock_timestamp() + by from @_clock.shift';";
-        execute(&url, &functions.replace('@', &schema)).await;
-        let path = format!("options='-c search_path={schema}_clock,pg_catalog,public'");
-        Self::with(format!("{url} {path}"), schema).await
+        execute(url, &functions.replace('@', schema)).await;
     }
 
     pub(crate) async fn with(url: String, schema: String) -> Self {
@@ -109,14 +122,19 @@ impl Db {
         options(&self.url, &self.schema).connect().await.unwrap()
     }
 
+    /// Statements with the name of the schema, which is `@`.
+    pub(crate) fn sql(&self, sql: &str) -> String {
+        sql.replace('@', &self.schema)
+    }
+
     /// Runs statements past the crate; `@` is the schema.
     pub(crate) async fn execute(&self, sql: &str) {
-        execute(&self.url, &sql.replace('@', &self.schema)).await;
+        execute(&self.url, &self.sql(sql)).await;
     }
 
     /// The number in the first row of a query; `@` is the schema.
     pub(crate) async fn number(&self, sql: &str) -> i64 {
-        let sql = sql.replace('@', &self.schema);
+        let sql = self.sql(sql);
         let client = client(&self.url).await;
         client.query_one(&sql, &[]).await.unwrap().get(0)
     }
@@ -140,6 +158,19 @@ impl Db {
     /// The queue of the test, without counted attempts.
     pub(crate) fn uncounted(&self) -> PgQueue<i64> {
         self.queue("jobs")
+    }
+
+    /// Takes the next items, as soon as they are there: one that is due is not delivered while another session makes it ready.
+    pub(crate) async fn take(&self, count: usize) -> Vec<i64> {
+        let jobs = self.uncounted();
+        let mut taken = Vec::new();
+        for _ in 0..count {
+            let mut tx = self.begin().await.unwrap();
+            let item = tx.pop_wait(&jobs, LONG).await.unwrap();
+            tx.commit().await.unwrap();
+            taken.push(*item.expect("an item"));
+        }
+        taken
     }
 
     /// Takes the items that are ready, in their order.

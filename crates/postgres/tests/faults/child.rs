@@ -1,7 +1,7 @@
 //! Processes of the tests: this test program again, with a role.
 
 use crate::base::{options, Db, Mode};
-use crate::{crashes, history};
+use crate::{crashes, history, mixed};
 use requeue_postgres::Postgres;
 use std::env;
 use std::io::{self, BufRead, BufReader, Lines, Read};
@@ -24,14 +24,16 @@ pub(crate) struct Child {
 impl Child {
     /// Starts a process whose sessions have the name of its role.
     pub(crate) fn start(db: &Db, mode: Mode, role: &str, argument: &str) -> Self {
+        Self::start_by(&db.url, db, mode, role, argument)
+    }
+
+    /// The same, with connections by this URL.
+    pub(crate) fn start_by(url: &str, db: &Db, mode: Mode, role: &str, argument: &str) -> Self {
         let mut command = Command::new(env::current_exe().expect("the program"));
         command
             .args(["--exact", "child::role", "--nocapture"])
             .env(ROLE, role)
-            .env(
-                URL,
-                format!("{} application_name={}", db.url, name(db, role)),
-            )
+            .env(URL, format!("{url} application_name={}", name(db, role)))
             .env(SCHEMA, &db.schema)
             .env(MODE, format!("{mode:?}"))
             .env(ARGUMENT, argument)
@@ -50,6 +52,11 @@ impl Child {
             lines.any(|printed| printed == line),
             "it ended before {line:?}"
         );
+    }
+
+    /// Whether the process has not ended.
+    pub(crate) fn runs(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(None))
     }
 
     /// Waits until the process has ended by itself.
@@ -86,6 +93,9 @@ async fn role() {
         process::exit(0);
     });
     let get = |name| env::var(name).expect("set by the parent");
+    if role == mixed::ROLE {
+        return mixed::process::run(&get(URL), &get(SCHEMA), &get(ARGUMENT)).await;
+    }
     let db: Postgres = options(&get(URL), &get(SCHEMA)).connect().await.unwrap();
     let mode = match &*get(MODE) {
         "Locked" => Mode::Locked,

@@ -10,14 +10,20 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// The call is an error, and then it succeeds.
+/// The call is an error, and then it succeeds. On a busy machine its connection may have been replaced before, or not be prepared.
 async fn misses(call: Call, direction: Direction) {
     let (db, proxy) = (Db::new().await, Proxy::start().await);
     let warm = Warm::new(&proxy, &db, call).await;
-    proxy.hang(direction);
-    let called = timeout(LONG, warm.run()).await;
-    let error = called.expect("it ends").unwrap_err();
-    assert!(warm.is_missed(&error), "{direction:?} {call:?}: {error}");
+    let hangs = || async {
+        proxy.hang(direction);
+        let called = timeout(LONG, warm.run()).await;
+        let error = called.expect("it ends").err();
+        let is_busy = matches!(error, None | Some(Error::Pool(_) | Error::TimedOut(LIMIT)));
+        let missed = error.iter().any(|error| warm.is_missed(error));
+        assert!(missed || is_busy, "{direction:?} {call:?}: {error:?}");
+        missed
+    };
+    until(hangs).await;
     until(|| async { warm.run().await.is_ok() }).await;
 }
 

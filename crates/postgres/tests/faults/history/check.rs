@@ -66,7 +66,7 @@ impl Checker {
     }
 
     /// What was pushed was done once, and nothing else was; a recorded commit took effect.
-    fn exactly_once(&self, all: &[Done]) -> BTreeMap<Item, Done> {
+    pub(crate) fn exactly_once(&self, all: &[Done]) -> BTreeMap<Item, Done> {
         let mut done = BTreeMap::new();
         for one in all {
             let item = (one.job.producer, one.job.seq);
