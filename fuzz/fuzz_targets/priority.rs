@@ -8,7 +8,7 @@
 
 #![no_main]
 
-#[path = "../../tests/model/mod.rs"]
+#[path = "../../tests/it/differential/model/mod.rs"]
 mod model;
 
 use libfuzzer_sys::fuzz_target;

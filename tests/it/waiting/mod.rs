@@ -1,8 +1,5 @@
 //! Waits for an item, for room or for the close: their wake-ups, their order, and their timeouts.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod any;
 mod batches;
 mod cancelled;

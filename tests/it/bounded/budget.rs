@@ -1,8 +1,8 @@
 //! Several queues that share one capacity.
 
+use crate::bounded::weights::weight;
 use crate::common::failing::SECOND;
 use crate::common::futures::Task;
-use crate::weights::weight;
 use requeue::{Budget, ManualClock, Order, Queue};
 use std::task::Poll;
 

@@ -1,9 +1,9 @@
 //! Queues whose items have weights: who waits, what is refused, and user code that fails.
 
+use crate::bounded::weights::weight;
 use crate::common::failing::SECOND;
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, ends, panics};
-use crate::weights::weight;
 use requeue::{commit_all, FairQueue, Handle, ManualClock, PushError, Queue, StorePlace};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;

@@ -1,8 +1,5 @@
 //! Transactions, handles and single calls.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod aborted;
 mod attempts;
 mod between_handles;

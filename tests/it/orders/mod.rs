@@ -1,8 +1,5 @@
 //! Queues of other orders: fair by key, by priority and schedule, last in first out.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod fair;
 mod lifo;
 mod own_queue;

@@ -1,8 +1,5 @@
 //! Limits: of the items in a queue, of the held items, and of the rate of starts.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod budget;
 mod capacity;
 mod gate;

@@ -1,8 +1,5 @@
 //! Pools of workers, and queues of closures.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod generic;
 mod jobs;
 mod owned;

@@ -3,7 +3,7 @@
 //! `REQUEUE_CASES` sets the number of cases for each kind of queue; `REQUEUE_SEED` runs only one case of each, as
 //! named by a failure.
 
-mod model;
+pub(crate) mod model;
 
 use arbitrary::{Arbitrary, Unstructured};
 use std::fmt::Debug;

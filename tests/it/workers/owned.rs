@@ -226,7 +226,7 @@ fn a_job_that_panics_is_no_success() {
 mod tasks {
     use super::{hook, Only};
     use crate::common::{assert_at_rest, filled};
-    use crate::tasks::on_tokio;
+    use crate::workers::tasks::on_tokio;
     use requeue::{PushError, Queue, Workers};
     use std::future::pending;
     use std::time::Duration;

@@ -3,7 +3,7 @@
 //! `REQUEUE_CASES` sets the number of random cases, and has all sequences of five operations tried, not of four.
 //! `REQUEUE_SEED` runs only the random case named by a failure.
 
-use crate::capacity::assert_room;
+use crate::bounded::capacity::assert_room;
 use crate::common::rng::Rng;
 use crate::common::{assert_at_rest, panics};
 use requeue::{Handle, PushError, Queue, Transaction};

@@ -1,6 +1,6 @@
 //! Waiting until a queue is idle.
 
-use super::common::futures::{block_on, Task};
+use crate::common::futures::{block_on, Task};
 use requeue::{
     commit_all, pop_any, Backoff, FairQueue, Handle, ManualClock, Order, PriorityQueue, Queue,
 };

@@ -193,7 +193,7 @@ fn a_pool_of_futures_shrinks_only() {
 mod tasks {
     use super::FINE;
     use crate::common::filled;
-    use crate::tasks::on_tokio;
+    use crate::workers::tasks::on_tokio;
     use requeue::{Queue, Workers};
     use std::future::pending;
     use std::sync::Arc;
