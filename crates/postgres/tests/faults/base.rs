@@ -110,11 +110,16 @@ impl Db {
         self.execute(&sql).await;
     }
 
-    /// Has the items back whose lease has expired: a pop in vain moves what is due.
+    /// Has the items back whose lease has expired: a pop in vain moves what is due, unless another session does just then.
     pub(crate) async fn promote(&self) {
         let nothing: PgQueue<i64> = self.queue("nothing");
-        let mut tx = self.begin().await.unwrap();
-        assert!(tx.pop(&nothing).await.unwrap().is_none());
+        let expired = "select count(*) from @.leased join @.holders h on h.id = holder where alive_until <= now()";
+        let is_done = || async {
+            let mut tx = self.begin().await.unwrap();
+            assert!(tx.pop(&nothing).await.unwrap().is_none());
+            self.number(expired).await == 0
+        };
+        until(is_done).await;
     }
 
     /// What another process sees.

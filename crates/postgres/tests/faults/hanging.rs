@@ -1,6 +1,6 @@
 //! Connections that hang: nothing comes through, and nobody says so.
 
-use crate::base::{client, options, until, Db, Mode, LONG, MODES, TERM};
+use crate::base::{client, options, until, Db, Mode, MODES, TERM};
 use crate::proxy::Proxy;
 use requeue_postgres::{Error, PgQueue, Postgres};
 
@@ -34,9 +34,10 @@ async fn a_lease_whose_heartbeat_hangs_expires_and_its_commit_fails() {
     assert_eq!(*tx.pop(&own).await.unwrap().unwrap(), 0);
     proxy.stop_requests();
     db.advance(TERM).await;
+    db.promote().await;
     let jobs = Mode::Leased.jobs(&db);
     let mut other = db.begin().await.unwrap();
-    let item = other.pop_wait(&jobs, LONG).await.unwrap().unwrap();
+    let item = other.pop(&jobs).await.unwrap().unwrap();
     assert_eq!((*item, item.attempts()), (0, 2)); // in its place
     let commit = tokio::spawn(tx.commit());
     other.commit().await.unwrap();

@@ -36,7 +36,7 @@ impl Pooler {
         let program = program.expect("pgbouncer is not installed: apt-get install pgbouncer");
         let config = format!(
             "[databases]\npostgres = host={} user=postgres\n[pgbouncer]\nunix_socket_dir = {}\n\
-            auth_type = any\npool_mode = transaction\ndefault_pool_size = {sessions}\nmax_client_conn = 1000\nserver_login_retry = 1\nlisten_port = 5432\n{}",
+            auth_type = any\npool_mode = transaction\ndefault_pool_size = {sessions}\nmax_client_conn = 1000\nserver_login_retry = 1\nserver_connect_timeout = 2\nlisten_port = 5432\n{}",
             server.folder.display(),
             folder.display(),
             unnamed(&program)
