@@ -216,13 +216,12 @@ impl Mix {
             if stuck.is_empty() {
                 break;
             }
-            if begun.elapsed() > LONG {
-                panic!(
-                    "{stuck:?} do nothing: {:?}\n{}",
-                    self.faults,
-                    self.activity(&client).await
-                );
-            }
+            assert!(
+                begun.elapsed() < LONG,
+                "{stuck:?} do nothing: {:?}\n{}",
+                self.faults,
+                self.activity(&client).await
+            );
             sleep(LOOK).await;
         }
         self.longest = self.longest.max(begun.elapsed());

@@ -166,7 +166,7 @@ impl Queues {
                 1 => {
                     tx.priority(fastrand::u16(..3))
                         .push(self.any(), next)
-                        .await?
+                        .await?;
                 }
                 _ => tx.push(self.any(), next).await?,
             }
