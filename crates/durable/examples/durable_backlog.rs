@@ -2,7 +2,8 @@
 //! the throughput with the backlog and without.
 //!
 //! `cargo run --release -p requeue-durable --example durable_backlog -- DIRECTORY`, with `BACKLOG_ITEMS` (1,000,000) items of 100
-//! bytes, `BACKLOG_MEMORY` (16 MiB; `none`: no pages) and `BACKLOG_MEMTABLE` (64 MiB).
+//! bytes, `BACKLOG_MEMORY` (64 MiB; `none`: no pages) `BACKLOG_MEMTABLE` bytes, and `BACKLOG_SECONDS` (2) of throughput. With
+//! `BACKLOG_KEEP` the store stays there, and is filled only if there is none.
 
 use requeue_durable::{Durability, DurableQueue, Store, StoreError, StoreOptions};
 use std::env;
@@ -24,26 +25,33 @@ fn main() -> Result<(), Box<dyn Error>> {
     if env::var_os(FILL).is_some() {
         return fill(&directory, items);
     }
-    let _ = fs::remove_dir_all(&directory);
-    let mut child = Command::new(env::current_exe()?);
-    child.args(env::args_os().skip(1)).env(FILL, "1").status()?;
+    let keep = env::var_os("BACKLOG_KEEP").is_some();
+    if !keep || !directory.exists() {
+        let _ = fs::remove_dir_all(&directory);
+        let mut child = Command::new(env::current_exe()?);
+        child.args(env::args_os().skip(1)).env(FILL, "1").status()?;
+    }
 
-    let before = resident()?;
+    let before = resident("VmRSS")?;
     let start = Instant::now();
     let store = open(&directory)?;
     let opened = start.elapsed();
     let jobs: DurableQueue<Job> = store.queue("jobs")?;
     let first = jobs.pop()?;
-    let (elapsed, after) = (start.elapsed(), resident()?);
-    assert_eq!((first, jobs.len()), (job(0), items - 1));
+    let (elapsed, after) = (start.elapsed(), resident("VmHWM")?);
     println!(
-        "store {opened:.3?}, first job {elapsed:.3?}; {before} MiB resident before, {after} then"
+        "{} jobs: store {opened:.3?}, first job {elapsed:.3?}; {before} MiB resident before, {after} then",
+        jobs.len() + 1
     );
+    if keep {
+        return Ok(());
+    }
+    assert_eq!((first, jobs.len()), (job(0), items - 1));
 
     let with = throughput(&jobs)?;
     println!(
-        "{with:.0} items/s pushed and popped with the backlog; {} MiB",
-        resident()?
+        "{with:.0} items/s pushed and popped with the backlog; {} MiB at most",
+        resident("VmHWM")?
     );
     let none: DurableQueue<Job> = store.queue("none")?;
     let without = throughput(&none)?;
@@ -61,9 +69,11 @@ fn number(variable: &str, default: usize) -> usize {
 fn open(directory: &Path) -> Result<Store, StoreError> {
     let at_most = Duration::from_millis(50);
     let mut options = StoreOptions::new().durability(Durability::Buffered { at_most });
-    options = options.memtable(number("BACKLOG_MEMTABLE", 64 << 20) as u64);
+    if env::var_os("BACKLOG_MEMTABLE").is_some() {
+        options = options.memtable(number("BACKLOG_MEMTABLE", 0) as u64);
+    }
     if env::var("BACKLOG_MEMORY").as_deref() != Ok("none") {
-        options = options.memory(number("BACKLOG_MEMORY", 16 << 20));
+        options = options.memory(number("BACKLOG_MEMORY", 64 << 20));
     }
     options.open(directory)
 }
@@ -76,6 +86,7 @@ fn job(number: usize) -> Job {
 
 /// Fills the store, and dies.
 fn fill(directory: &Path, items: usize) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
     let store = open(directory)?;
     let jobs = store.queue("jobs")?;
     let mut handle = jobs.handle();
@@ -83,25 +94,30 @@ fn fill(directory: &Path, items: usize) -> Result<(), Box<dyn Error>> {
         handle.push_batch((first..items.min(first + 1_000)).map(job))?;
     }
     store.flush()?;
-    println!("filled; {} MiB resident", resident()?);
+    println!(
+        "filled in {:.3?}; {} MiB resident at most",
+        start.elapsed(),
+        resident("VmHWM")?
+    );
     abort()
 }
 
-/// Pushes and pops for two seconds.
+/// Pushes and pops for some seconds.
 fn throughput(jobs: &DurableQueue<Job>) -> Result<f64, Box<dyn Error>> {
     let mut handle = jobs.handle();
     let (start, mut count) = (Instant::now(), 0_u32);
-    while start.elapsed() < Duration::from_secs(2) {
+    let end = Duration::from_secs(number("BACKLOG_SECONDS", 2) as u64);
+    while start.elapsed() < end {
         handle.push_batch((0..BATCH).map(job))?;
         count += u32::try_from(handle.pop_batch(BATCH)?.len())?;
     }
     Ok(f64::from(count) / start.elapsed().as_secs_f64())
 }
 
-/// The resident memory of this process, in MiB.
-fn resident() -> Result<usize, Box<dyn Error>> {
+/// The resident memory of this process now, or the most that it was, in MiB.
+fn resident(which: &str) -> Result<usize, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS"));
+    let line = status.lines().find(|line| line.starts_with(which));
     let kib = line.and_then(|line| line.split_whitespace().nth(1));
-    Ok(kib.ok_or("no VmRSS")?.parse::<usize>()? / 1024)
+    Ok(kib.ok_or("no such line")?.parse::<usize>()? / 1024)
 }

@@ -50,6 +50,15 @@ pub(crate) struct StoreInner {
 
 type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
+/// The default size of a memtable, in bytes, and the least that a budget gives it.
+const MEMTABLE: u64 = 8 << 20;
+const LEAST_MEMTABLE: u64 = 1 << 20;
+/// How many memtables fit into the memory of a store. Eleven are needed under load: three, each of whose rows take twice what is
+/// counted, the groups that are collected and written, and the cache of the storage engine, which takes two.
+const MEMTABLES: u64 = 16;
+/// The part of the memory of a store that its pages take.
+const PAGES: usize = 4;
+
 /// How a [`Store`] is opened.
 ///
 /// ```
@@ -69,7 +78,7 @@ pub struct StoreOptions {
     pub(crate) reserve: u64,
     pub(crate) accept_damage: bool,
     pub(crate) check: bool,
-    pub(crate) memtable: u64,
+    memtable: Option<u64>,
     memory: Option<usize>,
     wall_clock: WallClock,
 }
@@ -88,7 +97,7 @@ impl StoreOptions {
             reserve: 64 << 20,
             accept_damage: false,
             check: false,
-            memtable: 64 << 20,
+            memtable: None,
             memory: None,
             wall_clock: Arc::new(SystemTime::now),
         }
@@ -142,26 +151,39 @@ impl StoreOptions {
     }
 
     /// Sets how many bytes of changes the storage engine collects in memory before it sorts them into a file. The default
-    /// is 64 MiB. More takes more memory, and longer to open after a crash.
+    /// is 8 MiB, or a sixteenth of [`memory`](Self::memory) if that is less, and at least 1 MiB. More takes more memory, and longer
+    /// to open after a crash; less has the storage engine merge files more often.
     pub fn memtable(mut self, bytes: u64) -> Self {
-        self.memtable = bytes;
+        self.memtable = Some(bytes);
         self
     }
 
-    /// Sets how many bytes the items of all queues together take in memory that have no [limit of their own](Builder::memory), and
-    /// can have pages: FIFO queues without unique keys, weights, a capacity or a time to live. The others of their items are on the
-    /// disk only, and are read by pages when their turn comes, so opening a queue reads its first page, and what was
-    /// delivered before. The rows of such a queue are [checked](Self::check) when they are read. The default is unlimited: all
-    /// items are in memory, and opening a queue reads them.
+    pub(crate) fn memtable_size(&self) -> u64 {
+        let of_memory = |memory| (memory as u64 / MEMTABLES).clamp(LEAST_MEMTABLE, MEMTABLE);
+        let by_default = || self.memory.map_or(MEMTABLE, of_memory);
+        self.memtable.unwrap_or_else(by_default)
+    }
+
+    /// Sets how many bytes the store takes in memory, about. A quarter is for the items of all queues together that have no [limit of
+    /// their own](Builder::memory), and can have pages: FIFO queues without unique keys, weights, a capacity or a time to live. The
+    /// others of their items are on the disk only, and are read by pages when their turn comes, so opening a queue reads its first
+    /// page, and what was delivered before. The rows of such a queue are [checked](Self::check) when they are read. The rest is for
+    /// commits that are not written yet, for the [memtables](Self::memtable) and for the cache of the storage engine; less than 16 MiB
+    /// for the store is not kept.
+    ///
+    /// Not counted are the items that are held, delayed or returned, and those of queues without pages, their keys included, and
+    /// what transactions have not committed.
+    ///
+    /// The default is unlimited: all items are in memory, and opening a queue reads them.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
     /// use requeue_durable::StoreOptions;
     ///
-    /// let store = StoreOptions::new().memory(16 << 20).open(directory.path())?;
+    /// let store = StoreOptions::new().memory(64 << 20).open(directory.path())?;
     /// let jobs = store.queue("jobs")?;
-    /// jobs.push_batch(0..100_000)?; // most of them are on the disk only
-    /// assert_eq!((jobs.pop()?, jobs.len()), (0, 99_999));
+    /// jobs.push_batch(0..200_000)?; // most of them are on the disk only
+    /// assert_eq!((jobs.pop()?, jobs.len()), (0, 199_999));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn memory(mut self, bytes: usize) -> Self {
@@ -187,10 +209,11 @@ impl StoreOptions {
         let disk = Directory::enter(path, self.accept_damage)
             .and_then(|directory| Disk::open(directory, &self))
             .map_err(|error| error.at(path))?;
+        let buffer = usize::try_from(self.memtable_size()).unwrap_or(usize::MAX);
         let inner = StoreInner {
-            log: Log::new(disk)?,
+            log: Log::new(disk, buffer)?,
             durability: self.durability,
-            memory: self.memory.map(Budget::new),
+            memory: self.memory.map(|memory| Budget::new(memory / PAGES)),
             wall_clock: self.wall_clock,
             open: Mutex::new(HashSet::new()),
             path: path.to_owned(),

@@ -8,6 +8,7 @@
 //! | `db` | the files of the storage engine |
 //! | `db.new` | those that are to take its place, or are not complete |
 //! | `db.copy` | a copy of `db`, which is read when it may be damaged |
+//! | `db.journals` | the journals of `db` as they were, until it is open |
 //! | `damaged-1`, … | damaged files of the storage engine, replaced by what could be salvaged |
 
 use crate::error::StoreError;
@@ -136,7 +137,13 @@ impl Directory {
         Ok(copy)
     }
 
+    /// Where the journals are put aside while a store is opened.
+    pub(super) fn journals(&self) -> PathBuf {
+        self.at("db.journals")
+    }
+
     pub(super) fn remove_copies(&self) -> io::Result<()> {
+        self.empty("db.journals")?;
         self.empty("db.copy").map(drop)
     }
 
@@ -204,11 +211,15 @@ fn link_tables(from: &Path, to: &Path) -> io::Result<()> {
         if entry.file_type()?.is_dir() {
             link_tables(&path, &to)?;
         } else if !is_journal(&path) {
-            // Not all file systems have links.
-            fs::hard_link(&path, &to).or_else(|_| fs::copy(&path, &to).map(drop))?;
+            link(&path, &to)?;
         }
     }
     Ok(())
+}
+
+/// Gives a file another name. Not all file systems have links.
+pub(super) fn link(file: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(file, to).or_else(|_| fs::copy(file, to).map(drop))
 }
 
 /// The first bytes of a file, which is short unless it is damaged.

@@ -5,8 +5,10 @@ use super::catalog::Catalog;
 use super::directory::Directory;
 use super::group;
 use super::journal;
+use super::memtables::Memtables;
 #[cfg(feature = "metrics")]
 use super::meter::Meter;
+use super::replay::{self, Replayed};
 use super::salvage::salvage;
 use super::shrink::Shrink;
 use super::source::Alone;
@@ -18,6 +20,7 @@ use crate::format::{encode_row, ITEMS, STORE_ROW};
 use crate::StoreOptions;
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,6 +61,7 @@ pub(crate) struct Disk {
     /// Whether it has journals that were found, which the tables may not need.
     has_found: AtomicBool,
     shrink: Shrink,
+    memtables: Memtables,
     #[cfg(feature = "metrics")]
     pub(super) meter: Meter,
     /// The damage that was accepted.
@@ -69,7 +73,7 @@ pub(crate) struct Disk {
 impl Disk {
     /// Opens the files of a store. With `accept_damage` what can be read of a damaged store becomes a new one.
     pub(crate) fn open(directory: Directory, options: &StoreOptions) -> Result<Self, StoreError> {
-        let (accept_damage, memtable) = (options.accept_damage, options.memtable);
+        let (accept_damage, memtable) = (options.accept_damage, options.memtable_size());
         let witness = directory.at("acknowledged");
         if !witness.exists() && directory.at("db").exists() && !accept_damage {
             return Err(StoreError::damaged("the file `acknowledged` is missing"));
@@ -99,6 +103,7 @@ impl Disk {
             most_free: AtomicU64::new(u64::MAX),
             has_found: AtomicBool::new(true),
             shrink: Shrink::new(memtable),
+            memtables: Memtables::new(memtable),
             #[cfg(feature = "metrics")]
             meter: Meter::of(directory.path()),
             salvaged,
@@ -128,10 +133,36 @@ impl Disk {
         }
         let db = directory.at("db");
         Tables::check_lists(&db)?;
-        journal::mend(&db, acknowledged, || Alone::read(directory, memtable))?;
-        let found = journal::newest(&db)?;
-        let tables = Tables::open(&db, memtable).map_err(|error| error.at(&db))?;
-        let ahead = Ahead::of(&db, found.is_some())?;
+        let length = journal::mend(&db, acknowledged, || Alone::read(directory, memtable))?;
+        let mut replayed = None;
+        if length >= replay::LEAST {
+            replayed = match Replayed::new(&db, directory.journals()) {
+                // The storage engine can open it without room on the disk.
+                Err(StoreError::Io(_)) => None,
+                replayed => replayed.map_err(|error| error.at(&db))?,
+            }
+        }
+        let opened = Self::open_mended(&db, acknowledged, memtable, check);
+        if let Some(replayed) = replayed {
+            if opened.is_ok() {
+                replayed.keep()?;
+            } else {
+                replayed.undo()?;
+            }
+        }
+        opened
+    }
+
+    /// Opens the tables in a directory whose journals have no torn ends.
+    fn open_mended(
+        db: &Path,
+        acknowledged: u64,
+        memtable: u64,
+        check: bool,
+    ) -> Result<(Tables, Catalog, Ahead), StoreError> {
+        let found = journal::newest(db)?;
+        let tables = Tables::open(db, memtable).map_err(|error| error.at(db))?;
+        let ahead = Ahead::of(db, found.is_some())?;
         let catalog = Catalog::read(&tables, acknowledged)?;
         if check {
             catalog.check_all(&tables)?;
@@ -229,20 +260,23 @@ impl Disk {
         } else {
             PersistMode::Buffer
         };
+        self.memtables.make_room(&self.tables)?;
         let mut catalog = self.catalog.lock();
         let mut ahead = self.ahead.lock();
-        let rows = group::rows(self, &mut catalog, batch, number)?;
         // Relaxed: a threshold.
         let has_room = !self.is_short(self.free.load(Ordering::Relaxed), self.reserve);
+        // Before the group, which is in the new journal then: that never is without one for long.
+        if sync && has_room && ahead.is_due() {
+            let store = encode_row(STORE_ROW, &catalog.store);
+            ahead.renew(&self.tables, &store)?;
+        }
+        let rows = group::rows(self, &mut catalog, batch, number)?;
         let length = rows.length();
         ahead.reserve(length, sync && has_room);
+        self.memtables.add(rows.size());
         rows.commit(mode)?;
         if sync {
             self.witness.write(number)?;
-        }
-        if has_room && ahead.is_due() {
-            let store = encode_row(STORE_ROW, &catalog.store);
-            ahead.renew(&self.tables, &store)?;
         }
         let is_empty = catalog.queues.items() == 0;
         drop((ahead, catalog));

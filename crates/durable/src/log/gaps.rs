@@ -50,7 +50,11 @@ impl Readable {
             for batch in batches {
                 reader.seek(batch.place.start)?;
                 reader.batch()?;
-                reader.changes.drain(..).for_each(&mut change);
+                let changes = reader.changes();
+                let owned = |(table, key, value): (u64, &[u8], Option<&[u8]>)| {
+                    (table, key.to_vec(), value.map(<[u8]>::to_vec))
+                };
+                changes.map(owned).for_each(&mut change);
             }
         }
         Ok(())
@@ -100,7 +104,7 @@ fn batches(reader: &mut Reader) -> io::Result<Vec<Batch>> {
             batches.push(Batch {
                 place: start..reader.at(),
                 number,
-                group: journal::group(&reader.changes),
+                group: reader.group(),
             });
             continue;
         }

@@ -11,8 +11,9 @@ use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, StoreRow, STORE_ROW};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::mem;
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64;
 
 pub(super) const START: u8 = 1;
 pub(super) const ITEM: u8 = 2;
@@ -42,7 +43,7 @@ struct Journal {
     group: Option<u64>,
 }
 
-/// Prepares the journals in a directory for the storage engine: cuts off a torn end.
+/// Prepares the journals in a directory for the storage engine: cuts off a torn end. Returns how long they are then together.
 ///
 /// An error: they lack acknowledged commits, and nothing was changed. `tables` says what the tables have without the journals; it
 /// is called if these do not reach the last acknowledged group.
@@ -50,7 +51,7 @@ pub(crate) fn mend(
     directory: &Path,
     acknowledged: u64,
     tables: impl FnOnce() -> Result<Alone, StoreError>,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let journals = read(directory)?;
     let group = journals.iter().rev().find_map(|journal| journal.group);
     if group.unwrap_or(0) < acknowledged {
@@ -72,7 +73,8 @@ pub(crate) fn mend(
         return Err(damage(&journals, commits));
     }
     let mut broken = journals.iter().filter(|journal| journal.is_broken);
-    Ok(broken.try_for_each(Journal::cut)?)
+    broken.try_for_each(Journal::cut)?;
+    Ok(journals.iter().map(|journal| journal.end).sum())
 }
 
 fn damage(journals: &[Journal], commits: u64) -> StoreError {
@@ -151,7 +153,7 @@ impl Journal {
             }
             last = Some(number);
             journal.end = reader.at();
-            journal.group = group(&reader.changes).or(journal.group);
+            journal.group = reader.group().or(journal.group);
         }
         journal.is_broken = reader.has_more(&journal)?;
         Ok(journal)
@@ -173,11 +175,11 @@ impl Journal {
     }
 }
 
-/// The number of the group that a batch is.
-pub(super) fn group(changes: &[RowChange]) -> Option<u64> {
-    let (_, _, row) = changes.iter().rev().find(|(_, key, _)| key == STORE_ROW)?;
-    let row: StoreRow = decode_row(STORE_ROW, row.as_ref()?).ok()?;
-    Some(row.group)
+/// Where a change is: the number of its table, and the ends of its header, its key and its value.
+struct Place {
+    table: u64,
+    is_removal: bool,
+    ends: [usize; 3],
 }
 
 /// Reads the batches of a journal.
@@ -189,8 +191,10 @@ pub(super) struct Reader {
     /// How many bytes were read.
     #[cfg(test)]
     pub(super) read: u64,
-    /// Those of the batch that was read.
-    pub(super) changes: Vec<RowChange>,
+    /// The changes of the batch that was read, as they are in the file.
+    batch: Vec<u8>,
+    /// Where they are in it.
+    places: Vec<Place>,
     /// Where it ends, if it has an end and a wrong checksum.
     pub(super) wrong_end: Option<u64>,
 }
@@ -205,7 +209,8 @@ impl Reader {
             left: len,
             #[cfg(test)]
             read: 0,
-            changes: Vec::new(),
+            batch: Vec::new(),
+            places: Vec::new(),
             wrong_end: None,
         })
     }
@@ -230,7 +235,8 @@ impl Reader {
 
     /// Reads a batch, and returns its number; `None` if there is none that can be read.
     pub(super) fn batch(&mut self) -> io::Result<Option<u64>> {
-        self.changes.clear();
+        self.batch.clear();
+        self.places.clear();
         self.wrong_end = None;
         match self.whole_batch() {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
@@ -244,22 +250,21 @@ impl Reader {
         };
         let count = u32::from_le_bytes(self.array()?);
         let number = u64::from_le_bytes(self.array()?);
-        let mut checksum = Xxh3::new();
         for _ in 0..count {
-            if !self.item(&mut checksum)? {
+            if !self.item()? {
                 return Ok(None);
             }
         }
         let [END] = self.array()? else {
             return Ok(None);
         };
-        let is_right = u64::from_le_bytes(self.array()?) == checksum.digest();
+        let is_right = u64::from_le_bytes(self.array()?) == xxh3_64(&self.batch);
         let is_whole = self.array()? == *TRAILER;
         self.wrong_end = (is_whole && !is_right).then(|| self.at());
         Ok((is_right && is_whole).then_some(number))
     }
 
-    fn item(&mut self, checksum: &mut Xxh3) -> io::Result<bool> {
+    fn item(&mut self) -> io::Result<bool> {
         let header: [u8; HEADER] = self.array()?;
         let [ITEM, kind @ 0..=2, ..] = header else {
             return Ok(false);
@@ -267,13 +272,31 @@ impl Reader {
         let (_, lengths) = header.split_at(3);
         let table = number(&lengths[..8]);
         let (key, value) = (number(&lengths[8..10]), number(&lengths[14..]));
-        checksum.update(&header);
-        let (key, value) = (self.bytes(key)?, self.bytes(value)?);
-        checksum.update(&key);
-        checksum.update(&value);
-        self.changes
-            .push((table, key, (kind == 0).then_some(value)));
+        self.batch.extend_from_slice(&header);
+        let ends = [self.batch.len(), self.bytes(key)?, self.bytes(value)?];
+        self.places.push(Place {
+            table,
+            is_removal: kind != 0,
+            ends,
+        });
         Ok(true)
+    }
+
+    /// The changes of the batch that was read: the numbers of their tables, their keys, and their values unless they are removals.
+    pub(super) fn changes(&self) -> impl DoubleEndedIterator<Item = (u64, &[u8], Option<&[u8]>)> {
+        self.places.iter().map(|place| {
+            let [header, key, value] = place.ends;
+            let value = &self.batch[key..value];
+            let value = (!place.is_removal).then_some(value);
+            (place.table, &self.batch[header..key], value)
+        })
+    }
+
+    /// The number of the group that the batch is.
+    pub(super) fn group(&self) -> Option<u64> {
+        let (_, _, row) = self.changes().rev().find(|(_, key, _)| *key == STORE_ROW)?;
+        let row: StoreRow = decode_row(STORE_ROW, row?).ok()?;
+        Some(row.group)
     }
 
     fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
@@ -290,11 +313,16 @@ impl Reader {
         Ok(())
     }
 
-    fn bytes(&mut self, count: u64) -> io::Result<Vec<u8>> {
+    /// Adds bytes to the batch; returns where they end.
+    fn bytes(&mut self, count: u64) -> io::Result<usize> {
         let len = usize::try_from(count).ok().filter(|_| count <= self.left);
-        let mut bytes = vec![0; len.ok_or(io::ErrorKind::UnexpectedEof)?];
-        self.fill(&mut bytes)?;
-        Ok(bytes)
+        let start = self.batch.len();
+        let end = start + len.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let mut batch = mem::take(&mut self.batch);
+        batch.resize(end, 0);
+        let filled = self.fill(&mut batch[start..]);
+        self.batch = batch;
+        filled.map(|()| end)
     }
 
     /// Whether the end of a journal holds more than the zeros that the storage engine has put there for later.

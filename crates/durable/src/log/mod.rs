@@ -25,10 +25,12 @@ mod gaps;
 mod group;
 mod journal;
 mod listed;
+mod memtables;
 #[cfg(feature = "metrics")]
 mod meter;
 mod pushed;
 mod queues;
+mod replay;
 mod salvage;
 mod shrink;
 mod snapshot;
@@ -53,6 +55,7 @@ use crate::error::StoreError;
 use crate::oneshot::Oneshot;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::mem;
+use std::ops::RangeInclusive;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::slice;
 use std::sync::mpsc::{channel, Sender};
@@ -62,8 +65,8 @@ use std::time::{Duration, Instant};
 
 /// The size of a group that is written although nobody waits for it, in bytes.
 const WRITE_AT: usize = 1 << 20;
-/// The number of buffered bytes from which on further commits wait.
-const FULL_AT: usize = 64 << 20;
+/// The number of buffered bytes from which on further commits wait, at least and at most.
+const FULL_AT: RangeInclusive<usize> = 1 << 20..=64 << 20;
 /// The largest buffer of a group that is kept for the next one, in bytes.
 const MAX_KEPT_BUFFER: usize = 16 << 20;
 
@@ -89,6 +92,8 @@ pub(crate) struct Log {
 
 struct Inner {
     disk: Disk,
+    /// The number of buffered bytes from which on further commits wait.
+    full_at: usize,
     state: Mutex<State>,
     /// There is work for the writer.
     work: Condvar,
@@ -148,10 +153,12 @@ pub(crate) enum Urgency {
 pub(crate) type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 impl Log {
-    pub(crate) fn new(disk: Disk) -> Result<Self, StoreError> {
+    /// The log of a disk, with a buffer of about this size.
+    pub(crate) fn new(disk: Disk, buffer: usize) -> Result<Self, StoreError> {
         let number = disk.catalog().store.group + 1;
         let inner = Arc::new(Inner {
             disk,
+            full_at: buffer.clamp(*FULL_AT.start(), *FULL_AT.end()),
             state: Mutex::new(State {
                 number,
                 written: number - 1,
@@ -294,7 +301,7 @@ impl Drop for Log {
 impl Inner {
     fn add<B: AsMut<Batch>>(&self, batches: &mut [B]) -> Result<MutexGuard<'_, State>, StoreError> {
         let mut state = self.state.lock();
-        while state.group.batch.size() > FULL_AT && state.failed.is_none() {
+        while state.group.batch.size() > self.full_at && state.failed.is_none() {
             self.hasten(&mut state, Urgency::Write);
             self.taken.wait(&mut state);
         }

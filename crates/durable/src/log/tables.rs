@@ -2,21 +2,30 @@
 
 use super::journal::{AROUND, HEADER};
 use super::listed;
+use super::memtables::BESIDE_ROW;
 use crate::error::{is_damage, StoreError};
+use fjall::compaction::Leveled;
 use fjall::config::FilterPolicy;
 use fjall::{
     Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, UserKey, UserValue,
 };
-use lsm_tree::{Config, SequenceNumberCounter};
+use lsm_tree::{AnyTree, Config, SequenceNumberCounter};
 use std::fs;
 use std::io;
-use std::ops::{Deref, Index, RangeBounds};
+use std::ops::{Deref, Index, RangeBounds, RangeInclusive};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How long the journals that are not written to any more may be together before small tables are written for them: they are read
 /// when a store is opened after a crash. The least that the storage engine allows.
 const JOURNALS: u64 = 64 << 20;
+
+/// How many new tables are merged at once. Each has new rows at one end of a queue and removed ones at the other, so a merge takes
+/// all of the next level too.
+const MERGED_AT: u8 = 8;
+/// The size of the cache for blocks of tables, at least and at most: that of two memtables.
+const CACHE: RangeInclusive<u64> = 1 << 20..=32 << 20;
 
 /// The tables of a store.
 pub(crate) struct Tables {
@@ -70,6 +79,11 @@ impl<'t> RowBatch<'t> {
         self.length as u64
     }
 
+    /// About how long they are in memory.
+    pub(super) fn size(&self) -> u64 {
+        (self.length + self.batch.len() * BESIDE_ROW) as u64
+    }
+
     pub(super) fn commit(self, mode: PersistMode) -> Result<(), StoreError> {
         Ok(self.batch.durability(Some(mode)).commit()?)
     }
@@ -105,11 +119,18 @@ impl Tables {
             let database = Database::builder(path)
                 .manual_journal_persist(true)
                 .max_journaling_size(JOURNALS)
+                .cache_size(
+                    memtable
+                        .saturating_mul(2)
+                        .clamp(*CACHE.start(), *CACHE.end()),
+                )
                 .open()
                 .map_err(unreadable)?;
             // Rows are read in order, or are known to be there: filters would only take time and memory.
             let options = || {
                 let options = KeyspaceCreateOptions::default().max_memtable_size(memtable);
+                let compaction = Leveled::default().with_l0_threshold(MERGED_AT);
+                let options = options.compaction_strategy(Arc::new(compaction));
                 options.filter_policy(FilterPolicy::disabled())
             };
             let table = |name| database.keyspace(name, options).map_err(unreadable);
@@ -162,6 +183,13 @@ impl Tables {
         Ok((Self::open(path, memtable)?, are_there))
     }
 
+    /// Opens the tables in a directory without its journals, in their order.
+    pub(super) fn open_alone(path: &Path) -> Result<Vec<AnyTree>, StoreError> {
+        (1..COUNT)
+            .map(|number| open_keyspace(&keyspace(path, number)).map_err(unreadable))
+            .collect()
+    }
+
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         guarded(|| Ok(self.database.persist(PersistMode::SyncAll)?))
     }
@@ -182,11 +210,15 @@ const VERSION_3: &[u8] = b"FJL\x03";
 fn try_list(keyspace: &Path) -> Result<(), StoreError> {
     listed::check_without_checksum(keyspace)?;
     guarded(|| {
-        let numbers = SequenceNumberCounter::default;
-        let config = Config::new(keyspace, numbers(), numbers());
-        config.open().map(drop).map_err(fjall::Error::from)?;
+        open_keyspace(keyspace)?;
         Ok(())
     })
+}
+
+fn open_keyspace(keyspace: &Path) -> fjall::Result<AnyTree> {
+    let numbers = SequenceNumberCounter::default;
+    let config = Config::new(keyspace, numbers(), numbers());
+    Ok(config.filter_policy(FilterPolicy::disabled()).open()?)
 }
 
 fn keyspace(database: &Path, number: usize) -> PathBuf {

@@ -15,6 +15,7 @@ fn open(path: &Path) -> Log {
             &crate::StoreOptions::new().memtable(1 << 20).reserve(0),
         )
         .unwrap(),
+        1 << 20,
     )
     .unwrap()
 }
