@@ -212,7 +212,9 @@ impl Permits {
 
     /// Has some of the transaction's permits stay taken when it ends, though it publishes nothing for them.
     pub(crate) fn keep(&mut self, count: usize) {
-        self.kept += count;
+        if self.is_bounded() {
+            self.kept += count;
+        }
     }
 
     /// Releases the permits of an item that is gone for good, except for those that the transaction needs for staged items.

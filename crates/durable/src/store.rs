@@ -149,7 +149,7 @@ impl StoreOptions {
     }
 
     /// Sets how many bytes the items of all queues together take in memory that have no [limit of their own](Builder::memory), and
-    /// can have pages: FIFO queues without unique keys, weights, a capacity or a time to live. The others of their items are on the
+    /// can have pages: FIFO queues without unique keys or weights. The others of their items are on the
     /// disk only, and are read by pages when their turn comes, so opening a queue reads its first page, and what was
     /// delivered before. The rows of such a queue are [checked](Self::check) when they are read. The default is unlimited: all
     /// items are in memory, and opening a queue reads them.
