@@ -14,6 +14,8 @@ pub(crate) struct Permits {
     /// Permits reserved for a push: those that a waiting batch has gathered so far, or that of a sink
     /// that is ready.
     gathered: usize,
+    /// Those of the transaction that stay taken when it ends.
+    kept: usize,
 }
 
 /// A handle's part in the room of a bounded queue.
@@ -57,6 +59,7 @@ impl Permits {
             bounded,
             extra: 0,
             gathered: 0,
+            kept: 0,
         }
     }
 
@@ -199,10 +202,18 @@ impl Permits {
     #[inline]
     pub(crate) fn end(&mut self, freed: usize, published: usize) {
         if self.is_bounded() {
-            let spare = (freed + mem::take(&mut self.extra)).saturating_sub(published);
+            let needed = published + mem::take(&mut self.kept);
+            let spare = (freed + mem::take(&mut self.extra)).saturating_sub(needed);
             if spare > 0 {
                 self.give_back(spare);
             }
+        }
+    }
+
+    /// Has some of the transaction's permits stay taken when it ends, though it publishes nothing for them.
+    pub(crate) fn keep(&mut self, count: usize) {
+        if self.is_bounded() {
+            self.kept += count;
         }
     }
 

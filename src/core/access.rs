@@ -378,6 +378,26 @@ impl<T, O: Order<T>> Access<T, O> {
     }
 }
 
+/// Items that a store keeps elsewhere.
+impl<T, O: Order<T>> Access<T, O> {
+    /// Shows the transaction as one that has staged something, though it has not; returns whether the queue is open.
+    pub(crate) fn stage_nothing(&mut self) -> bool {
+        let is_open = self.begin_staging(Put::Stage);
+        if !is_open {
+            let _: PushError<()> = self.refuse(());
+        }
+        is_open
+    }
+
+    /// Drops the staged items, whose permits stay taken when the transaction commits.
+    pub(crate) fn keep_room(&mut self) {
+        let (staged, _) = self.loads();
+        self.permits.keep(staged);
+        self.drop_staged(0);
+        self.endpoint.counters().abort_staging();
+    }
+}
+
 /// The end of a transaction.
 impl<T, O: Order<T>> Access<T, O> {
     /// Drops the staged items but the first ones, which are so many.

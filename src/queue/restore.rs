@@ -5,6 +5,7 @@ use crate::core::shared::restore::Restored;
 use crate::core::shared::Shared;
 use crate::order::{Order, StorePlace};
 use crate::raw::DeliveryMeta;
+use crate::OwnedTransaction;
 use std::mem;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ pub struct Restore<'q, T, O: Order<T>> {
     shared: &'q Shared<T, O>,
     restored: Restored<T, O>,
     at_tail: bool,
+    has_room: bool,
 }
 
 impl<T, O: Order<T>> Queue<T, O> {
@@ -28,7 +30,22 @@ impl<T, O: Order<T>> Queue<T, O> {
             shared: self.shared(),
             restored: Restored::<T, O>::default(),
             at_tail: false,
+            has_room: false,
         }
+    }
+
+    /// Takes room for this number of items that are kept elsewhere; returns whether there was enough. It is taken until the items
+    /// are restored [with it](Restore::with_room), or it is given back.
+    #[doc(hidden)]
+    #[must_use = "the room is taken"]
+    pub fn take_room(&self, items: usize) -> bool {
+        self.shared().takes(items)
+    }
+
+    /// Gives back room that was taken for items that are kept elsewhere.
+    #[doc(hidden)]
+    pub fn give_room(&self, items: usize) {
+        self.shared().give_back(items);
     }
 }
 
@@ -40,6 +57,14 @@ impl<T, O: Order<T>> Restore<'_, T, O> {
         self
     }
 
+    /// The items have their room already: it was [taken](Queue::take_room), or [kept](OwnedTransaction::keep_room) by a
+    /// transaction.
+    #[must_use]
+    pub fn with_room(mut self) -> Self {
+        self.has_room = true;
+        self
+    }
+
     /// Adds an item of this place that was delivered `attempts` times, and is delivered again after `delay`. If its due time is
     /// over, it has been in the queue since then. Returns whether the queue has room for it.
     ///
@@ -48,13 +73,32 @@ impl<T, O: Order<T>> Restore<'_, T, O> {
     /// If the key of the item in a fair queue is at its limit.
     pub fn add(&mut self, item: T, place: StorePlace, attempts: u32, delay: Duration) -> bool {
         let Self {
-            shared, restored, ..
+            shared,
+            restored,
+            has_room,
+            ..
         } = self;
         let due = place.due.map(|due| shared.time.past_nanos(due));
         let since = shared.stamp().min(due.map_or(u64::MAX, |due| due + 1));
         let delivery = DeliveryMeta::after(attempts, since);
         let place = place.place(&shared.time);
-        shared.add_restored(restored, item, delivery, delay, place)
+        shared.add_restored(restored, item, delivery, delay, place, *has_room)
+    }
+}
+
+impl<T, O: Order<T>> OwnedTransaction<T, O> {
+    /// Makes the queue neither idle nor drained until the transaction ends, as a staged item does; returns whether the queue is
+    /// open.
+    #[doc(hidden)]
+    pub fn stage_nothing(&self) -> bool {
+        self.local().stage_nothing()
+    }
+
+    /// Drops the staged items, which are kept elsewhere from now on. Their room stays taken when the transaction commits, which has
+    /// to follow. Items have no weights.
+    #[doc(hidden)]
+    pub fn keep_room(&mut self) {
+        self.cell().get_mut().keep_room();
     }
 }
 
@@ -121,6 +165,32 @@ mod tests {
         assert_eq!(queue.stats().pushed, 4);
         queue.stats().check().unwrap();
         assert!(queue.drain().eq([1, 2, 3, 4]));
+        queue.stats().check().unwrap();
+    }
+
+    #[test]
+    fn items_that_are_kept_elsewhere_have_room() {
+        let queue = Queue::bounded(2);
+        let mut tx = queue.begin_owned();
+        assert!(tx.stage_nothing());
+        assert!(!queue.wait_idle_timeout(Duration::ZERO));
+        tx.rollback();
+        assert!(queue.wait_idle_timeout(Duration::ZERO));
+        queue.push(1).unwrap();
+        assert_eq!(tx.pop().map(|item| *item), Ok(1));
+        tx.push_batch([2, 3]).unwrap();
+        tx.keep_room();
+        assert_eq!(tx.commit().collect::<Vec<_>>(), [1]);
+        assert!(queue.is_full() && queue.is_empty());
+        let mut restore = queue.restore().with_room();
+        assert!(restore.add(2, StorePlace::default(), 0, Duration::ZERO));
+        drop(restore);
+        assert!(!queue.take_room(1));
+        assert_eq!(queue.pop(), Ok(2));
+        assert!(queue.take_room(1) && queue.is_full());
+        queue.give_room(2);
+        queue.push_batch([4, 5]).unwrap();
+        assert!(queue.is_full());
         queue.stats().check().unwrap();
     }
 

@@ -111,10 +111,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
         // dropped. So it takes one.
         let takes_batch = local.blocks || shared.max_attempts.is_none();
         let most = if takes_batch { max } else { 1 };
-        let wait = match local.begin_pop(ram, Caller::Thread(wait), &[1, most]) {
-            Caller::Thread(wait) => wait,
-            Caller::Task => Wait::Forever,
-        };
+        local.begin_pop(&[1, most]);
         let begun = if takes_batch {
             Ok(Tx::pop_batch(ram, max, wait))
         } else {

@@ -72,12 +72,6 @@ impl Run {
         }
     }
 
-    /// Without its last item; returns whether it was the only one.
-    pub(crate) fn shorten(&mut self) -> bool {
-        self.count -= 1;
-        self.count == 0
-    }
-
     pub(crate) fn len(self) -> usize {
         self.count as usize
     }

@@ -52,8 +52,8 @@ impl<E, R: requeue::Order<E>> Popped for requeue::iter::Items<'_, E, R> {
 /// a task waits in memory until there is an item. What is read ahead is counted.
 macro_rules! pop {
     ($caller:expr, $local:ident, $on:ident.[$waiting:ident $task:ident]($($argument:expr),*)) => {{
-        let caller = $local.begin_pop($on, $caller, &[$($argument),*]);
-        let popping = match caller {
+        $local.begin_pop(&[$($argument),*]);
+        let popping = match $caller {
             Caller::Task => Call::Pends($on.$task($($argument),*)),
             Caller::Thread(wait) => Call::Ended(loop {
                 let before = $local.pages_read();

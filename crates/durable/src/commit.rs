@@ -140,7 +140,9 @@ impl<T: Send + 'static, O: Order<T>> Member for Core<T, O> {
     }
 
     fn conclude(&mut self) {
-        self.local.conclude_cold();
+        if self.local.conclude_cold() {
+            self.ram.keep_room();
+        }
     }
 }
 

@@ -175,8 +175,8 @@ fn first<T: Send + 'static, O: Order<T>>(
     cores: Vec<Split<'_, T, O>>,
     caller: Caller,
 ) -> impl Future<Output = Result<(usize, RamItem<'_, T, O>), PopError>> + '_ {
-    for (local, ram) in &cores {
-        local.begin_pop(ram, caller, &[]);
+    for (local, _) in &cores {
+        local.begin_pop(&[]);
     }
     let rams = || cores.iter().map(|(_, ram)| *ram).collect::<Vec<_>>();
     let holding = match caller {

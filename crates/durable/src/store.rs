@@ -165,7 +165,7 @@ impl StoreOptions {
     }
 
     /// Sets how many bytes the store takes in memory, about. A quarter is for the items of all queues together that have no [limit of
-    /// their own](Builder::memory), and can have pages: FIFO queues without unique keys, weights, a capacity or a time to live. The
+    /// their own](Builder::memory), and can have pages: FIFO queues without unique keys or weights. The
     /// others of their items are on the disk only, and are read by pages when their turn comes, so opening a queue reads its first
     /// page, and what was delivered before. The rows of such a queue are [checked](Self::check) when they are read. The rest is for
     /// commits that are not written yet, for the [memtables](Self::memtable) and for the cache of the storage engine; less than 16 MiB

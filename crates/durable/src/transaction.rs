@@ -119,8 +119,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
 
     /// Whether it holds and has staged nothing.
     fn is_empty(&mut self) -> bool {
-        let staged = self.ram.staged() + self.local.count_cold();
-        self.local.batch.get_mut().is_empty() && self.ram.held() + staged == 0
+        self.local.batch.get_mut().is_empty() && self.ram.held() + self.ram.staged() == 0
     }
 }
 
@@ -212,15 +211,11 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         wait: Wait,
     ) -> Result<Tickets, PushError<T>> {
         let Core { ram, local } = self.core();
-        let recorded = match Recorded::new(local, slice::from_ref(&item), place) {
+        let mut recorded = match Recorded::new(local, slice::from_ref(&item), place) {
             Ok(recorded) => recorded,
             Err(error) => return Err(error.map(|()| item)),
         };
-        match recorded.keep_on_disk(ram) {
-            Err(error) => return Err(error.map(|()| item)),
-            Ok(true) => return Ok(recorded.keep()),
-            Ok(false) => {}
-        }
+        recorded.admit(ram);
         let (entry, place) = (recorded.entries::<One>(item), recorded.place(place));
         recorded.settle::<One>(ram.push_to(place, entry, wait))
     }
@@ -236,21 +231,16 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let Core { ram, local } = self.core();
         let recorded = Recorded::new(local, L::as_slice(&load), place);
         let staging = match recorded {
-            Err(error) => Err(Err(error.map(|()| load))),
-            Ok(recorded) => match recorded.keep_on_disk(ram) {
-                Err(error) => Err(Err(error.map(|()| load))),
-                Ok(true) => Err(Ok(recorded.keep())),
-                Ok(false) => {
-                    let (entries, place) = (recorded.entries::<L>(load), recorded.place(place));
-                    Ok((recorded, L::stage(ram, entries, place, caller)))
-                }
-            },
+            Err(error) => Err(error.map(|()| load)),
+            Ok(mut recorded) => {
+                recorded.admit(ram);
+                let (entries, place) = (recorded.entries::<L>(load), recorded.place(place));
+                Ok((recorded, L::stage(ram, entries, place, caller)))
+            }
         };
         async move {
-            match staging {
-                Ok((recorded, staging)) => recorded.settle::<L>(staging.await),
-                Err(ended) => ended,
-            }
+            let (recorded, staging) = staging?;
+            recorded.settle::<L>(staging.await)
         }
     }
 
@@ -453,8 +443,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
 
     /// The number of staged items.
     pub fn staged(&self) -> usize {
-        let Core { ram, local } = self.core();
-        ram.staged() + local.count_cold()
+        self.core().ram.staged()
     }
 
     forward! {

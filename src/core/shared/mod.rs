@@ -134,7 +134,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Takes permits that will belong to no handle: all, or none.
-    fn takes(&self, permits: usize) -> bool {
+    pub(crate) fn takes(&self, permits: usize) -> bool {
         self.room().map_or(true, |room| room.take(permits))
     }
 

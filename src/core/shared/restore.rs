@@ -17,7 +17,7 @@ pub(crate) type Restored<T, O> = [Vec<EntryOf<T, O>>; 2];
 impl<T, O: Order<T>> Shared<T, O> {
     /// Adds an item that was delivered before, or not: to those that are restored, or to the delayed ones. If its key is taken, it
     /// follows the other item, if that is the rule and it was not delivered; or else it has the key from now on. Returns whether
-    /// there was room for it.
+    /// there was room for it, unless it `has_room` already.
     ///
     /// # Panics
     ///
@@ -29,10 +29,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         delivery: DeliveryMeta,
         delay: Duration,
         (place, terms): (PlaceOf<T, O>, Terms),
+        has_room: bool,
     ) -> bool {
         let weights = self.weigh(slice::from_ref(&item));
         let known = weights.nth(0);
-        if !self.takes(known.0.unwrap_or(1)) {
+        if !has_room && !self.takes(known.0.unwrap_or(1)) {
             return false;
         }
         if let Some((unique, key)) = self.unique().zip(known.1.as_ref()) {

@@ -157,7 +157,7 @@ fn a_hook_is_called_when_the_letter_of_an_unread_item_is_on_the_disk() {
     let files = tempfile::tempdir().unwrap();
     let store = Store::open(files.path()).unwrap();
     let jobs = store.builder("jobs").max_attempts(1);
-    let jobs = jobs.memory(0).capacity(9); // so it has no pages
+    let jobs = jobs.memory(0).weigh(|_| 1); // so it has no pages
     let jobs: DurableQueue<u32> = jobs.codec(Unlucky).build().unwrap();
     jobs.push(7).unwrap();
     let (send, seen) = channel();

@@ -139,6 +139,8 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         match self.pages.as_ref().filter(|pages| pages.is_cold()) {
             None => call(0),
             Some(pages) => {
+                // Those whose time to live is over are replaced by items that were on the disk only.
+                self.ram.len();
                 let state = pages.state();
                 call(Pages::count(&state))
             }

@@ -13,6 +13,7 @@ use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
 use crate::queue::letters::Cause;
 use crate::queue::pages::{Index, Pages};
 use fjall::{Keyspace, UserKey, UserValue};
+use requeue::StorePlace;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,7 +101,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         }
         let of_one_key = keys.into_values().max().unwrap_or(0);
         let weights = items.iter().map(|item| item.entry.weight());
-        let weight = weights.fold(0, usize::saturating_add);
+        let weight = weights.fold(index.count(), usize::saturating_add);
         let ram = ram.with_room_for(weight, of_one_key).build();
         let is_poison = |item: &Recovered<T, O>| {
             let most = self.max_attempts;
@@ -115,7 +116,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.add_letters(letters.collect::<Result<_, _>>()?);
         let timed = self.restore(&ram, items)?;
         self.note(timed.into_iter());
-        let open = || Pages::open(self, &ram, index, on_undecodable).map(Arc::new);
+        let open = || Pages::open(self, &ram, index, on_undecodable);
         let pages = self.has_pages.then(open).transpose()?;
         // Ends items whose time is over.
         let _ = ram.stats();
@@ -255,29 +256,38 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let (now, mut timed) = (self.store.wall_time(), Vec::new());
         let mut restore = ram.restore();
         for item in items {
-            let (id, mark) = (item.entry.id, item.mark);
-            let Front { schedule, pushed } = item.front;
-            let mut place = schedule
-                .map(|schedule| self.place(schedule))
-                .unwrap_or_default();
-            if self.after_ttl.is_some() && place.due.is_none() {
-                // Not after now, if the wall clock was put back.
-                place.due = self.instant(pushed.unwrap_or(now).min(now));
-                if pushed.is_none() {
-                    let schedule = Schedule {
-                        priority: place.priority,
-                        due: Some(now),
-                    };
-                    timed.push(Change::Rescheduled(self.key(id), schedule));
-                }
-            }
+            let (mark, place) = (
+                item.mark,
+                self.place_of(item.entry.id, item.front, &mut timed),
+            );
             let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
             let delay = Duration::from_millis(left);
-            if !restore.add(item.entry, place.numbered(id), mark.attempts, delay) {
+            if !restore.add(item.entry, place, mark.attempts, delay) {
                 return Err(StoreError::NoRoom);
             }
         }
         Ok(timed)
+    }
+
+    /// Where an item goes that was found, by what is in front of it. One that needs a time and has none gets the present one, by
+    /// a change of its schedule.
+    pub(super) fn place_of(&self, id: u64, front: Front, timed: &mut Vec<Change>) -> StorePlace {
+        let Front { schedule, pushed } = front;
+        let place = schedule.map(|schedule| self.place(schedule));
+        let mut place = place.unwrap_or_default();
+        if self.after_ttl.is_some() && place.due.is_none() {
+            let now = self.store.wall_time();
+            // Not after now, if the wall clock was put back.
+            place.due = self.instant(pushed.unwrap_or(now).min(now));
+            if pushed.is_none() {
+                let schedule = Schedule {
+                    priority: place.priority,
+                    due: Some(now),
+                };
+                timed.push(Change::Rescheduled(self.key(id), schedule));
+            }
+        }
+        place.numbered(id)
     }
 
     /// A new dead letter of an item that was found.

@@ -1,7 +1,7 @@
 //! What the handles of a queue share, apart from the queue in memory.
 
 use super::letters::Letters;
-use super::pages::BESIDE;
+use super::pages::{Pages, BESIDE};
 use super::windows::Windows;
 use crate::batch::{Batch, Change};
 use crate::codec::Codec;
@@ -16,14 +16,14 @@ use parking_lot::Mutex;
 use requeue::{AfterTtl, Backoff, Clock};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// How many bytes of the error of a failed delivery are kept.
 const MOST_OF_ERROR: usize = 1_000;
 
 /// What the handles of a queue share, apart from the queue in memory, which owns a reference to it.
-pub(crate) struct Shared<T, O: Engine<T>> {
+pub(crate) struct Shared<T: Send + 'static, O: Engine<T>> {
     pub(super) _open: OpenName,
     pub(crate) store: Arc<StoreInner>,
     pub(crate) name: Arc<str>,
@@ -33,6 +33,8 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     pub(crate) besides: Besides<T>,
     /// Whether some items may be on the disk only, without an entry in memory.
     pub(crate) has_pages: bool,
+    /// The pages, once the queue is opened.
+    pub(super) pages: OnceLock<Weak<Pages<T, O>>>,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) backoff: Option<Backoff>,
     pub(crate) clock: Arc<dyn Clock>,

@@ -2,11 +2,13 @@
 
 use super::Local;
 use crate::batch::{Extent, Run};
+use crate::entry::Entry;
 use crate::error::PushError;
 use crate::order::{EntryOf, Load, Order, Place};
-use crate::queue::pages::BESIDE;
+use crate::queue::pages::{Pages, BESIDE};
 use crate::ticket::Tickets;
 use requeue::{DuplicateOf, StorePlace};
+use std::collections::VecDeque;
 use std::mem;
 use std::ops::Range;
 
@@ -22,6 +24,9 @@ pub(super) struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     before: Extent,
     /// Whether it is one item that may replace another one, or follow it.
     supersedes: bool,
+    /// Whether they stay on the disk. Then these are the items, in case they cannot be staged.
+    is_cold: bool,
+    apart: VecDeque<T>,
 }
 
 impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
@@ -46,6 +51,8 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             ids: first..first + items.len() as u64,
             before: batch.extent(),
             supersedes: local.at_once && items.len() == 1,
+            is_cold: false,
+            apart: VecDeque::new(),
         };
         let first = shared.key(first);
         let encode = |item: &T, bytes: &mut Vec<u8>| shared.codec.encode(item, bytes);
@@ -59,26 +66,23 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         Ok(recorded)
     }
 
-    /// Whether they stay on the disk, without entries in memory. They count as staged then.
-    pub(super) fn keep_on_disk(
-        &self,
-        ram: &requeue::Transaction<'_, EntryOf<T, O>, O::Ram>,
-    ) -> Result<bool, PushError<()>> {
-        let Self {
-            local, ids, before, ..
-        } = self;
-        let count = u32::try_from(ids.end - ids.start).unwrap_or(u32::MAX);
-        if !local.shared.has_pages || count == 0 {
-            return Ok(false);
+    /// Has them stay on the disk, if the memory has no room for them.
+    pub(super) fn admit(&mut self, ram: &requeue::Transaction<'_, EntryOf<T, O>, O::Ram>) {
+        let Self { local, before, .. } = self;
+        if local.shared.has_pages && !self.ids.is_empty() {
+            let lengths = &local.batch.lock().lengths[before.items..];
+            let bytes = lengths.iter().map(|length| *length as usize + BESIDE).sum();
+            self.is_cold = local.admit_cold(bytes, ram);
         }
-        let lengths = &local.batch.lock().lengths[before.items..];
-        let bytes = lengths.iter().map(|length| *length as usize + BESIDE).sum();
-        let run = Run::of(local.shared.key(ids.start), count);
-        local.keep_on_disk(run, bytes, ram)
     }
 
     /// They are staged.
-    pub(super) fn keep(self) -> Tickets {
+    fn keep(self) -> Tickets {
+        if self.is_cold {
+            let count = u32::try_from(self.ids.end - self.ids.start).unwrap_or(u32::MAX);
+            let run = Run::of(self.local.shared.key(self.ids.start), count);
+            self.local.add_cold(run);
+        }
         Tickets(mem::ManuallyDrop::new(self).ids.clone())
     }
 
@@ -92,8 +96,15 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
 
     /// The entries in memory of the items.
     #[inline]
-    pub(super) fn entries<L: Load>(&self, load: L::Of<T>) -> L::Of<EntryOf<T, O>> {
+    pub(super) fn entries<L: Load>(&mut self, load: L::Of<T>) -> L::Of<EntryOf<T, O>> {
         let Local { shared, batch, .. } = self.local;
+        if self.is_cold {
+            let ids = &mut self.ids.clone();
+            return L::map(load, |item| {
+                self.apart.push_back(item);
+                Entry::on_disk(ids.next().unwrap_or_default(), Pages::<T, O>::key())
+            });
+        }
         let lengths = if shared.besides.budget.is_some() {
             batch.lock().lengths[self.before.items..].to_vec()
         } else {
@@ -111,10 +122,11 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     /// After the attempt to stage the items.
     #[inline]
     pub(super) fn settle<L: Load>(
-        self,
+        mut self,
         staged: Result<(), Refused<L, T, O>>,
     ) -> Result<Tickets, PushError<L::Of<T>>> {
         let waits = self.supersedes && self.take_pushing().is_none();
+        let mut apart = mem::take(&mut self.apart);
         match staged {
             // It is in the log, and not in the batch.
             Ok(()) if waits => {
@@ -123,7 +135,8 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             }
             Ok(()) => Ok(self.keep()),
             Err(error) => {
-                let items = |entries| L::map(entries, |entry| self.item_of(entry));
+                let item_of = |entry| apart.pop_front().unwrap_or_else(|| self.item_of(entry));
+                let items = |entries| L::map(entries, item_of);
                 Err(PushError::from(error).map(items))
             }
         }
@@ -152,5 +165,8 @@ impl<T: Send + 'static, O: Order<T>> Drop for Recorded<'_, T, O> {
     fn drop(&mut self) {
         self.take_pushing();
         self.local.batch.lock().rewind(self.before);
+        if self.is_cold {
+            self.local.refuse_cold();
+        }
     }
 }

@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | `plain` | what two producers push and a consumer pops | each producer's numbers from one to another, without a gap |
 //! | `jobs` | a job whose worker pushes two follow-ups, three times over | a job is there, or both its follow-ups were |
-//! | `left`, `right` | tokens that are moved from one to the other | each token in one of them |
-//! | `even`, `odd` | numbers, pushed in turn and buffered | a prefix of the numbers |
+//! | `left`, `right`, with room for all | tokens that are moved from one to the other | each token in one of them |
+//! | `even`, `odd`, with a time to live | numbers, pushed in turn and buffered | a prefix of the numbers |
 //! | `replaced` | growing numbers of one key, which replace each other or follow the one that is held | the last number, or it was taken; none that was taken |
 //! | `once` | numbers that are pushed and popped, whose keys stay taken | no number that was popped, nor can it be pushed |
 //! | `removed` | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
@@ -54,13 +54,16 @@ impl Queues {
         let expect = "the queue opens";
         let replaced = store.builder("replaced").unique_by(|_| ());
         let once = store.builder("once").unique_by(|number| *number);
+        let room = usize::try_from(TOKENS).unwrap();
+        let tokens = |name| store.builder(name).capacity(room).build();
+        let timed = |name| store.builder(name).ttl(Duration::from_secs(3600)).build();
         Self {
             plain: store.queue("plain").expect(expect),
             jobs: store.queue("jobs").expect(expect),
-            left: store.queue("left").expect(expect),
-            right: store.queue("right").expect(expect),
-            even: store.queue("even").expect(expect),
-            odd: store.queue("odd").expect(expect),
+            left: tokens("left").expect(expect),
+            right: tokens("right").expect(expect),
+            even: timed("even").expect(expect),
+            odd: timed("odd").expect(expect),
             replaced: replaced
                 .on_duplicate(OnDuplicate::Follow)
                 .build()

@@ -1,7 +1,8 @@
 //! Queues whose backlog is larger than their memory: pages of few items.
 
 use crate::{directory, open, options};
-use requeue_durable::{Durability, DurableQueue, PushError, Store, Workers};
+use futures::FutureExt;
+use requeue_durable::{Budget, Durability, DurableQueue, PushError, Store, StoreError, Workers};
 use std::collections::HashSet;
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
@@ -204,10 +205,10 @@ fn produce(numbers: &DurableQueue<u64>, of: impl Iterator<Item = u64>) {
     let mut handle = numbers.handle();
     for number in of {
         let tx = handle.begin();
-        tx.push(number).unwrap();
+        tx.push_blocking(number).unwrap();
         if number % 7 == 0 {
             drop(tx);
-            handle.push(number).unwrap();
+            handle.push_blocking(number).unwrap();
         } else {
             tx.commit().unwrap();
         }
@@ -234,12 +235,13 @@ fn consume(numbers: &DurableQueue<u64>) -> Vec<u64> {
 #[test]
 fn commits_and_aborts_of_many_threads() {
     let most = 2_000;
-    for memory in [0, 10_000] {
+    for (memory, capacity) in [(0, usize::MAX), (10_000, usize::MAX), (0, 30)] {
         let files = directory();
         let at_most = Duration::from_millis(10);
         let options = options().durability(Durability::Buffered { at_most });
         let store = options.open(files.path()).unwrap();
-        let numbers = store.builder("numbers").memory(memory).build().unwrap();
+        let numbers = store.builder("numbers").memory(memory);
+        let numbers = numbers.capacity(capacity).build().unwrap();
         let mut popped = thread::scope(|scope| {
             let numbers = &numbers;
             let consumers = [0; 2].map(|_| scope.spawn(|| consume(numbers)));
@@ -258,6 +260,81 @@ fn commits_and_aborts_of_many_threads() {
         drop((numbers, store));
         assert_eq!(paged(&open(&files)).len(), 0);
     }
+}
+
+#[test]
+fn items_on_the_disk_only_take_room() {
+    let files = directory();
+    let open = |capacity| {
+        let numbers = open(&files).builder("numbers").memory(0);
+        numbers.capacity(capacity).build().unwrap()
+    };
+    let numbers: DurableQueue<u64> = open(20);
+    numbers.push_batch(0..19).unwrap();
+    let refused = numbers.push_batch([19, 20]).unwrap_err();
+    assert!(refused.is_full());
+    assert_eq!(refused.into_inner(), Some(vec![19, 20]));
+    let tx = numbers.begin_owned();
+    tx.push(19).unwrap();
+    assert!(numbers.push(20).unwrap_err().is_full());
+    drop(tx);
+    numbers.push(19).unwrap();
+    let tx = numbers.begin_owned();
+    tx.pop().unwrap();
+    tx.push(20).unwrap();
+    assert!(tx.push(21).unwrap_err().is_full());
+    tx.commit().unwrap();
+    assert!(numbers.is_full());
+    let mut waiting = Box::pin(numbers.push_async(21));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    drop(waiting);
+    thread::scope(|scope| {
+        let push = scope.spawn(|| numbers.push_blocking(21));
+        assert_eq!(numbers.pop().unwrap(), 1);
+        push.join().unwrap().unwrap();
+    });
+    assert_eq!((numbers.len(), numbers.weight()), (20, 20));
+    assert_eq!(numbers.retain(|number, _| number % 2 == 0).unwrap(), 10);
+    numbers.push_batch(22..32).unwrap();
+    assert!(numbers.is_full());
+    check(&numbers);
+    drop(numbers);
+    let numbers = open(9);
+    assert!(numbers.is_full());
+    assert_eq!(numbers.pop_batch(11).unwrap().len(), 11);
+    numbers.push_batch(32..43).unwrap(); // it has as much room as it had items
+    assert!(numbers.push(43).unwrap_err().is_full());
+    numbers.close().unwrap();
+    assert_eq!(numbers.iter().map(Result::unwrap).count(), 20);
+    check(&numbers);
+}
+
+#[test]
+fn items_on_the_disk_only_take_room_of_a_shared_budget() {
+    let files = directory();
+    let store = open(&files);
+    let open = |name, budget: &Budget| {
+        let numbers = store.builder::<u64>(name).memory(0);
+        numbers.budget(budget).build()
+    };
+    let budget = Budget::new(30);
+    let (one, other) = (
+        open("one", &budget).unwrap(),
+        open("other", &budget).unwrap(),
+    );
+    one.push_batch(0..25).unwrap();
+    other.push_batch(0..5).unwrap();
+    assert!(other.push(5).unwrap_err().is_full());
+    assert_eq!((one.pop_batch(10).unwrap().len(), budget.free()), (10, 10));
+    drop(one);
+    assert_eq!(budget.free(), 25);
+    assert!(matches!(
+        open("one", &Budget::new(14)),
+        Err(StoreError::NoRoom)
+    ));
+    let one = open("one", &budget).unwrap();
+    assert_eq!((one.len(), budget.free()), (15, 10));
+    assert_eq!((one.clear_all().unwrap(), budget.free()), (15, 25));
 }
 
 #[test]

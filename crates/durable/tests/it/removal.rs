@@ -160,7 +160,7 @@ impl Drop for Bomb {
 #[test]
 fn after_a_panic_of_a_destructor_too() {
     let directory = directory();
-    let bombs = open(&directory).builder("bombs").capacity(1_000); // so it has no pages
+    let bombs = open(&directory).builder("bombs").weigh(|_| 1); // so it has no pages
     let bombs: DurableQueue<Bomb> = bombs.build().unwrap();
     bombs.push_batch((0..100).map(Bomb)).unwrap();
     ARMED.set(true);

@@ -1,13 +1,16 @@
 //! Items whose time to live is over, while a process runs and while none does.
 
 use crate::{copy_of, directory, options};
+use futures::FutureExt;
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
 use requeue_durable::{
     AfterTtl, Builder, Cause, DurableQueue, Order, Reason, Stats, Store, StoreError,
 };
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
@@ -432,4 +435,65 @@ fn what_has_ended_is_gone_after_a_crash() {
         assert_eq!(left, [held, 20]);
     }
     in_all_orders!(check);
+}
+
+/// Of a queue whose pages have eight items.
+#[test]
+fn items_on_the_disk_only_take_the_place_of_those_that_are_over() {
+    for after in [AfterTtl::Drop, AfterTtl::DeadLetter] {
+        let processes = Processes::<Fifo>::new(|it| it.memory(0).build().unwrap());
+        let codes = || processes.queue_with(|builder| builder.ttl(TTL).on_expired(after));
+        let queue = codes();
+        queue.push_batch(0..30).unwrap();
+        processes.advance(TTL / 2);
+        queue.push_batch(30..50).unwrap();
+        let mut waiting = queue.begin_owned();
+        let popped = Box::pin(waiting.pop_async());
+        processes.advance(TTL / 2);
+        let popped = popped.now_or_never().map(|item| *item.unwrap());
+        assert_eq!(popped, Some(30));
+        assert_eq!(waiting.items().len(), 1);
+        drop(waiting);
+        let ended = |queue: &DurableQueue<_>| stats(queue).timed_out + stats(queue).dead;
+        assert_eq!((queue.len(), ended(&queue)), (20, 30));
+        drop(queue);
+        processes.pass(TTL / 2 - SECOND);
+        let queue = codes();
+        assert_eq!((queue.len(), ended(&queue)), (20, 0));
+        thread::scope(|scope| {
+            let idle = scope.spawn(|| queue.wait_idle());
+            processes.advance(SECOND);
+            idle.join().unwrap();
+        });
+        assert_eq!((queue.is_empty(), ended(&queue)), (true, 20));
+        queue.push(50).unwrap();
+        assert_eq!(queue.pop().unwrap(), 50);
+    }
+}
+
+/// An item whose destructor uses its queue.
+#[derive(Serialize, Deserialize)]
+struct Curious(u32);
+
+static CURIOUS: OnceLock<DurableQueue<Curious>> = OnceLock::new();
+
+impl Drop for Curious {
+    fn drop(&mut self) {
+        let queue = CURIOUS.get();
+        assert!(queue.is_none_or(|queue| queue.len() < 99));
+    }
+}
+
+#[test]
+fn a_destructor_of_an_item_that_is_over_uses_the_queue() {
+    let (files, clock) = (directory(), ManualClock::new());
+    let (wall, start) = (clock.clone(), clock.now());
+    let options = options().wall_clock(move || UNIX_EPOCH + 9 * TTL + (wall.now() - start));
+    let items = options.open(files.path()).unwrap().builder("items");
+    let items = items.ttl(TTL).memory(0).clock(clock.clone());
+    let items = items.build().unwrap();
+    let _ = CURIOUS.set(items.clone());
+    items.push_batch((0..20).map(Curious)).unwrap();
+    clock.advance(TTL);
+    assert_eq!((items.stats().timed_out, items.len()), (20, 0));
 }

@@ -231,7 +231,7 @@ fn a_codec_panics(run: impl FnOnce(WorkersBuilder<u8, Fifo>) -> Workers) {
     let bytes = store
         .builder("bytes")
         .memory(0)
-        .capacity(9) // so it has no pages
+        .weigh(|_| 1) // so it has no pages
         .codec(Panics(AtomicBool::new(false)));
     let bytes: DurableQueue<u8> = bytes
         .backoff(Backoff::fixed(Duration::ZERO))

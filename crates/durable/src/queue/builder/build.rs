@@ -13,7 +13,7 @@ use crate::queue::DurableQueue;
 use parking_lot::Mutex;
 use requeue::{AfterTtl, OnDuplicate};
 use std::sync::atomic::AtomicU64;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// Opens the queue, or creates it. All its items are read and checked, or with [pages](Self::memory) the first of them.
@@ -51,6 +51,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             key_of: self.key_of,
             besides,
             has_pages,
+            pages: OnceLock::new(),
             unique_for,
             windows: Windows::default(),
             max_attempts,
@@ -72,10 +73,9 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
 }
 
 impl<T> Settings<T> {
-    /// Whether nothing of these asks for an entry in memory for each item.
+    /// Whether an item may be decoded after the queue was opened.
     fn may_have_pages(&self) -> bool {
-        let refuses = self.on_undecodable == OnUndecodable::Refuse;
-        !(self.has_ttl || self.is_bounded || refuses)
+        self.on_undecodable != OnUndecodable::Refuse
     }
 }
 

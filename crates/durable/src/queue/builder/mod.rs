@@ -37,8 +37,6 @@ struct Settings<T> {
     has_ttl: bool,
     after_ttl: AfterTtl,
     on_undecodable: OnUndecodable,
-    /// Whether there is a limit of its items, or of those of several queues.
-    is_bounded: bool,
 }
 
 /// The settings that are those of the queue in memory.
@@ -77,7 +75,6 @@ impl<T: Send + 'static> Builder<T> {
                 has_ttl: false,
                 after_ttl: AfterTtl::default(),
                 on_undecodable: OnUndecodable::default(),
-                is_bounded: false,
             },
         }
     }
@@ -201,14 +198,13 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     #[track_caller]
     pub fn capacity(mut self, capacity: usize) -> Self {
         self.ram = self.ram.capacity(capacity);
-        self.settings.is_bounded = true;
         self
     }
 
     /// Sets how many bytes the items of the queue take in memory. The default is that of the
     /// [store](crate::StoreOptions::memory), unlimited unless it is set.
     ///
-    /// A FIFO queue without unique keys, weights, a capacity or a time to live has pages then: its oldest items are in memory, with
+    /// A FIFO queue without unique keys or weights has pages then: its oldest items are in memory, with
     /// some 200 bytes besides each, and the others on the disk only, until their turn comes. An item that is [returned to the
     /// tail](Self::on_failure) is behind those in memory then. In other queues all items have entries in memory of some 50 bytes each, and
     /// the bytes limit their contents: further ones are read from the disk when they are popped.
@@ -265,9 +261,9 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     ///
     /// It means the same as in memory, see [`requeue::Builder::ttl`]. The time of each push is on the disk, by the
     /// [wall clock](crate::StoreOptions::wall_clock), so the time to live goes on while no process runs: what is over is dropped
-    /// when the queue is opened. Within a process the [clock](Self::clock) of the queue decides. Items that have no time,
-    /// since the queue had no time to live when they were pushed, get that of the first opening with one. The time to live
-    /// itself is not stored: each opening may choose another one for all items.
+    /// when the queue is opened. Within a process the [clock](Self::clock) of the queue decides, except about items that are on
+    /// the disk only. Items that have no time, since the queue had no time to live when they were pushed, get that of the first
+    /// opening with one. The time to live itself is not stored: each opening may choose another one for all items.
     ///
     /// The removal of an item is written without a wait; if a crash undoes it, it is repeated at the next opening.
     ///

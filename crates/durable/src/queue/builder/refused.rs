@@ -138,7 +138,6 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// ```
     pub fn budget(mut self, budget: &Budget) -> Self {
         self.ram = self.ram.budget(budget);
-        self.settings.is_bounded = true;
         self
     }
 

@@ -13,7 +13,7 @@ use requeue::{AfterTtl, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// The dead letters of a queue, by number.
@@ -103,22 +103,25 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// are removed.
     pub(in crate::queue) fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
         let _added = Added(&self.letters);
+        let pages = self.pages.get().and_then(Weak::upgrade);
+        let pages = pages.filter(|_| letter.reason == Reason::TimedOut);
         if letter.reason == Reason::TimedOut && self.after_ttl == Some(AfterTtl::Drop) {
             let mut batch = Batch::default();
             Run::add(&mut batch.removes, self.key(letter.item.id), 1);
             self.log().note(batch);
             // Relaxed: statistics.
             self.timed_out.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-        let cause = Cause::Failed(letter.reason);
-        let mut row = self.new_letter(letter.item.id, letter.attempts, cause, letter.error());
-        let entry = letter.item;
-        match self.complete(&mut row, entry.item.as_ref()) {
-            Ok(()) => {
-                self.add_letters(vec![(self.new_ids(1), row)]);
+        } else {
+            let cause = Cause::Failed(letter.reason);
+            let item = &letter.item;
+            let mut row = self.new_letter(item.id, letter.attempts, cause, letter.error());
+            match self.complete(&mut row, item.item.as_ref()) {
+                Ok(()) => self.add_letters(vec![(self.new_ids(1), row)]),
+                Err(_) => self.letters.unread.lock().push(row),
             }
-            Err(_) => self.letters.unread.lock().push(row),
+        }
+        if let Some(pages) = pages {
+            pages.lose(letter.item);
         }
     }
 

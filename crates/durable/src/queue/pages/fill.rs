@@ -1,12 +1,12 @@
 //! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
 
-use super::{Index, Pages, State, LEAST_ITEMS, MOST_OF_PAGE};
+use super::{Index, Pages, State, LEAST_ITEMS, MOST_LOST, MOST_OF_PAGE};
 use crate::codec::CodecError;
 use crate::entry::Entry;
 use crate::error::{Damage, StoreError};
-use crate::format::{Digest, Key, ITEMS};
+use crate::format::{Digest, Front, Key, ITEMS};
 use crate::log;
-use crate::order::{Engine, EntryOf, Place};
+use crate::order::{Engine, EntryOf};
 use std::ops::Range;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Items of a page.
 struct Page<T, O: Engine<T>> {
-    entries: Vec<EntryOf<T, O>>,
+    entries: Vec<(EntryOf<T, O>, Front)>,
     bytes: usize,
     undecodable: Vec<(u64, CodecError)>,
 }
@@ -44,8 +44,11 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             let index = &mut state.index;
             if index.is_over() {
                 self.thaw(state);
-            } else if index.waits() || (index.count() > 0 && self.is_full(least)) {
-                break;
+            } else if index.waits()
+                || (index.count() > 0 && self.is_full(least))
+                || self.lost.lock().len() >= MOST_LOST
+            {
+                break; // after many were lost, it goes on when they are dropped
             } else if let Err(error) = self.read_page(index) {
                 index.failed = Some(error);
                 // Ends the waits for items that cannot be read.
@@ -64,17 +67,19 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let read = self.read_rows(index, &mut page);
         let count = page.entries.len();
         // At the head they are in a strict order with later pushes. Others are there only if a pop asks for more than a page.
-        let mut restore = self.ram.restore();
+        let mut restore = self.ram.restore().with_room();
         if !self.ram.is_empty() {
             restore = restore.at_tail();
         }
-        for entry in page.entries {
-            let place = Place::default().numbered(entry.id);
+        let mut timed = Vec::new();
+        for (entry, front) in page.entries {
+            let place = self.shared.place_of(entry.id, front, &mut timed);
             if !restore.add(entry, place, 0, Duration::ZERO) {
                 return Err(StoreError::NoRoom);
             }
         }
         drop(restore);
+        self.shared.note(timed.into_iter());
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         // ORDERING: SeqCst; pairs with `took`. Items that were taken meanwhile are subtracted.
         self.ready.fetch_add(count, Ordering::SeqCst);
@@ -82,6 +87,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.read.fetch_add(1, Ordering::Release);
         read?;
         let undecodable = page.undecodable;
+        self.ram.give_room(undecodable.len());
         self.shared
             .leave_out(undecodable, self.on_undecodable, |_| 0)
     }
@@ -170,17 +176,20 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     ) -> Result<(), StoreError> {
         let shared = &self.shared;
         let decode = || shared.decode(id, key, value);
-        let entry = match catch_unwind(AssertUnwindSafe(decode)) {
+        let item = match catch_unwind(AssertUnwindSafe(decode)) {
             Ok(Err(StoreError::Codec(error))) => {
                 page.undecodable.push((id, error));
                 return Ok(());
             }
-            Ok(decoded) => shared.entry(id, decoded?.1, value.len()),
+            Ok(decoded) => {
+                let (front, item) = decoded?;
+                (shared.entry(id, item, value.len()), front)
+            }
             // Whoever pops it has that panic.
-            Err(_) => Entry::on_disk(id, Self::key()),
+            Err(_) => (Entry::on_disk(id, Self::key()), Front::default()),
         };
         page.bytes += value.len();
-        page.entries.push(entry);
+        page.entries.push(item);
         Ok(())
     }
 

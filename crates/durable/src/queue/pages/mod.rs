@@ -16,17 +16,23 @@ pub(super) use rows::Snapshot;
 
 use super::shared::Shared;
 use crate::batch::Run;
+use crate::call::swallow_panic;
 use crate::codec::OnUndecodable;
-use crate::entry::{Budget, Entry};
+use crate::entry::Budget;
 use crate::error::StoreError;
-use crate::order::{Engine, RamQueue, RamTx};
+use crate::order::{Engine, EntryOf, RamQueue, RamTx};
 use parking_lot::{Mutex, MutexGuard};
+use std::mem;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{fence, AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// The most bytes of a page, and the fewest items, whatever the budget is.
 const MOST_OF_PAGE: usize = 256 << 10;
 const LEAST_ITEMS: usize = 8;
+
+/// The most items that are lost before their destructors run.
+const MOST_LOST: usize = if cfg!(test) { 2 } else { 1_000 };
 
 /// What an item in memory takes besides its bytes.
 pub(crate) const BESIDE: usize = 200;
@@ -50,13 +56,45 @@ pub(crate) struct Pages<T: Send + 'static, O: Engine<T>> {
     /// How many pages were read.
     read: AtomicU64,
     state: Mutex<State<T, O>>,
+    /// Whether items have left memory, by themselves, that nobody has looked after.
+    has_lost: AtomicBool,
+    /// Those items.
+    lost: Mutex<Vec<EntryOf<T, O>>>,
 }
 
 /// What changes under a lock.
 pub(crate) struct State<T: Send + 'static, O: Engine<T>> {
     index: Index,
-    /// Has staged an entry of no item while there is a cold part, so that the queue in memory is neither idle nor drained.
+    /// Seems to have staged something while there is a cold part, so that the queue in memory is neither idle nor drained.
     keeper: RamTx<T, O>,
+}
+
+/// The state under its lock.
+pub(in crate::queue) struct Locked<'p, T: Send + 'static, O: Engine<T>> {
+    /// `None` only while it is dropped.
+    state: Option<MutexGuard<'p, State<T, O>>>,
+    pages: &'p Pages<T, O>,
+}
+
+impl<T: Send + 'static, O: Engine<T>> Drop for Locked<'_, T, O> {
+    fn drop(&mut self) {
+        self.state = None;
+        self.pages.tend();
+    }
+}
+
+impl<T: Send + 'static, O: Engine<T>> Deref for Locked<'_, T, O> {
+    type Target = State<T, O>;
+
+    fn deref(&self) -> &State<T, O> {
+        self.state.as_ref().expect("it is locked")
+    }
+}
+
+impl<T: Send + 'static, O: Engine<T>> DerefMut for Locked<'_, T, O> {
+    fn deref_mut(&mut self) -> &mut State<T, O> {
+        self.state.as_mut().expect("it is locked")
+    }
 }
 
 impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
@@ -66,9 +104,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         ram: &RamQueue<T, O>,
         index: Index,
         on_undecodable: OnUndecodable,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Arc<Self>, StoreError> {
+        if !ram.take_room(index.count()) {
+            return Err(StoreError::NoRoom);
+        }
         let budget = shared.besides.budget.clone();
-        let pages = Self {
+        let pages = Arc::new(Self {
             shared: Arc::clone(shared),
             ram: ram.clone(),
             budget: budget.expect("a queue with pages has a budget"),
@@ -81,20 +122,23 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 index,
                 keeper: ram.begin_owned(),
             }),
-        };
+            has_lost: AtomicBool::new(false),
+            lost: Mutex::default(),
+        });
+        let _ = shared.pages.set(Arc::downgrade(&pages));
         let mut state = pages.state();
         // ORDERING: Relaxed; the queue is not in use yet.
         pages
             .is_cold
             .store(Self::keep(&mut state), Ordering::Relaxed);
         pages.fill(&mut state, 1);
-        let failed = state.index.failed.clone();
         drop(state);
-        failed.map_or(Ok(pages), Err)
+        pages.failure().map_or(Ok(pages), Err)
     }
 
-    pub(in crate::queue) fn state(&self) -> MutexGuard<'_, State<T, O>> {
-        self.state.lock()
+    pub(in crate::queue) fn state(&self) -> Locked<'_, T, O> {
+        let state = Some(self.state.lock());
+        Locked { state, pages: self }
     }
 
     /// Whether there is a cold part, as far as the caller can know.
@@ -108,10 +152,6 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         state.index.count()
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.ram.is_closed()
-    }
-
     /// Why no more items can be read, if that is so.
     pub(crate) fn failure(&self) -> Option<StoreError> {
         self.state().index.failed.clone()
@@ -119,12 +159,11 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// The memory does not seem to be drained from now on. Not if the queue is closed.
     fn keep(state: &mut State<T, O>) -> bool {
-        let entry = Entry::on_disk(u64::MAX, Self::key());
-        state.keeper.push(entry).is_ok()
+        state.keeper.stage_nothing()
     }
 
     /// The key of any item.
-    fn key() -> O::Key {
+    pub(crate) fn key() -> O::Key {
         O::unkeyed().expect("a queue with pages has no keys")
     }
 
@@ -216,6 +255,42 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
     }
 
+    /// An item whose time to live is over has left memory. Its destructor, which is user code, runs when the state is not locked.
+    pub(in crate::queue) fn lose(&self, entry: EntryOf<T, O>) {
+        // ORDERING: SeqCst; pairs with the update of `is_full`, as that of `took`.
+        self.ready.fetch_sub(1, Ordering::SeqCst);
+        self.lost.lock().push(entry);
+        // ORDERING: Relaxed; see the fence of `tend`.
+        self.has_lost.store(true, Ordering::Relaxed);
+        self.tend();
+    }
+
+    /// Reads the next page if none is left after items were lost. A thread that has locked the state does this when it unlocks it:
+    /// it may be the caller.
+    fn tend(&self) {
+        loop {
+            // ORDERING: SeqCst; pairs with itself: of a thread that has lost an item and finds the state locked, and the one that
+            // unlocks it, the latter sees the flag.
+            fence(Ordering::SeqCst);
+            // ORDERING: Relaxed; see the fence.
+            if !self.has_lost.load(Ordering::Relaxed) {
+                return;
+            }
+            let Some(mut state) = self.state.try_lock() else {
+                return;
+            };
+            // ORDERING: Relaxed; whoever sets it again comes after the fill, or fails to lock the state.
+            self.has_lost.store(false, Ordering::Relaxed);
+            let lost = mem::take(&mut *self.lost.lock());
+            // ORDERING: Relaxed; it is counted anew.
+            if self.ready.load(Ordering::Relaxed) <= self.wanted() {
+                self.fill(&mut state, 1);
+            }
+            drop(state);
+            swallow_panic(|| drop(lost));
+        }
+    }
+
     fn wanted(&self) -> i64 {
         // ORDERING: SeqCst; pairs with `stock`: a waiter is seen, or it sees what was filled.
         self.wanted.load(Ordering::SeqCst)
@@ -231,6 +306,13 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         if self.is_cold() {
             self.fill(&mut self.state(), max);
         }
+    }
+}
+
+/// What is left on the disk gives its room back, if other queues use it too.
+impl<T: Send + 'static, O: Engine<T>> Drop for Pages<T, O> {
+    fn drop(&mut self) {
+        self.ram.give_room(self.state.get_mut().index.count());
     }
 }
 

@@ -78,6 +78,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// The rows are removed, and so may be items in memory.
     pub(in crate::queue) fn removed(&self, runs: &[Run]) {
+        self.ram.give_room(runs.iter().map(|run| run.len()).sum());
         let mut state = self.state();
         state.index.unskip(runs);
         state.index.note_unwritten(runs);

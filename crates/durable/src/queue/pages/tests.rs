@@ -1,6 +1,7 @@
 use crate::format::ITEMS;
-use crate::{DurableQueue, Store, StoreError, StoreOptions};
+use crate::{DurableQueue, ManualClock, Store, StoreError, StoreOptions};
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 fn open(path: &Path) -> DurableQueue<u64> {
     let store = StoreOptions::new().memory(0).open(path).unwrap();
@@ -74,6 +75,22 @@ fn a_commit_that_ends_when_later_rows_were_read_is_not_lost() {
     assert_eq!(left, [20, 31, 32, 33, 34, 35, 36, 37, 38, 39]);
     assert_eq!(numbers.len(), 0);
     numbers.stats().check().unwrap();
+}
+
+#[test]
+fn a_backlog_whose_time_is_over_ends_at_once() {
+    let (files, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    let (wall, start) = (clock.clone(), clock.now());
+    let options = StoreOptions::new().wall_clock(move || UNIX_EPOCH + (wall.now() - start));
+    let store = options.memory(0).open(files.path()).unwrap();
+    let numbers = store.builder::<u64>("numbers").ttl(Duration::from_secs(1));
+    let numbers = numbers.clock(clock.clone()).build().unwrap();
+    numbers.push_batch(0..50).unwrap();
+    clock.advance(Duration::from_secs(1));
+    numbers.push(50).unwrap();
+    assert_eq!((numbers.len(), numbers.stats().timed_out), (1, 50));
+    assert_eq!(numbers.hot(), 1);
+    assert!(numbers.pages.as_ref().unwrap().lost.lock().is_empty());
 }
 
 fn damage(numbers: &DurableQueue<u64>) -> StoreError {
