@@ -56,6 +56,8 @@ const LEAST_MEMTABLE: u64 = 1 << 20;
 /// How many memtables fit into the memory of a store. Eleven are needed under load: three, each of whose rows take twice what is
 /// counted, the groups that are collected and written, and the cache of the storage engine, which takes two.
 const MEMTABLES: u64 = 16;
+/// The most bytes of commits that are collected: further commits wait.
+const MOST_BUFFERED: u64 = 64 << 20;
 /// The part of the memory of a store that its pages take.
 const PAGES: usize = 4;
 
@@ -209,7 +211,8 @@ impl StoreOptions {
         let disk = Directory::enter(path, self.accept_damage)
             .and_then(|directory| Disk::open(directory, &self))
             .map_err(|error| error.at(path))?;
-        let buffer = usize::try_from(self.memtable_size()).unwrap_or(usize::MAX);
+        let buffer = self.memtable_size().clamp(LEAST_MEMTABLE, MOST_BUFFERED);
+        let buffer = usize::try_from(buffer).unwrap_or(usize::MAX);
         let inner = StoreInner {
             log: Log::new(disk, buffer)?,
             durability: self.durability,

@@ -55,7 +55,6 @@ use crate::error::StoreError;
 use crate::oneshot::Oneshot;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::mem;
-use std::ops::RangeInclusive;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::slice;
 use std::sync::mpsc::{channel, Sender};
@@ -65,8 +64,6 @@ use std::time::{Duration, Instant};
 
 /// The size of a group that is written although nobody waits for it, in bytes.
 const WRITE_AT: usize = 1 << 20;
-/// The number of buffered bytes from which on further commits wait, at least and at most.
-const FULL_AT: RangeInclusive<usize> = 1 << 20..=64 << 20;
 /// The largest buffer of a group that is kept for the next one, in bytes.
 const MAX_KEPT_BUFFER: usize = 16 << 20;
 
@@ -153,12 +150,12 @@ pub(crate) enum Urgency {
 pub(crate) type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 impl Log {
-    /// The log of a disk, with a buffer of about this size.
-    pub(crate) fn new(disk: Disk, buffer: usize) -> Result<Self, StoreError> {
+    /// The log of a disk. Commits wait while `full_at` bytes are buffered.
+    pub(crate) fn new(disk: Disk, full_at: usize) -> Result<Self, StoreError> {
         let number = disk.catalog().store.group + 1;
         let inner = Arc::new(Inner {
             disk,
-            full_at: buffer.clamp(*FULL_AT.start(), *FULL_AT.end()),
+            full_at,
             state: Mutex::new(State {
                 number,
                 written: number - 1,
