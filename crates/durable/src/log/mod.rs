@@ -40,15 +40,15 @@ mod witness;
 
 pub(crate) use directory::Directory;
 pub(crate) use disk::Disk;
-#[cfg(fuzzing)]
-pub(crate) use gaps::Readable;
-#[cfg(fuzzing)]
-pub(crate) use journal::{mend, RowChange};
 #[cfg(feature = "metrics")]
 pub(crate) use meter::swallow_panic;
-#[cfg(fuzzing)]
-pub(crate) use source::Alone;
 pub(crate) use tables::{guarded, rows, visit, Visit};
+#[cfg(fuzzing)]
+pub(crate) use {
+    gaps::Readable,
+    journal::{mend, RowChange},
+    source::Alone,
+};
 
 use crate::batch::Batch;
 use crate::error::StoreError;

@@ -457,7 +457,7 @@ fn items_on_the_disk_only_take_the_place_of_those_that_are_over() {
         let ended = |queue: &DurableQueue<_>| stats(queue).timed_out + stats(queue).dead;
         assert_eq!((queue.len(), ended(&queue)), (20, 30));
         drop(queue);
-        processes.pass(TTL / 2 - SECOND);
+        processes.pass((TTL / 2).saturating_sub(SECOND));
         let queue = codes();
         assert_eq!((queue.len(), ended(&queue)), (20, 0));
         thread::scope(|scope| {
