@@ -313,9 +313,8 @@ impl Inner {
         if pushes && self.disk.is_full(bytes) {
             return Err(StoreError::DiskFull);
         }
-        for batch in batches {
-            state.add(batch.as_mut());
-        }
+        let all = batches.iter_mut();
+        all.for_each(|batch| state.add(batch.as_mut()));
         #[cfg(feature = "metrics")]
         self.disk.meter.added();
         Ok(state)
@@ -389,8 +388,7 @@ impl Inner {
                     state.writer_waits = true;
                     self.work.wait(state);
                 }
-                Urgency::Sync => return Some(true),
-                _ if is_due => return Some(true),
+                urgency if is_due || urgency == Urgency::Sync => return Some(true),
                 Urgency::Write => return Some(state.stopping),
                 Urgency::Waits if state.stopping => {
                     let is_empty = state.sync_by.is_none() && state.group.commits == 0;
