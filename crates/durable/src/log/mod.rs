@@ -305,12 +305,10 @@ impl Inner {
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
-        let (mut pushes, mut bytes) = (false, state.group.batch.size() + state.in_flight);
-        for batch in &mut *batches {
-            pushes |= !batch.as_mut().lengths.is_empty();
-            bytes += batch.as_mut().size();
-        }
-        if pushes && self.disk.is_full(bytes) {
+        let sizes = batches.iter_mut().map(|batch| batch.as_mut().size());
+        let bytes = sizes.sum::<usize>() + state.group.batch.size() + state.in_flight;
+        let mut all = batches.iter_mut();
+        if all.any(|batch| !batch.as_mut().lengths.is_empty()) && self.disk.is_full(bytes) {
             return Err(StoreError::DiskFull);
         }
         let all = batches.iter_mut();
@@ -388,7 +386,8 @@ impl Inner {
                     state.writer_waits = true;
                     self.work.wait(state);
                 }
-                urgency if is_due || urgency == Urgency::Sync => return Some(true),
+                Urgency::Sync => return Some(true),
+                _ if is_due => return Some(true),
                 Urgency::Write => return Some(state.stopping),
                 Urgency::Waits if state.stopping => {
                     let is_empty = state.sync_by.is_none() && state.group.commits == 0;
