@@ -9,13 +9,11 @@ use std::sync::Arc;
 pub(crate) struct Permits {
     /// `None` if the queue is unbounded.
     bounded: Option<Bounded>,
-    /// Permits of the open transaction beyond those of the items that it holds.
+    /// Permits of the open transaction beyond those of the items that it holds. Wraps to less than none when some of these are kept.
     extra: usize,
     /// Permits reserved for a push: those that a waiting batch has gathered so far, or that of a sink
     /// that is ready.
     gathered: usize,
-    /// Those of the transaction that stay taken when it ends.
-    kept: usize,
 }
 
 /// A handle's part in the room of a bounded queue.
@@ -59,7 +57,6 @@ impl Permits {
             bounded,
             extra: 0,
             gathered: 0,
-            kept: 0,
         }
     }
 
@@ -202,18 +199,19 @@ impl Permits {
     #[inline]
     pub(crate) fn end(&mut self, freed: usize, published: usize) {
         if self.is_bounded() {
-            let needed = published + mem::take(&mut self.kept);
-            let spare = (freed + mem::take(&mut self.extra)).saturating_sub(needed);
+            let own = freed.wrapping_add(mem::take(&mut self.extra));
+            let spare = own.saturating_sub(published);
             if spare > 0 {
                 self.give_back(spare);
             }
         }
     }
 
-    /// Has some of the transaction's permits stay taken when it ends, though it publishes nothing for them.
+    /// Keeps so many of the transaction's permits, and of its items' which it frees, from being released when it commits. It has to
+    /// commit at once, and publishes nothing.
     pub(crate) fn keep(&mut self, count: usize) {
         if self.is_bounded() {
-            self.kept += count;
+            self.extra = self.extra.wrapping_sub(count);
         }
     }
 

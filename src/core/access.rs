@@ -392,9 +392,9 @@ impl<T, O: Order<T>> Access<T, O> {
     /// Drops the staged items, whose permits stay taken when the transaction commits.
     pub(crate) fn keep_room(&mut self) {
         let (staged, _) = self.loads();
-        self.permits.keep(staged);
         self.drop_staged(0);
         self.endpoint.counters().abort_staging();
+        self.permits.keep(staged);
     }
 }
 
