@@ -184,11 +184,12 @@ impl Delay {
         }
     }
 
-    /// Fails if something happened before this time.
-    pub(crate) async fn not_before<T>(&self, look: impl Future<Output = Option<T>>) {
-        let is_early = look.await.is_some();
-        // If time passes by itself, it may have been this case that was held up.
-        assert!(!is_early || !self.is_manual && self.began.elapsed() >= self.length);
+    /// Fails if something happened before this time. Returns whether it has happened: if time passes by itself, it may have been
+    /// this case that was held up.
+    pub(crate) async fn not_before<T>(&self, look: impl Future<Output = Option<T>>) -> bool {
+        let has_happened = look.await.is_some();
+        assert!(!has_happened || !self.is_manual && self.began.elapsed() >= self.length);
+        has_happened
     }
 }
 
