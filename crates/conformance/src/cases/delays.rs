@@ -21,11 +21,13 @@ fn backoff(backoff: Backoff) -> Settings {
 async fn comes_later<S: Subject>(subject: &S, queue: &S::Queue, delay: Delay, item: u32) {
     let mut tx = queue.begin(None);
     if delay.not_before(tx.look()).await {
-        return tx.done().await; // an abort would have it wait as long as the queue says
+        tx.done().await; // an abort would have it wait as long as the queue says
+        return;
     }
     half(subject).await;
     if delay.not_before(tx.look()).await {
-        return tx.done().await;
+        tx.done().await;
+        return;
     }
     assert_eq!(left(queue).await, 1);
     tx.undo().await;
