@@ -154,7 +154,8 @@ impl StoreOptions {
 
     /// Sets how many bytes of changes the storage engine collects in memory before it sorts them into a file. The default
     /// is 8 MiB, or a sixteenth of [`memory`](Self::memory) if that is less, and at least 1 MiB. More takes more memory, and longer
-    /// to open after a crash; less has the storage engine merge files more often.
+    /// to open after a crash; less has the storage engine merge files more often. Commits wait while so many bytes of earlier ones are
+    /// not written yet, 64 MiB at most.
     pub fn memtable(mut self, bytes: u64) -> Self {
         self.memtable = Some(bytes);
         self
@@ -167,9 +168,9 @@ impl StoreOptions {
     }
 
     /// Sets how many bytes the store takes in memory, about. A quarter is for the items of all queues together that have no [limit of
-    /// their own](Builder::memory), and can have pages: FIFO queues without unique keys or weights. The
-    /// others of their items are on the disk only, and are read by pages when their turn comes, so opening a queue reads its first
-    /// page, and what was delivered before. The rows of such a queue are [checked](Self::check) when they are read. The rest is for
+    /// their own](Builder::memory), and can have pages: FIFO queues without unique keys or weights. The others of their items are on the
+    /// disk only, and are read by pages when their turn comes, so opening a queue reads its first page, and what was delivered
+    /// before. The rows of such a queue are [checked](Self::check) when they are read. The rest is for
     /// commits that are not written yet, for the [memtables](Self::memtable) and for the cache of the storage engine; less than 16 MiB
     /// for the store is not kept.
     ///

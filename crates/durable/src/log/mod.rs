@@ -307,12 +307,13 @@ impl Inner {
         }
         let sizes = batches.iter_mut().map(|batch| batch.as_mut().size());
         let bytes = sizes.sum::<usize>() + state.group.batch.size() + state.in_flight;
-        let mut all = batches.iter_mut();
-        if all.any(|batch| !batch.as_mut().lengths.is_empty()) && self.disk.is_full(bytes) {
+        let mut pushes = batches.iter_mut().map(|batch| &batch.as_mut().lengths);
+        if pushes.any(|lengths| !lengths.is_empty()) && self.disk.is_full(bytes) {
             return Err(StoreError::DiskFull);
         }
-        let all = batches.iter_mut();
-        all.for_each(|batch| state.add(batch.as_mut()));
+        for batch in batches {
+            state.add(batch.as_mut());
+        }
         #[cfg(feature = "metrics")]
         self.disk.meter.added();
         Ok(state)

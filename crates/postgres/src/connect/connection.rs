@@ -1,6 +1,6 @@
 //! A connection: how statements are sent on it, and how long they may take.
 
-use super::in_turn::{run_in_turn, Encoded, Turn};
+use super::in_turn::{run_in_turn, Encoded, Hangs};
 use super::{Param, Params};
 use crate::error::{has_conflict, Error, Result};
 use deadpool_postgres::{ClientWrapper, Object};
@@ -84,8 +84,8 @@ impl Owed {
 pub(crate) enum Owner<'c> {
     /// `None` while it is dropped.
     Pool(Option<Object>),
-    /// With the statements that it has prepared, and, through a pooler, whose turn it is.
-    Process(Arc<ClientWrapper>, Mutex<HashMap<String, Statement>>, Turn),
+    /// With the statements that it has prepared, and, through a pooler, whether it hangs.
+    Process(Arc<ClientWrapper>, Mutex<HashMap<String, Statement>>, Hangs),
     /// The transaction of the caller.
     Caller(&'c Transaction<'c>),
 }
@@ -206,11 +206,11 @@ impl<'c> Connection<'c> {
 
     /// Runs a statement in a transaction of its own.
     pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
-        if let (Owner::Process(client, _, turn), true) = (&self.owner, self.manner.unnamed) {
+        if let (Owner::Process(client, _, hangs), true) = (&self.owner, self.manner.unnamed) {
             let params = params.iter().map(|param| Encoded::new(*param));
             let params = params.collect::<Result<_, _>>()?;
-            let (client, turn) = (Arc::clone(client), Arc::clone(turn));
-            let answer = run_in_turn(client, turn, self.manner.limit, sql.into(), params);
+            let (client, hangs) = (Arc::clone(client), Arc::clone(hangs));
+            let answer = run_in_turn(client, hangs, self.manner.limit, sql.into(), params);
             return self.in_time(answer).await;
         }
         let statement = self.prepare(sql).await?;

@@ -19,7 +19,7 @@ use tokio_postgres::types::{to_sql_checked, IsNull, ToSql, Type};
 use tokio_postgres::Row;
 
 /// Whether the connection hangs. Locked while an answer is owed.
-pub(super) type Turn = Arc<Mutex<bool>>;
+pub(super) type Hangs = Arc<Mutex<bool>>;
 
 /// A parameter as it is sent.
 #[derive(Debug)]
@@ -65,13 +65,13 @@ impl ToSql for Encoded {
 /// What waits for a connection that hangs is not sent; its caller misses its time.
 pub(super) async fn run_in_turn(
     client: Arc<ClientWrapper>,
-    turn: Turn,
+    hangs: Hangs,
     limit: Duration,
     sql: String,
     params: Vec<Encoded>,
 ) -> Result<Vec<Row>, tokio_postgres::Error> {
     let run = tokio::spawn(async move {
-        let mut hangs = turn.lock().await;
+        let mut hangs = hangs.lock().await;
         if *hangs {
             return None;
         }
