@@ -79,8 +79,15 @@ fn open(directory: &Path) -> Result<Store, StoreError> {
 }
 
 fn job(number: usize) -> Job {
-    let mut job = vec![7; 100];
-    job[..8].copy_from_slice(&number.to_le_bytes());
+    // Bytes that cannot be compressed: the finalizer of SplitMix64.
+    let word = |place: usize| {
+        let mut word = (number * 13 + place) as u64 + 1;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word ^ (word >> 31)).to_le_bytes()
+    };
+    let mut job: Vec<u8> = (0..13).flat_map(word).collect();
+    job.truncate(100);
     job
 }
 

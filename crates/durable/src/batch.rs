@@ -25,6 +25,8 @@ pub(crate) struct Run {
     pub(crate) queue: u32,
     count: u32,
     pub(crate) first: u64,
+    /// Whether they may be written together with others.
+    pub(crate) in_chunks: bool,
 }
 
 impl Run {
@@ -69,6 +71,7 @@ impl Run {
             queue: first.queue,
             count,
             first: first.id,
+            in_chunks: false,
         }
     }
 
@@ -108,6 +111,8 @@ pub(crate) enum Change {
     /// The number of deliveries of an item, and the error with which the last one failed.
     Failed(Key, u32, String),
     Rescheduled(Key, Schedule),
+    /// The items of a chunk, under its first one, get rows of their own.
+    Spread(Key),
     /// The value that an item has from now on. What is in front of it stays.
     Replaced(Key, Vec<u8>),
     /// A dead letter, whose item is removed.
@@ -143,14 +148,14 @@ impl Batch {
 
     /// About how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
-        let runs = 16 * (self.pushes.len() + self.removes.len());
+        let runs = size_of::<Run>() * (self.pushes.len() + self.removes.len());
         let others = 256 * self.others.len() + self.more;
         self.values.len() + 4 * self.lengths.len() + runs + others
     }
 
     /// How many bytes its large buffers have.
     pub(crate) fn capacity(&self) -> usize {
-        let runs = 16 * (self.pushes.capacity() + self.removes.capacity());
+        let runs = size_of::<Run>() * (self.pushes.capacity() + self.removes.capacity());
         self.values.capacity() + 4 * self.lengths.capacity() + runs
     }
 

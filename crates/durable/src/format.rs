@@ -1,11 +1,15 @@
 //! What is on the disk: keys, values and their checksums. `docs/format.md` describes it.
 
+mod chunk;
+
+pub(crate) use chunk::{is_key, tombstone, tombstone_key, value_of, ItemRow, NewChunk, MOST_ITEMS};
+
 use crate::error::StoreError;
 use serde::{de::DeserializeOwned, Deserialize, Deserializer, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The version of the format. The first one, in which stores are made, has no times of pushes.
-pub(crate) const VERSION: u32 = 2;
+/// The version of the format. The first one, in which stores are made, has no times of pushes, and the second one no chunks.
+pub(crate) const VERSION: u32 = 3;
 pub(crate) const FIRST_VERSION: u32 = 1;
 
 /// The tables of a store, in this order.
@@ -16,7 +20,7 @@ pub(crate) const QUEUES: usize = 3;
 pub(crate) const STORE: usize = 4;
 
 /// The length of a checksum, which is in front of each value.
-const CHECKSUM: usize = 8;
+pub(crate) const CHECKSUM: usize = 8;
 /// Most rows that are structs are shorter.
 const USUAL_ROW: usize = 256;
 /// The bit of an item's first byte that says that the time of its push follows.
@@ -139,12 +143,17 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Adds a row of a table.
-    pub(crate) fn add(&mut self, table: usize, at: Key, value: &[u8]) {
-        match table {
-            MARKS => self.marks.add(row_digest(at, value)),
-            LETTERS => self.letters.add(at.digest()),
-            _ => self.items.add(at.digest()),
+    /// Adds a row.
+    pub(crate) fn add(&mut self, row: &Row<'_>, value: &[u8]) {
+        match row {
+            Row::Mark(at) => self.marks.add(row_digest(*at, value)),
+            Row::Letter(at, _) => self.letters.add(at.digest()),
+            Row::Items(tombstone @ ItemRow::Tombstone(..)) => {
+                tombstone
+                    .keys()
+                    .for_each(|key| self.items.remove(key.digest()));
+            }
+            Row::Items(items) => items.keys().for_each(|key| self.items.add(key.digest())),
         }
     }
 
@@ -232,21 +241,37 @@ pub(crate) struct LetterRow {
 }
 
 /// A row of a queue.
-pub(crate) enum Row {
-    Item(Front),
-    Letter(LetterRow),
-    Mark,
+pub(crate) enum Row<'v> {
+    Items(ItemRow<'v>),
+    Letter(Key, LetterRow),
+    Mark(Key),
 }
 
-impl Row {
+impl<'v> Row<'v> {
     /// Reads a row of a table, as the queue does when it is opened.
-    pub(crate) fn read(table: usize, key: &[u8], value: &[u8]) -> Result<(Key, Self), StoreError> {
-        let row = match table {
-            LETTERS => Self::Letter(decode_row(key, value)?),
-            MARKS => decode_row::<Mark>(key, value).map(|_| Self::Mark)?,
-            _ => Self::Item(read_value(key, value)?.0),
-        };
-        Ok((Key::from_bytes(key).ok_or_else(|| unreadable(key))?, row))
+    pub(crate) fn read(table: usize, key: &[u8], value: &'v [u8]) -> Result<Self, StoreError> {
+        let at = || Key::from_bytes(key).ok_or_else(|| unreadable(key));
+        match table {
+            LETTERS => Ok(Self::Letter(at()?, decode_row(key, value)?)),
+            MARKS => decode_row::<Mark>(key, value).and_then(|_| Ok(Self::Mark(at()?))),
+            _ => {
+                let row = ItemRow::read(key, value)?;
+                let is_readable = |content: &[u8]| split_value(content).is_some();
+                if row.contents(value).all(is_readable) {
+                    Ok(Self::Items(row))
+                } else {
+                    Err(unreadable(key))
+                }
+            }
+        }
+    }
+
+    /// Its queue.
+    pub(crate) fn queue(&self) -> u32 {
+        match self {
+            Self::Items(row) => row.queue(),
+            Self::Letter(at, _) | Self::Mark(at) => at.queue,
+        }
     }
 }
 
@@ -298,12 +323,6 @@ pub(crate) fn split_value(content: &[u8]) -> Option<(Front, &[u8])> {
     Some((front, rest))
 }
 
-/// Splits a value with a checksum.
-pub(crate) fn read_value<'v>(key: &[u8], value: &'v [u8]) -> Result<(Front, &'v [u8]), StoreError> {
-    let content = open(key, value).and_then(split_value);
-    content.ok_or_else(|| unreadable(key))
-}
-
 /// The bytes of the item in a value that is not sealed yet.
 pub(crate) fn item_bytes(value: &[u8]) -> Option<&[u8]> {
     split_value(value.get(CHECKSUM..)?).map(|(_, bytes)| bytes)
@@ -353,7 +372,7 @@ pub(crate) fn decode_row<R: DeserializeOwned>(key: &[u8], value: &[u8]) -> Resul
     row.ok_or_else(|| unreadable(key))
 }
 
-fn unreadable(key: &[u8]) -> StoreError {
+pub(crate) fn unreadable(key: &[u8]) -> StoreError {
     StoreError::damaged(format!("the row {key:02x?} cannot be read"))
 }
 

@@ -67,9 +67,9 @@ impl Catalog {
         let stray = || StoreError::damaged("a row of no queue");
         for table in [ITEMS, LETTERS, MARKS] {
             visit::<&[u8]>(&tables[table], .., |key, value| {
-                let (at, _) = Row::read(table, &key, &value)?;
-                let counts = found.get_mut(&at.queue).ok_or_else(stray)?;
-                counts.add(table, at, &value);
+                let row = Row::read(table, &key, &value)?;
+                let counts = found.get_mut(&row.queue()).ok_or_else(stray)?;
+                counts.add(&row, &value);
                 Ok(())
             })?;
         }

@@ -2,6 +2,7 @@
 
 use super::ahead::Ahead;
 use super::catalog::Catalog;
+use super::chunks::Chunks;
 use super::directory::Directory;
 use super::group;
 use super::journal;
@@ -35,10 +36,9 @@ const MEASURED: Duration = Duration::from_millis(10);
 /// What is worth a flush of all tables, in bytes that are not in them yet or can be given back.
 const WORTH: u64 = 1 << 20;
 
-/// The most that the storage engine merges at once, in memtables, or in tables of their usual size: those of the first two
-/// levels.
+/// The most that the storage engine merges at once: in memtables, or if that is more, in bytes. It takes fifty tables at most.
 const MERGED: u64 = 8;
-const TABLE: u64 = 64 << 20;
+const LEAST_MERGED: u64 = 512 << 20;
 
 /// The files of a store.
 pub(crate) struct Disk {
@@ -47,6 +47,8 @@ pub(crate) struct Disk {
     /// Locked after the catalog.
     ahead: Mutex<Ahead>,
     catalog: Mutex<Catalog>,
+    /// Locked after the catalog.
+    pub(super) chunks: Mutex<Chunks>,
     pub(crate) next_id: AtomicU64,
     /// How much of the disk is kept free for commits without pushes.
     reserve: u64,
@@ -95,8 +97,9 @@ impl Disk {
             ahead: Mutex::new(ahead),
             next_id: AtomicU64::new(catalog.store.next_id.max(1)),
             catalog: Mutex::new(catalog),
+            chunks: Mutex::default(),
             reserve: options.reserve,
-            merged: MERGED.saturating_mul(memtable.max(TABLE)),
+            merged: MERGED.saturating_mul(memtable).max(LEAST_MERGED),
             free: AtomicU64::new(u64::MAX),
             measured: Mutex::new(Instant::now()),
             #[cfg(test)]

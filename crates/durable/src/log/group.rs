@@ -1,17 +1,20 @@
 //! What a group of commits changes in the tables.
 
 use super::catalog::Catalog;
+use super::chunks::Chunks;
 use super::disk::Disk;
 use super::pushed::{PushState, Pushed};
 use super::tables::{visit, RowBatch};
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
-    encode_row, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow, Mark, ITEMS,
-    LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    encode_row, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow, Mark, NewChunk,
+    ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
+use parking_lot::MutexGuard;
 use std::collections::{HashMap, HashSet};
 use std::mem;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// What a group changes, as one batch of the storage engine.
@@ -24,6 +27,8 @@ pub(super) fn rows<'d>(
     let mut group = GroupWriter {
         disk,
         catalog,
+        chunks: disk.chunks.lock(),
+        tombstones: HashMap::new(),
         rows: RowBatch::new(&disk.tables),
         pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
         removed: HashSet::new(),
@@ -32,15 +37,19 @@ pub(super) fn rows<'d>(
     };
     group.items(batch)?;
     group.rest(batch)?;
+    group.write_tombstones();
     group.counts(number);
     Ok(group.rows)
 }
 
 /// A group that is being written.
-struct GroupWriter<'d, 'c> {
-    disk: &'d Disk,
+pub(super) struct GroupWriter<'d, 'c> {
+    pub(super) disk: &'d Disk,
     catalog: &'c mut Catalog,
-    rows: RowBatch<'d>,
+    pub(super) chunks: MutexGuard<'d, Chunks>,
+    /// Of the chunks from which it removes items, the tombstones before, by the first item.
+    pub(super) tombstones: HashMap<Key, Vec<Range<u64>>>,
+    pub(super) rows: RowBatch<'d>,
     pushed: Pushed,
     /// The removed items that it did not push, if it has changes that depend on them.
     removed: HashSet<u64>,
@@ -64,38 +73,52 @@ impl GroupWriter<'_, '_> {
         // By runs: a quarter of the instructions of batches that are pushed and popped.
         for run in &batch.removes {
             if !self.pushed.cancel(*run) {
-                run.keys().for_each(|key| self.remove(key, depends));
+                self.remove(*run, depends);
             }
         }
         for change in &mut batch.others {
             if let Change::Bury(key, letter) = change {
                 let id = letter.item;
-                self.remove(Key { id, ..*key }, depends);
+                self.remove(Run::of(Key { id, ..*key }, 1), depends);
             } else if let Change::Replaced(key, value) = change {
                 self.replaced.insert(*key, mem::take(value));
             }
         }
         let (mut values, mut lengths) = (&mut batch.values[..], &batch.lengths[..]);
+        let mut chunk = NewChunk::default();
         for run in &batch.pushes {
             let of_run = lengths.split_off(..run.len()).unwrap_or_default();
             let bytes = of_run.iter().map(|length| *length as usize).sum::<usize>();
             let of_run = (of_run, values.split_off_mut(..bytes).unwrap_or_default());
             if !self.pushed.is_cancelled(*run) {
-                self.insert_run(*run, of_run);
+                self.insert_run(*run, of_run, &mut chunk);
             }
         }
+        self.insert_chunk(&mut chunk);
         self.replace()
     }
 
-    /// Items of a run, unless they are cancelled, with the lengths of their values and these; and what replaces some.
-    fn insert_run(&mut self, run: Run, (lengths, mut values): (&[u32], &mut [u8])) {
+    /// Items of a run, unless they are cancelled, with the lengths of their values and these; and what replaces some. They may be
+    /// the next ones of a chunk.
+    fn insert_run(
+        &mut self,
+        run: Run,
+        (lengths, mut values): (&[u32], &mut [u8]),
+        chunk: &mut NewChunk,
+    ) {
         for (key, length) in run.keys().zip(lengths) {
             let (value, rest) = values.split_at_mut(*length as usize);
             values = rest;
             if self.pushed.get(key.id) == PushState::Pushed {
                 let other = self.replaced.remove(&key);
                 let mut other = other.and_then(|other| with_item(value, &other));
-                self.insert(key, other.as_deref_mut().unwrap_or(value));
+                let value = other.as_deref_mut().unwrap_or(value);
+                if !run.in_chunks {
+                    self.insert(key, value);
+                } else if !chunk.add(key, value) {
+                    self.insert_chunk(chunk);
+                    chunk.add(key, value);
+                }
                 self.change_of(key.queue).counts.items.add(key.digest());
             }
         }
@@ -119,21 +142,25 @@ impl GroupWriter<'_, '_> {
         Ok(())
     }
 
-    fn remove(&mut self, key: Key, depends: bool) {
-        if self.pushed.get(key.id) == PushState::Pushed {
-            self.pushed.set(key.id, PushState::Cancelled);
-            return;
+    /// Removes the items of a run: cancels those that the group pushes.
+    fn remove(&mut self, run: Run, depends: bool) {
+        let mut written = Vec::new();
+        for key in run.keys() {
+            if self.pushed.get(key.id) == PushState::Pushed {
+                self.pushed.set(key.id, PushState::Cancelled);
+                continue;
+            }
+            Run::add(&mut written, key, 1);
+            self.catalog.removed += 1;
+            self.change_of(key.queue).counts.items.remove(key.digest());
+            if depends {
+                self.removed.insert(key.id);
+            }
+            if !self.catalog.marks.is_empty() {
+                self.remove_mark(key);
+            }
         }
-        self.rows.remove(ITEMS, key.to_bytes());
-        self.catalog.removed += 1;
-        self.change_of(key.queue).counts.items.remove(key.digest());
-        if depends {
-            self.removed.insert(key.id);
-        }
-        if self.catalog.marks.is_empty() {
-            return;
-        }
-        self.remove_mark(key);
+        written.into_iter().for_each(|run| self.remove_rows(run));
     }
 
     fn remove_mark(&mut self, key: Key) {
@@ -170,11 +197,16 @@ impl GroupWriter<'_, '_> {
                 Change::Rescheduled(key, schedule) => {
                     // The item may have been popped since its schedule was changed in memory.
                     let pushed = self.pushed.get(key.id) == PushState::Pushed;
-                    if pushed || self.disk.tables[ITEMS].contains_key(key.to_bytes())? {
+                    let is_there = match self.chunks.has(key) {
+                        Some(has) => has,
+                        None => self.disk.tables[ITEMS].contains_key(key.to_bytes())?,
+                    };
+                    if pushed || is_there {
                         self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
                     }
                 }
                 Change::Replaced(..) => {} // with the items
+                Change::Spread(first) => self.spread(first)?,
                 Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
                 Change::Recent(key, until, hash) => self.mark(&mut marks, key, |mark| {
                     mark.more.get_or_insert_default().recent = Some((until, hash));
@@ -225,6 +257,7 @@ impl GroupWriter<'_, '_> {
             self.catalog.store.queues.remove(digest);
         }
         self.catalog.queues.remove(queue);
+        self.chunks.forget(queue);
         self.catalog.marks.retain(|key, _| key.queue != queue);
         Ok(())
     }

@@ -19,6 +19,7 @@
 
 mod ahead;
 mod catalog;
+mod chunks;
 mod directory;
 mod disk;
 mod gaps;
@@ -38,11 +39,12 @@ mod source;
 mod tables;
 mod witness;
 
+pub(crate) use chunks::{earliest, Content, Item, Items, Known};
 pub(crate) use directory::Directory;
 pub(crate) use disk::Disk;
 #[cfg(feature = "metrics")]
 pub(crate) use meter::swallow_panic;
-pub(crate) use tables::{guarded, rows, visit, Visit};
+pub(crate) use tables::{guarded, visit, Visit};
 #[cfg(fuzzing)]
 pub(crate) use {
     gaps::Readable,

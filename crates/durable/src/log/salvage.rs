@@ -5,8 +5,8 @@ use super::source::Source;
 use super::tables::{guarded, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, encode_row, queue_digest, Counts, Digest, Key, OrderTag, QueueRow, Row, StoreRow,
-    ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    decode_row, encode_row, queue_digest, split_value, value_of, Counts, Digest, ItemRow, Key,
+    OrderTag, QueueRow, Row, StoreRow, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
 use fjall::OwnedWriteBatch;
 use std::collections::{HashMap, HashSet};
@@ -138,34 +138,56 @@ impl Salvaged<'_> {
 
     /// Copies the rows of the queues: letters, the items that are none, and the marks of these.
     fn rows(&mut self, source: &Source) -> Result<(), StoreError> {
-        let (mut buried, mut items) = (HashSet::new(), HashSet::new());
+        let mut no_items = tombstones(source)?;
+        let mut items = HashSet::new();
         for table in [LETTERS, ITEMS, MARKS] {
             let mut unreadable = 0;
-            unreadable += source.each(table, &mut |bytes, value| {
-                let (key, has_schedule) = match Row::read(table, bytes, value) {
-                    Ok((key, Row::Letter(letter))) => {
+            unreadable += source.each(table, &mut |bytes, value| match Row::read(
+                table, bytes, value,
+            ) {
+                Ok(row @ Row::Letter(..)) => {
+                    if let Row::Letter(key, letter) = &row {
                         let id = letter.item;
-                        buried.insert(Key { id, ..key });
-                        (key, letter.schedule.is_some())
+                        no_items.insert(Key { id, ..*key });
+                        self.queue(*key, letter.schedule.is_some())
+                            .counts
+                            .add(&row, value);
                     }
-                    Ok((key, Row::Item(front))) if !buried.contains(&key) && items.insert(key) => {
-                        (key, front.schedule.is_some())
+                    self.put(table, bytes, value)
+                }
+                Ok(Row::Items(ItemRow::Tombstone(..))) => Ok(()),
+                Ok(Row::Items(row)) => {
+                    for (key, content) in row.keys().zip(row.contents(value)) {
+                        if !no_items.contains(&key) && items.insert(key) {
+                            self.item(key, content)?;
+                        }
                     }
-                    Ok((key, Row::Mark)) if items.contains(&key) => (key, false),
-                    Ok(_) => return Ok(()),
-                    Err(_) => {
-                        unreadable += 1;
-                        return Ok(());
-                    }
-                };
-                let row = self.queue(key, has_schedule);
-                row.counts.add(table, key, value);
-                self.put(table, bytes, value)
+                    Ok(())
+                }
+                Ok(row @ Row::Mark(key)) if items.contains(&key) => {
+                    self.queue(key, false).counts.add(&row, value);
+                    self.put(table, bytes, value)
+                }
+                Ok(Row::Mark(_)) => Ok(()),
+                Err(_) => {
+                    unreadable += 1;
+                    Ok(())
+                }
             })?;
             // Without its mark, an item is delivered as one that was pushed just now.
             self.damage.unreadable += if table == MARKS { 0 } else { unreadable };
         }
         Ok(())
+    }
+
+    /// Each item gets a row of its own.
+    fn item(&mut self, key: Key, content: &[u8]) -> Result<(), StoreError> {
+        let bytes = key.to_bytes();
+        let front = split_value(content).map(|(front, _)| front);
+        let has_schedule = front.is_some_and(|front| front.schedule.is_some());
+        let counts = &mut self.queue(key, has_schedule).counts;
+        counts.items.add(key.digest());
+        self.put(ITEMS, &bytes, &value_of(&bytes, content))
     }
 
     /// Writes the counts of what was copied.
@@ -182,6 +204,18 @@ impl Salvaged<'_> {
         self.put(STORE, STORE_ROW, &encode_row(STORE_ROW, &store))?;
         self.write()
     }
+}
+
+/// The items of chunks that were removed.
+fn tombstones(source: &Source) -> Result<HashSet<Key>, StoreError> {
+    let mut tombstones = HashSet::new();
+    source.each(ITEMS, &mut |key, value| {
+        if let Ok(tombstone @ ItemRow::Tombstone(..)) = ItemRow::read(key, value) {
+            tombstones.extend(tombstone.keys());
+        }
+        Ok(())
+    })?;
+    Ok(tombstones)
 }
 
 fn store_row(source: &Source) -> Result<StoreRow, StoreError> {

@@ -22,8 +22,9 @@ use std::sync::Arc;
 const JOURNALS: u64 = 64 << 20;
 
 /// How many new tables are merged at once. Each has new rows at one end of a queue and removed ones at the other, so a merge takes
-/// all of the next level too.
+/// all of the next level too. So that is small: as many tables of this size, which merges write.
 const MERGED_AT: u8 = 8;
+const TABLE: u64 = 8 << 20;
 /// The size of the cache for blocks of tables, at least and at most: that of two memtables.
 const CACHE: RangeInclusive<u64> = 1 << 20..=32 << 20;
 
@@ -130,6 +131,7 @@ impl Tables {
             let options = || {
                 let options = KeyspaceCreateOptions::default().max_memtable_size(memtable);
                 let compaction = Leveled::default().with_l0_threshold(MERGED_AT);
+                let compaction = compaction.with_table_target_size(TABLE);
                 let options = options.compaction_strategy(Arc::new(compaction));
                 options.filter_policy(FilterPolicy::disabled())
             };
@@ -263,14 +265,35 @@ pub(crate) fn guarded<R>(call: impl FnOnce() -> Result<R, StoreError>) -> Result
 /// The rows of a range of a table.
 pub(crate) struct Visit(fjall::Iter);
 
+impl From<fjall::Iter> for Visit {
+    fn from(rows: fjall::Iter) -> Self {
+        Self(rows)
+    }
+}
+
+impl Visit {
+    fn read(
+        &mut self,
+        next: impl FnOnce(&mut fjall::Iter) -> Option<fjall::Guard>,
+    ) -> Option<Result<(UserKey, UserValue), StoreError>> {
+        match guarded(|| Ok(next(&mut self.0).map(fjall::Guard::into_inner))) {
+            Ok(next) => next.map(|row| row.map_err(unreadable)),
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
 impl Iterator for Visit {
     type Item = Result<(UserKey, UserValue), StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match guarded(|| Ok(self.0.next().map(fjall::Guard::into_inner))) {
-            Ok(next) => next.map(|row| row.map_err(unreadable)),
-            Err(error) => Some(Err(error)),
-        }
+        self.read(Iterator::next)
+    }
+}
+
+impl DoubleEndedIterator for Visit {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.read(DoubleEndedIterator::next_back)
     }
 }
 

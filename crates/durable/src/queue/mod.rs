@@ -255,8 +255,8 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         })?;
         let mut cold = 0;
         if let Some((pages, mut rows)) = pages.zip(rows) {
-            pages.visit(&mut rows, |at, value| {
-                visit(&pages.decode(at, &value)?);
+            pages.visit(&mut rows, |item| {
+                visit(&pages.decode(&item)?);
                 cold += 1;
                 Ok(())
             })?;

@@ -5,7 +5,7 @@ use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag, Schedule, ITEMS,
+    decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag, Schedule,
     LETTERS, MARKS,
 };
 use crate::log::{self, Durability};
@@ -17,6 +17,9 @@ use requeue::StorePlace;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How many chunks are spread by one commit.
+const SPREAD: usize = 64;
 
 /// The rows of a queue, as they were found.
 #[derive(Default)]
@@ -67,11 +70,8 @@ struct Recovered<T, O: Engine<T>> {
     mark: Mark,
 }
 
-/// Those that can be decoded, those that cannot, with the error, and the digest of all.
-type Items<T, O> = (Vec<Recovered<T, O>>, Vec<(u64, CodecError)>, Digest);
-
-/// Those that have marks, as above, and the others.
-type Marked<T, O> = (Vec<Recovered<T, O>>, Vec<(u64, CodecError)>, Index);
+/// Those that can be decoded, those that cannot, with the error, and the others.
+type Items<T, O> = (Vec<Recovered<T, O>>, Vec<(u64, CodecError)>, Index);
 
 /// A queue in memory, and its pages, if it has any.
 type Opened<T, O> = (RamQueue<T, O>, Option<Arc<Pages<T, O>>>);
@@ -87,9 +87,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let (items, undecodable, index) = if self.has_pages {
             self.read_marked(found)?
         } else {
-            let (items, undecodable, digest) = self.read_items(found)?;
-            self.check(found, digest)?;
-            (items, undecodable, Index::default())
+            self.read_items(found)?
         };
         let attempts = |id| found.marks.get(&id).map_or(0, |mark| mark.attempts);
         self.leave_out(undecodable, on_undecodable, attempts)?;
@@ -128,19 +126,27 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     fn read_items(&self, found: &Found) -> Result<Items<T, O>, StoreError> {
         let (mut items, mut undecodable, mut digest) = (Vec::new(), Vec::new(), Digest::default());
-        visit(
-            &self.log().disk().tables[ITEMS],
-            self.id,
-            |at, key, value| {
-                digest.add(at.digest());
-                self.sort(found, at.id, &key, &value, &mut items, &mut undecodable)
-            },
-        )?;
-        Ok((items, undecodable, digest))
+        let mut chunks = Vec::new();
+        for item in self.log().disk().items(self.key(0), 0)? {
+            let item = item?;
+            digest.add(item.at.digest());
+            chunks.extend(item.chunk.map(|chunk| chunk.0));
+            let sorted = (&mut items, &mut undecodable);
+            self.sort(found, item.at.id, &item.content, sorted)?;
+        }
+        self.check(found, digest)?;
+        chunks.dedup();
+        // Without pages, each item has a row of its own.
+        for chunks in chunks.chunks(SPREAD) {
+            let spread = chunks.iter().map(|first| Change::Spread(*first));
+            self.log()
+                .commit(&mut [Batch::of(spread)], Durability::Synced)?;
+        }
+        Ok((items, undecodable, Index::default()))
     }
 
     /// Reads the items that have marks. Their places are before those of all others, which are left to the pages.
-    fn read_marked(&self, found: &Found) -> Result<Marked<T, O>, StoreError> {
+    fn read_marked(&self, found: &Found) -> Result<Items<T, O>, StoreError> {
         let (mut items, mut undecodable) = (Vec::new(), Vec::new());
         let row = self.log().disk().catalog().queues.get(self.id).cloned();
         let mut digest = row.map(|row| row.counts.items).unwrap_or_default();
@@ -149,12 +155,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         marked.sort_unstable();
         let mut read = BTreeSet::new();
         for id in marked {
-            if let Some(value) = self.stored(id)? {
-                let key = self.key(id);
-                digest.remove(key.digest());
+            if let Some(content) = self.stored(id)? {
+                digest.remove(self.key(id).digest());
                 read.insert(id);
-                let key = key.to_bytes();
-                self.sort(found, id, &key, &value, &mut items, &mut undecodable)?;
+                self.sort(found, id, &content, (&mut items, &mut undecodable))?;
             }
         }
         Ok((items, undecodable, Index::open(digest, read)))
@@ -165,19 +169,17 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         &self,
         found: &Found,
         id: u64,
-        key: &[u8],
-        value: &[u8],
-        items: &mut Vec<Recovered<T, O>>,
-        undecodable: &mut Vec<(u64, CodecError)>,
+        content: &[u8],
+        (items, undecodable): (&mut Vec<Recovered<T, O>>, &mut Vec<(u64, CodecError)>),
     ) -> Result<(), StoreError> {
-        let (mut front, item) = match self.decode(id, key, value) {
+        let (mut front, item) = match self.decode(id, content) {
             Err(StoreError::Codec(error)) => {
                 undecodable.push((id, error));
                 return Ok(());
             }
             decoded => decoded?,
         };
-        let mut entry = self.entry(id, item, value.len());
+        let mut entry = self.entry(id, item, content.len());
         let mark = found.marks.get(&id).cloned().unwrap_or_default();
         if let Some(error) = mark.more.as_ref().and_then(|more| more.error.as_ref()) {
             entry.set_error(error);

@@ -3,7 +3,7 @@
 use super::DurableQueue;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
-use crate::log::Durability;
+use crate::log::{Durability, Known};
 use crate::order::Order;
 use crate::queue::pages::{Pages, Snapshot};
 use requeue::Queued;
@@ -250,14 +250,18 @@ impl<K> Examined<K> {
         let Some(mut rows) = pages.snapshot()? else {
             return Ok(none);
         };
-        pages.visit(&mut rows, |at, value| {
+        let mut chunks: Vec<Known> = Vec::new();
+        pages.visit(&mut rows, |stored| {
             let item = match how {
-                ColdPart::Items => pages.decode(at, &value).map(Some),
+                ColdPart::Items => pages.decode(&stored).map(Some),
                 _ => Ok(None),
             };
             match item {
                 Ok(item) => {
-                    self.keeps(at.id, item.as_ref(), Queued::default());
+                    let kept = self.keeps(stored.at.id, item.as_ref(), Queued::default());
+                    let chunk = stored.chunk.filter(|_| !kept);
+                    let is_new = |chunk: &Known| chunks.last().is_none_or(|it| it.0 != chunk.0);
+                    chunks.extend(chunk.filter(is_new));
                     let dropped = catch_unwind(AssertUnwindSafe(|| drop(item)));
                     self.panicked = self.panicked.take().or(dropped.err());
                 }
@@ -266,7 +270,7 @@ impl<K> Examined<K> {
             Ok(())
         })?;
         self.gone.sort_unstable();
-        let (moved, skipped) = pages.give_up(&self.gone);
+        let (moved, skipped) = pages.give_up(&self.gone, &chunks);
         self.gone = skipped
             .iter()
             .flat_map(|run| run.keys())

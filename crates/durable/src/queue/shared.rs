@@ -7,11 +7,10 @@ use crate::batch::{Batch, Change};
 use crate::codec::Codec;
 use crate::entry::{Besides, Entry};
 use crate::error::StoreError;
-use crate::format::{self, Front, Key, Schedule, ITEMS};
-use crate::log::{guarded, Durability, Log};
+use crate::format::{self, Front, Key, Schedule};
+use crate::log::{Content, Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
 use crate::store::{millis, OpenName, StoreInner};
-use fjall::UserValue;
 use parking_lot::Mutex;
 use requeue::{AfterTtl, Backoff, Clock};
 use std::collections::HashMap;
@@ -112,63 +111,50 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Reads an item from the disk.
     #[cold]
     pub(crate) fn read(&self, id: u64) -> Result<T, StoreError> {
-        let value = self.value(id)?;
-        let key = self.key(id).to_bytes();
-        self.decode(id, &key, &value).map(|(_, item)| item)
+        let content = self.content(id)?;
+        self.decode(id, &content).map(|(_, item)| item)
     }
 
     /// The bytes of an item on the disk.
     pub(super) fn read_bytes(&self, id: u64) -> Result<Vec<u8>, StoreError> {
-        let value = self.value(id)?;
-        self.split(id, &self.key(id).to_bytes(), &value)
-            .map(|(_, bytes)| bytes.to_vec())
+        let content = self.content(id)?;
+        self.split(id, &content).map(|(_, bytes)| bytes.to_vec())
     }
 
-    pub(super) fn value(&self, id: u64) -> Result<UserValue, StoreError> {
+    pub(super) fn content(&self, id: u64) -> Result<Content, StoreError> {
         let missing =
             || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
         self.stored(id)?.ok_or_else(missing)
     }
 
-    /// The row of an item, if there is one.
-    pub(super) fn stored(&self, id: u64) -> Result<Option<UserValue>, StoreError> {
-        let key = self.key(id).to_bytes();
-        let items = &self.log().disk().tables[ITEMS];
-        let get = || guarded(|| Ok(items.get(key)?));
+    /// The content of the row of an item, if there is one.
+    pub(super) fn stored(&self, id: u64) -> Result<Option<Content>, StoreError> {
+        let disk = self.log().disk();
         if self.supersedes {
             self.log().settle()?; // it may have another value since
         }
-        match get()? {
+        let item = match disk.item(self.key(id))? {
             // It is shown already, and not written yet.
-            None => self.log().settle().and_then(|()| get()),
-            value => Ok(value),
+            None => self.log().settle().and_then(|()| disk.item(self.key(id)))?,
+            item => item,
+        };
+        if let Some(chunk) = item.as_ref().and_then(|item| item.chunk.as_ref()) {
+            disk.know(chunk);
         }
+        Ok(item.map(|item| item.content))
     }
 
-    /// The item in a value.
-    pub(crate) fn decode(
-        &self,
-        id: u64,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<(Front, T), StoreError> {
-        let (front, bytes) = self.split(id, key, value)?;
+    /// The item in the content of a row.
+    pub(crate) fn decode(&self, id: u64, content: &[u8]) -> Result<(Front, T), StoreError> {
+        let (front, bytes) = self.split(id, content)?;
         let item = self.codec.decode(bytes);
         Ok((front, item.map_err(|error| error.at(&self.name, Some(id)))?))
     }
 
-    fn split<'v>(
-        &self,
-        id: u64,
-        key: &[u8],
-        value: &'v [u8],
-    ) -> Result<(Front, &'v [u8]), StoreError> {
-        let content = format::open(key, value).and_then(format::split_value);
-        content.ok_or_else(|| {
-            StoreError::damaged(format!(
-                "item {id} of queue {:?} has a wrong checksum",
-                self.name
-            ))
+    fn split<'v>(&self, id: u64, content: &'v [u8]) -> Result<(Front, &'v [u8]), StoreError> {
+        format::split_value(content).ok_or_else(|| {
+            let name = &self.name;
+            StoreError::damaged(format!("item {id} of queue {name:?} cannot be read"))
         })
     }
 

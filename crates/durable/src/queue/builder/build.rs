@@ -38,10 +38,12 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let found = Found::read(&store, id)?;
         let (max_attempts, backoff, clock) = self.ram.kept();
         let after_ttl = self.settings.has_ttl.then_some(self.settings.after_ttl);
-        after_ttl.map_or(Ok(()), |_| store.log.disk().upgrade())?;
         let (unique_for, mut besides) = (self.settings.unique_for, self.settings.besides);
         besides.hash.take_if(|_| unique_for.is_zero());
         let has_pages = may_have_pages && besides.take_budget(store.memory.as_ref());
+        if has_pages || after_ttl.is_some() {
+            store.log.disk().upgrade()?;
+        }
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,

@@ -254,7 +254,7 @@ impl Inspector {
     ) -> Result<Records, StoreError> {
         let ids = (ids.start_bound().cloned(), ids.end_bound().cloned());
         let (items, letters) = match kind {
-            Kind::Items => (Some(self.items(queue, ids)?), None),
+            Kind::Items => (Some(self.known_items(queue, ids, true)?), None),
             Kind::DeadLetters => (None, Some(self.letters(queue, ids)?)),
         };
         let items = items.into_iter().flatten();

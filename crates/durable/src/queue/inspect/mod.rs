@@ -6,14 +6,12 @@ pub use change::{Kind, Record};
 
 use super::letters::Cause;
 use crate::error::StoreError;
-use crate::format::{
-    decode_row, read_value, Key, LetterRow, Mark, Schedule, ITEMS, LETTERS, MARKS,
-};
-use crate::log::guarded;
+use crate::format::{decode_row, Key, LetterRow, Mark, Schedule, ITEMS, LETTERS, MARKS};
+use crate::log::{earliest, guarded, Item, Items, Visit};
 use crate::store::{millis, Store};
 use fjall::{Readable, Snapshot};
-use std::iter;
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Looks at the queues of a store, and changes what they hold, without the types of the items: for tools.
@@ -216,14 +214,42 @@ impl Inspector {
         queue: &str,
         ids: impl RangeBounds<u64>,
     ) -> Result<impl Iterator<Item = Result<ItemInfo, StoreError>>, StoreError> {
-        let marks = self.store.inner.log.disk().tables[MARKS].clone();
-        self.rows(ITEMS, queue, ids, move |snapshot, at, key, value| {
-            let (front, bytes) = read_value(key, value)?;
-            let mark = guarded(|| Ok(snapshot.get(&marks, key)?))?;
-            let mark = mark.map_or(Ok(Mark::default()), |mark| decode_row(key, &mark))?;
+        self.known_items(queue, ids, false)
+    }
+
+    /// The same. The log [knows](crate::log::Disk::know) their chunks if they are to be removed.
+    fn known_items(
+        &self,
+        queue: &str,
+        ids: impl RangeBounds<u64>,
+        known: bool,
+    ) -> Result<impl Iterator<Item = Result<ItemInfo, StoreError>>, StoreError> {
+        let store = Arc::clone(&self.store.inner);
+        let from = match ids.start_bound() {
+            Bound::Included(id) => *id,
+            Bound::Excluded(id) => id.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = ids.end_bound().cloned();
+        let (queue, snapshot, rows) = self.rows(ITEMS, queue, earliest(from)..)?;
+        let items = Items::new(rows, Key { queue, id: from });
+        let is_in = move |item: &Result<Item, _>| {
+            let id = item.as_ref().map_or(from, |item| item.at.id);
+            (Bound::Unbounded, end).contains(&id)
+        };
+        Ok(items.take_while(is_in).map(move |item| {
+            let (item, disk) = (item?, store.log.disk());
+            item.chunk
+                .iter()
+                .filter(|_| known)
+                .for_each(|chunk| disk.know(chunk));
+            let (front, bytes) = item.split()?;
+            let key = item.at.to_bytes();
+            let mark = guarded(|| Ok(snapshot.get(&disk.tables[MARKS], key)?))?;
+            let mark = mark.map_or(Ok(Mark::default()), |mark| decode_row(&key, &mark))?;
             let (priority, due) = from_schedule(mark.schedule.or(front.schedule));
             Ok(ItemInfo {
-                id: at.id,
+                id: item.at.id,
                 attempts: mark.attempts,
                 priority,
                 due,
@@ -232,7 +258,7 @@ impl Inspector {
                 error: mark.more.and_then(|more| more.error),
                 bytes: bytes.to_vec(),
             })
-        })
+        }))
     }
 
     /// The dead letters of a queue, oldest first.
@@ -249,19 +275,20 @@ impl Inspector {
         queue: &str,
         ids: impl RangeBounds<u64>,
     ) -> Result<impl Iterator<Item = Result<LetterInfo, StoreError>>, StoreError> {
-        self.rows(LETTERS, queue, ids, |_, at, key, value| {
-            Ok(LetterInfo::of(at, decode_row(key, value)?))
-        })
+        let (_, _, rows) = self.rows(LETTERS, queue, ids)?;
+        Ok(rows.map(|row| {
+            let (key, value) = row?;
+            Ok(LetterInfo::of(Key::of(&key)?, decode_row(&key, &value)?))
+        }))
     }
 
-    /// The rows of a queue in a table, by number, read by a function.
-    fn rows<R>(
+    /// The number of a queue, and its rows in a table, by number, as they are now.
+    fn rows(
         &self,
         table: usize,
         queue: &str,
         ids: impl RangeBounds<u64>,
-        read: impl Fn(&Snapshot, Key, &[u8], &[u8]) -> Result<R, StoreError>,
-    ) -> Result<impl Iterator<Item = Result<R, StoreError>>, StoreError> {
+    ) -> Result<(u32, Snapshot, Visit), StoreError> {
         let store = &self.store.inner;
         let queue = self.find(queue)?;
         store.log.settle()?;
@@ -272,16 +299,8 @@ impl Inspector {
             bound => bound.map(|id| Key { queue, id: *id }.to_bytes()),
         };
         let range = (key(ids.start_bound(), 0), key(ids.end_bound(), u64::MAX));
-        let mut rows = guarded(|| Ok(snapshot.range(&tables[table], range)))?;
-        Ok(iter::from_fn(move || {
-            let next = guarded(|| Ok(rows.next().map(fjall::Guard::into_inner).transpose()?));
-            let row = |(key, value): (fjall::UserKey, fjall::UserValue)| {
-                read(&snapshot, Key::of(&key)?, &key, &value)
-            };
-            next.map(|next| next.map(row))
-                .transpose()
-                .map(Result::flatten)
-        }))
+        let rows = guarded(|| Ok(snapshot.range(&tables[table], range)))?;
+        Ok((queue, snapshot, rows.into()))
     }
 
     fn find(&self, name: &str) -> Result<u32, StoreError> {

@@ -4,8 +4,7 @@ use super::{Index, Pages, State, LEAST_ITEMS, MOST_LOST, MOST_OF_PAGE};
 use crate::codec::CodecError;
 use crate::entry::Entry;
 use crate::error::{Damage, StoreError};
-use crate::format::{Digest, Front, Key, ITEMS};
-use crate::log;
+use crate::format::{Digest, Front};
 use crate::order::{Engine, EntryOf};
 use std::ops::Range;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -112,9 +111,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             if index.late.front().is_some_and(Range::is_empty) {
                 index.late.pop_front();
             }
-            let (key, value) = (shared.key(id), shared.value(id)?);
-            index.digest.remove(key.digest());
-            self.add(page, id, &key.to_bytes(), &value)?;
+            let content = shared.content(id)?;
+            index.digest.remove(shared.key(id).digest());
+            self.add(page, id, &content)?;
             if self.is_page(page.entries.len(), page.bytes) {
                 return Ok(());
             }
@@ -132,24 +131,28 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// Reads rows from the next one on, except those that may be unwritten; returns whether it has read all, and the page is not
     /// full.
     fn read_next(&self, index: &mut Index, page: &mut Page<T, O>) -> Result<bool, StoreError> {
-        let shared = &self.shared;
-        let table = &shared.log().disk().tables[ITEMS];
+        let (shared, disk) = (&self.shared, self.shared.log().disk());
         let end = index.unwritten.unwrap_or(u64::MAX).max(index.next);
-        for row in log::rows(
-            table,
-            shared.key(index.next).to_bytes()..shared.key(end).to_bytes(),
-        )? {
-            let (key, value) = row?;
-            let at = Key::of(&key)?;
-            index.next = at.id + 1;
+        let mut known = None;
+        for item in disk.items(shared.key(index.next), index.row)? {
+            let item = item?;
+            if item.row() >= end {
+                break;
+            }
+            let at = item.at;
+            (index.next, index.row) = (at.id + 1, item.row());
             if index.marked.remove(&at.id) || index.is_skipped(at.id) {
                 continue;
             }
             if index.count() == 0 {
                 return Err(self.other_rows(0, 1));
             }
+            if let Some(chunk) = item.chunk.filter(|chunk| known != Some(chunk.0)) {
+                disk.know(&chunk);
+                known = Some(chunk.0);
+            }
             index.digest.remove(at.digest());
-            self.add(page, at.id, &key, &value)?;
+            self.add(page, at.id, &item.content)?;
             if self.is_page(page.entries.len(), page.bytes) {
                 return Ok(false);
             }
@@ -167,15 +170,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         Err(self.other_rows(missing.unsigned_abs(), extra.unsigned_abs()))
     }
 
-    fn add(
-        &self,
-        page: &mut Page<T, O>,
-        id: u64,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<(), StoreError> {
-        let shared = &self.shared;
-        let decode = || shared.decode(id, key, value);
+    fn add(&self, page: &mut Page<T, O>, id: u64, content: &[u8]) -> Result<(), StoreError> {
+        let (shared, bytes) = (&self.shared, content.len());
+        let decode = || shared.decode(id, content);
         let item = match catch_unwind(AssertUnwindSafe(decode)) {
             Ok(Err(StoreError::Codec(error))) => {
                 page.undecodable.push((id, error));
@@ -183,12 +180,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             }
             Ok(decoded) => {
                 let (front, item) = decoded?;
-                (shared.entry(id, item, value.len()), front)
+                (shared.entry(id, item, bytes), front)
             }
             // Whoever pops it has that panic.
             Err(_) => (Entry::on_disk(id, Self::key()), Front::default()),
         };
-        page.bytes += value.len();
+        page.bytes += bytes;
         page.entries.push(item);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::{Digest, Key};
+use crate::log::earliest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
@@ -11,6 +12,8 @@ use std::ops::Range;
 pub(crate) struct Index {
     /// The rows from here on were not read.
     pub(super) next: u64,
+    /// The row that may have it.
+    pub(super) row: u64,
     /// Earlier ones, whose commits ended when those after them had been read.
     pub(super) late: VecDeque<Range<u64>>,
     /// Rows that are not read: those of commits and of removals that have not ended, by their first numbers.
@@ -49,6 +52,7 @@ impl Index {
     /// A cold part begins: no item in memory has this number or a later one.
     pub(super) fn begin(&mut self, next: u64) {
         self.next = next.max(self.next);
+        self.row = earliest(self.next);
         self.marked.clear();
     }
 

@@ -3,15 +3,13 @@
 use super::{Index, Pages};
 use crate::batch::Run;
 use crate::error::StoreError;
-use crate::format::{Key, ITEMS};
-use crate::log;
+use crate::log::{Item, Items, Known, Visit};
 use crate::order::Engine;
-use fjall::UserValue;
 
 /// The cold part of a queue at one instant.
 pub(in crate::queue) struct Snapshot {
     index: Index,
-    rows: log::Visit,
+    items: Items<Visit>,
 }
 
 impl Snapshot {
@@ -34,46 +32,53 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let index = state.index.clone();
         let log = self.shared.log();
         log.settle()?;
-        let key = |id| self.shared.key(id).to_bytes();
-        let rows = log::rows(&log.disk().tables[ITEMS], key(index.next)..=key(u64::MAX))?;
-        Ok(Some(Snapshot { index, rows }))
+        let items = log.disk().items(self.shared.key(index.next), index.row)?;
+        Ok(Some(Snapshot { index, items }))
     }
 
     /// Visits the rows of a cold part, and checks that they are those that were committed.
     pub(in crate::queue) fn visit(
         &self,
-        Snapshot { index, rows }: &mut Snapshot,
-        mut visit: impl FnMut(Key, UserValue) -> Result<(), StoreError>,
+        Snapshot { index, items }: &mut Snapshot,
+        mut visit: impl FnMut(Item) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut left = index.digest;
+        let (mut left, disk) = (index.digest, self.shared.log().disk());
         for id in index.late.iter().cloned().flatten() {
             left.remove(self.shared.key(id).digest());
             // It may have been taken since.
-            if let Some(value) = self.shared.stored(id)?.filter(|_| index.has(id)) {
-                visit(self.shared.key(id), value)?;
+            if let Some(item) = disk.item(self.shared.key(id))?.filter(|_| index.has(id)) {
+                visit(item)?;
             }
         }
-        for row in rows {
-            let (key, value) = row?;
-            let at = Key::of(&key)?;
-            if index.has(at.id) {
-                left.remove(at.digest());
-                visit(at, value)?;
+        for item in items {
+            let item = item?;
+            if index.has(item.at.id) {
+                left.remove(item.at.digest());
+                visit(item)?;
             }
         }
         self.check_left(left)
     }
 
-    /// The item of a row.
-    pub(in crate::queue) fn decode(&self, at: Key, value: &[u8]) -> Result<T, StoreError> {
-        let decoded = self.shared.decode(at.id, &at.to_bytes(), value);
+    pub(in crate::queue) fn decode(&self, item: &Item) -> Result<T, StoreError> {
+        let decoded = self.shared.decode(item.at.id, &item.content);
         decoded.map(|(_, item)| item)
     }
 
-    /// Gives up the items of these numbers, in ascending order, whose rows are to be removed. Returns those that are in memory
-    /// by now, and the others, whose rows are skipped until their removal [is over](Self::removed).
-    pub(in crate::queue) fn give_up(&self, ids: &[u64]) -> (Vec<u64>, Vec<Run>) {
-        self.state().index.give_up(self.shared.id, ids)
+    /// Gives up the items of these numbers, in ascending order, which are to be removed from their rows, and from these chunks.
+    /// Returns those that are in memory by now, and the others, whose rows are skipped until their removal
+    /// [is over](Self::removed).
+    pub(in crate::queue) fn give_up(&self, ids: &[u64], chunks: &[Known]) -> (Vec<u64>, Vec<Run>) {
+        let mut state = self.state();
+        let (moved, runs) = state.index.give_up(self.shared.id, ids);
+        // Those of the others may be gone.
+        for chunk in chunks {
+            let (first, end) = (chunk.0.id, chunk.0.id + chunk.1.count());
+            if runs.iter().any(|run| run.first < end && run.end() > first) {
+                self.shared.log().disk().know(chunk);
+            }
+        }
+        (moved, runs)
     }
 
     /// The rows are removed, and so may be items in memory.

@@ -14,7 +14,7 @@ impl DurableQueue<u64> {
         self.ram.len()
     }
 
-    /// Changes the row of the item that was pushed as this one, behind the back of the store.
+    /// Changes a row, by its place, behind the back of the store.
     fn change_row(&self, nth: usize, value: impl FnOnce(&[u8]) -> Option<Vec<u8>>) {
         let items = &self.shared.log().disk().tables[ITEMS];
         let row = items.range::<&[u8], _>(..).nth(nth).unwrap();
@@ -93,6 +93,64 @@ fn a_backlog_whose_time_is_over_ends_at_once() {
     assert!(numbers.pages.as_ref().unwrap().lost.lock().is_empty());
 }
 
+/// How many rows the items of a store take.
+fn rows(numbers: &DurableQueue<u64>) -> usize {
+    numbers.shared.log().settle().unwrap();
+    let items = &numbers.shared.log().disk().tables[ITEMS];
+    items.range::<&[u8], _>(..).count()
+}
+
+#[test]
+fn items_that_are_pushed_together_are_one_row() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    numbers.push_batch(0..20).unwrap();
+    assert_eq!(rows(&numbers), 1);
+    let left: Vec<u64> = (0..20).filter(|number| number % 5 > 0).collect();
+    assert_eq!(numbers.retain(|number, _| number % 5 > 0).unwrap(), 4);
+    assert_eq!(rows(&numbers), 5);
+    let held = numbers.begin_owned();
+    assert_eq!(*held.pop().unwrap(), 1);
+    assert_eq!(numbers.pop_batch(5).unwrap(), left[1..6]);
+    assert_eq!(rows(&numbers), 5);
+    held.commit().unwrap();
+    drop(numbers);
+    let numbers = open(files.path());
+    assert_eq!(rows(&numbers), 4); // 0 to 7 is one tombstone
+    assert_eq!(numbers.pop_batch(4).unwrap(), left[6..10]);
+    drop(numbers);
+    // Without pages each item has a row of its own.
+    let numbers: DurableQueue<u64> = Store::open(files.path()).unwrap().queue("numbers").unwrap();
+    assert_eq!(rows(&numbers), 6);
+    assert_eq!(numbers.pop_batch(3).unwrap(), left[10..13]);
+    assert_eq!(rows(&numbers), 3);
+    drop(numbers);
+    let numbers = open(files.path());
+    numbers.push_batch(0..20).unwrap();
+    assert_eq!(numbers.pop_batch(30).unwrap().len(), 23);
+    assert_eq!(rows(&numbers), 0);
+    drop(numbers);
+    let checked = StoreOptions::new().memory(0).check().open(files.path());
+    checked.unwrap();
+}
+
+#[test]
+fn a_store_forgets_chunks_whose_items_get_rows() {
+    let files = tempfile::tempdir().unwrap();
+    let store = Store::open(files.path()).unwrap();
+    let pages = || store.builder::<u64>("numbers").memory(0).build().unwrap();
+    let numbers = pages();
+    numbers.push_batch(0..20).unwrap();
+    assert_eq!(numbers.pop_batch(3).unwrap(), [0, 1, 2]);
+    drop(numbers);
+    let numbers: DurableQueue<u64> = store.queue("numbers").unwrap();
+    assert_eq!(numbers.pop_batch(3).unwrap(), [3, 4, 5]);
+    assert_eq!(rows(&numbers), 14);
+    drop(numbers);
+    let numbers = pages();
+    assert_eq!((numbers.len(), numbers.pop().unwrap()), (14, 6));
+}
+
 fn damage(numbers: &DurableQueue<u64>) -> StoreError {
     loop {
         match numbers.pop() {
@@ -113,8 +171,10 @@ fn damage_is_found_when_it_is_read() {
     for change in changes {
         let files = tempfile::tempdir().unwrap();
         let numbers = open(files.path());
-        numbers.push_batch(0..50).unwrap();
-        numbers.change_row(40, change);
+        for first in [0, 10, 20, 30, 40] {
+            numbers.push_batch(first..first + 10).unwrap();
+        }
+        numbers.change_row(4, change);
         drop(numbers);
         let numbers = open(files.path());
         let visited = numbers.peek_each(|_| {});

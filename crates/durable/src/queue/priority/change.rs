@@ -95,7 +95,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         if O::TAG != OrderTag::ByPriority {
             return Ok(None);
         }
-        let value = self.stored(id)?;
+        let content = self.stored(id)?;
         let key = self.key(id);
         let known = |(mark, _): &(Mark, u64)| mark.schedule;
         let marked = self.log().disk().catalog().marks.get(&key).and_then(known);
@@ -106,8 +106,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             priority: DEFAULT_PRIORITY,
             due: None,
         };
-        Ok(value.map(|value| {
-            let content = format::open(&key.to_bytes(), &value).and_then(format::split_value);
+        Ok(content.map(|content| {
+            let content = format::split_value(&content);
             let schedule = content.and_then(|(front, _)| front.schedule);
             schedule.unwrap_or(normal)
         }))

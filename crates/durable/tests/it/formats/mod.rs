@@ -20,8 +20,8 @@ fn open_at(path: &Path, time: Duration) -> Store {
     options.open(path).unwrap()
 }
 
-/// Writes all that version 1 has, and with `ttl` all that version 2 has.
-fn fill(path: &Path, ttl: bool) {
+/// Writes all that a version has.
+fn fill(path: &Path, version: u32) {
     let store = open_at(path, WRITTEN);
     let clock = ManualClock::new();
     let jobs = store.builder::<String>("jobs").max_attempts(3);
@@ -54,10 +54,16 @@ fn fill(path: &Path, ttl: bool) {
     once.pop().unwrap();
     store.queue::<u8>("empty").unwrap().push(1).unwrap();
     store.queue::<u8>("empty").unwrap().pop().unwrap();
-    if ttl {
+    if version >= 2 {
         let news = store.builder::<String>("news").ttl(2 * HOUR);
         let news = news.clock(clock).build().unwrap();
         news.push("old".to_string()).unwrap();
+    }
+    if version >= 3 {
+        let pages = store.builder::<u32>("pages").memory(0).build().unwrap();
+        pages.push_batch(0..20).unwrap();
+        assert_eq!(pages.pop_batch(3).unwrap().len(), 3);
+        assert_eq!(pages.retain(|number, _| number % 5 > 0).unwrap(), 3);
     }
 }
 
@@ -68,7 +74,7 @@ fn unique(store: &Store) -> requeue_durable::DurableQueue<String> {
 }
 
 /// What [`fill`] has written is there, an hour later.
-fn check(path: &Path, ttl: bool) {
+fn check(path: &Path, version: u32) {
     let store = open_at(path, WRITTEN + HOUR);
     let jobs = store.builder::<String>("jobs").max_attempts(3);
     let jobs = jobs.build().unwrap();
@@ -95,9 +101,17 @@ fn check(path: &Path, ttl: bool) {
     assert_eq!(tenants.pop_batch(9).unwrap(), [(1, 1), (2, 3), (1, 2)]);
     assert!(unique(&store).push("taken".to_string()).is_err());
     assert!(store.queue::<u8>("empty").unwrap().is_empty());
-    if ttl {
+    if version >= 2 {
         let news = store.builder::<String>("news").ttl(2 * HOUR);
         assert_eq!(news.build().unwrap().pop().unwrap(), "old");
+    }
+    if version >= 3 {
+        let pages = store.builder::<u32>("pages").memory(0).build().unwrap();
+        assert_eq!(pages.pop_batch(4).unwrap(), [3, 4, 6, 7]);
+        drop(pages);
+        let pages = store.queue::<u32>("pages").unwrap();
+        let left = [8, 9, 11, 12, 13, 14, 16, 17, 18, 19];
+        assert_eq!(pages.pop_batch(99).unwrap(), left);
     }
 }
 
@@ -154,10 +168,9 @@ fn version(store: &Path) -> u32 {
 fn all_versions_are_read() {
     for number in 1.. {
         let Ok(packed) = fs::read(fixture(number)) else {
-            assert_eq!(number, 3, "a version has no store");
+            assert_eq!(number, 4, "a version has no store");
             return;
         };
-        let has_ttl = number >= 2;
         for upgrades in [false, true] {
             let directory = directory();
             unpack(&packed, directory.path());
@@ -166,7 +179,7 @@ fn all_versions_are_read() {
                 let newest = open_at(directory.path(), WRITTEN).upgrade().unwrap();
                 assert_eq!(version(directory.path()), newest);
             }
-            check(directory.path(), has_ttl);
+            check(directory.path(), number);
         }
     }
 }
@@ -176,7 +189,7 @@ fn all_versions_are_read() {
 fn write_a_store() {
     let number: u32 = std::env::var("DURABLE_FIXTURE").unwrap().parse().unwrap();
     let (directory, mut packed) = (directory(), Vec::new());
-    fill(directory.path(), number >= 2);
+    fill(directory.path(), number);
     assert_eq!(version(directory.path()), number);
     pack(directory.path(), Path::new(""), &mut packed);
     fs::write(fixture(number), packed).unwrap();

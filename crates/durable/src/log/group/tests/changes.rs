@@ -1,7 +1,7 @@
 //! The changes of a random commit.
 
 use super::random::Random;
-use super::{Case, Item, Rows};
+use super::{Case, Item, Rows, CHUNKS};
 use crate::batch::{Batch, Change, Run};
 use crate::format::{begin_value, Front, Key, LetterRow, Mark, Schedule};
 use std::slice;
@@ -48,16 +48,32 @@ impl Case {
     }
 
     pub(super) fn push(&mut self, batch: &mut Batch, queue: u32) {
-        let count = 1 + self.random.below(5_u64);
+        let in_chunks = queue == CHUNKS;
+        let few = self.random.percent(if in_chunks { 30 } else { 90 });
+        let most: u64 = if few { 5 } else { 60 };
+        let count = 1 + self.random.below(most);
         for id in self.ids(count) {
             let (key, item) = (Key { queue, id }, self.item());
             push(batch, key, &item);
             self.model.items.insert(key, item);
         }
+        let runs = batch.pushes.iter_mut();
+        runs.for_each(|run| run.in_chunks = in_chunks);
+    }
+
+    /// As whoever reads an item that may be removed.
+    fn know(&self, key: Key) {
+        let item = self.disk().item(key).unwrap();
+        if let Some(chunk) = item.and_then(|item| item.chunk) {
+            self.disk().know(&chunk);
+        }
     }
 
     /// Another value, of an item that is there or one that is gone.
     pub(super) fn replace(&mut self, batch: &mut Batch, queue: u32) {
+        if queue == CHUNKS {
+            return; // queues with unique keys have none
+        }
         let (_, bytes) = self.item();
         let mut value = Vec::new();
         begin_value(&mut value, Front::default());
@@ -79,8 +95,16 @@ impl Case {
     pub(super) fn remove(&mut self, batch: &mut Batch, queue: u32) {
         for _ in 0..=self.random.below(3) {
             if let Some(key) = Self::key(&mut self.random, &self.model.items, queue) {
-                remove(batch, key);
-                self.model.remove(key);
+                let run = self.random.pick(&[1, 1, 2, 5, 100]);
+                let ids = (key.id..key.id + run).map(|id| Key { queue, id });
+                for key in ids
+                    .filter(|key| self.model.items.contains_key(key))
+                    .collect::<Vec<_>>()
+                {
+                    self.know(key);
+                    remove(batch, key);
+                    self.model.remove(key);
+                }
             }
         }
     }
@@ -89,6 +113,7 @@ impl Case {
         let Some(key) = Self::key(&mut self.random, &self.model.items, queue) else {
             return;
         };
+        self.know(key);
         let mark = self.model.marks.entry(key).or_default();
         let attempts = mark.attempts + 1;
         match self.random.below(5) {
@@ -180,6 +205,7 @@ impl Case {
         };
         let id = self.ids(1).start;
         let key = Key { queue, id };
+        self.know(item);
         change(batch, Change::Bury(key, letter.clone()));
         self.model.remove(item);
         self.model.letters.insert(key, letter);

@@ -9,9 +9,7 @@ mod changes;
 
 use super::Disk;
 use crate::batch::{Batch, Change};
-use crate::format::{
-    decode_row, open, row_digest, split_value, Front, Key, LetterRow, Mark, OrderTag, QueueRow,
-};
+use crate::format::{decode_row, row_digest, Front, Key, LetterRow, Mark, OrderTag, QueueRow};
 use crate::log::{visit, Directory};
 use changes::change;
 use fjall::Keyspace;
@@ -22,6 +20,8 @@ use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
 const QUEUES: usize = 3;
+/// The one whose items are in chunks.
+const CHUNKS: u32 = 0;
 const GROUPS: usize = 30;
 /// Numbers that are taken between a number and its commit, so that its run is far from the others.
 const FAR: u64 = 3_000;
@@ -191,6 +191,28 @@ impl Case {
         })
         .unwrap();
         self.disk().catalog().marks.extend(marks);
+        if self.random.percent(30) {
+            self.spread();
+        }
+    }
+
+    /// As a queue that has no pages any more.
+    fn spread(&mut self) {
+        let from = Key {
+            queue: CHUNKS,
+            id: 0,
+        };
+        let items = self.disk().items(from, 0).unwrap();
+        let chunks: BTreeSet<_> = items
+            .filter_map(|item| item.unwrap().chunk)
+            .map(|it| it.0)
+            .collect();
+        let mut group = Batch::of(chunks.into_iter().map(Change::Spread));
+        self.number += 1;
+        self.disk().write(&mut group, self.number, false).unwrap();
+        self.compare();
+        let mut items = self.disk().items(from, 0).unwrap();
+        assert!(items.all(|item| item.unwrap().chunk.is_none()));
     }
 
     fn compare(&self) {
@@ -207,12 +229,20 @@ impl Case {
         assert!(queues.all(|(id, _)| model.closed.contains_key(&id)));
         let items = catalog.queues.all().map(|(_, row)| row.counts.items.count);
         assert_eq!(catalog.queues.items(), items.sum::<u64>());
-        let items = rows(&disk.tables[crate::format::ITEMS], |key, value| {
-            let content = open(key, value).and_then(split_value);
-            let (front, bytes) = content.unwrap();
-            (front, bytes.to_vec())
-        });
+        let mut items = Rows::new();
+        for queue in 0..u32::try_from(QUEUES).unwrap() {
+            for item in disk.items(Key { queue, id: 0 }, 0).unwrap() {
+                let item = item.unwrap();
+                let (front, bytes) = item.split().unwrap();
+                items.insert(item.at, (front, bytes.to_vec()));
+            }
+        }
         assert_eq!(items, model.items);
+        for key in self.model.gone.iter().chain(items.keys()) {
+            let item = disk.item(*key).unwrap();
+            let item = item.as_ref().map(|item| item.split().unwrap().1);
+            assert_eq!(item, items.get(key).map(|(_, bytes)| &**bytes));
+        }
         let letters = rows(&disk.tables[crate::format::LETTERS], |key, value| {
             decode_row::<LetterRow>(key, value).unwrap()
         });
