@@ -8,9 +8,11 @@ use crate::error::StoreError;
 use serde::{de::DeserializeOwned, Deserialize, Deserializer, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The version of the format. The first one, in which stores are made, has no times of pushes, and the second one no chunks.
-pub(crate) const VERSION: u32 = 3;
+/// The versions of the format: the one in which stores are made, and those that have times of pushes, and chunks.
 pub(crate) const FIRST_VERSION: u32 = 1;
+pub(crate) const WITH_TIMES: u32 = 2;
+pub(crate) const WITH_CHUNKS: u32 = 3;
+pub(crate) const VERSION: u32 = WITH_CHUNKS;
 
 /// The tables of a store, in this order.
 pub(crate) const ITEMS: usize = 0;

@@ -3,8 +3,8 @@
 use crate::codec::{Codec, Postcard};
 use crate::error::StoreError;
 use crate::format::{
-    begin_value, decode_row, encode_row, item_bytes, open, seal, split_value, Key, LetterRow, Mark,
-    QueueRow, StoreRow, STORE_ROW,
+    begin_value, decode_row, encode_row, item_bytes, open, seal, split_value, ItemRow, Key,
+    LetterRow, Mark, QueueRow, StoreRow, STORE_ROW,
 };
 use crate::log::{self, Alone, Readable, RowChange};
 use crate::queue::Cause;
@@ -23,6 +23,12 @@ pub fn rows(key: &[u8], value: &[u8]) {
     seal(key, &mut sealed);
     assert_eq!(open(key, &sealed), Some(value));
     decode(key, &sealed);
+    if let Ok(row) = ItemRow::read(key, &sealed) {
+        assert!(row
+            .contents(&sealed)
+            .all(|content| content.len() <= value.len()));
+        assert!(!row.ids().is_empty() || row.ids().start == u64::MAX);
+    }
 }
 
 fn decode(key: &[u8], value: &[u8]) {

@@ -343,7 +343,7 @@ impl Store {
     ///
     /// [`StoreError::Io`] or [`Damaged`](StoreError::Damaged) if the version cannot be read or written.
     pub fn upgrade(&self) -> Result<u32, StoreError> {
-        self.inner.log.disk().upgrade()?;
+        self.inner.log.disk().upgrade(VERSION)?;
         Ok(VERSION)
     }
 

@@ -13,6 +13,7 @@
 
 use crate::error::StoreError;
 use crate::format::{FIRST_VERSION, VERSION};
+use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ const MOST_VERSION: u64 = 64;
 pub(crate) struct Directory {
     path: PathBuf,
     lock: File,
+    /// The version of the format.
+    version: Mutex<u32>,
 }
 
 impl Directory {
@@ -53,19 +56,23 @@ impl Directory {
         let directory = Self {
             path: path.to_owned(),
             lock,
+            version: Mutex::new(FIRST_VERSION),
         };
-        match directory.identify() {
-            _ if is_new => name_version(path, FIRST_VERSION)?,
-            Err(StoreError::Damaged(_)) if accept_damage => name_version(path, VERSION)?,
-            identified => drop(identified?),
-        }
+        let named = |version| name_version(path, version).map(|()| version);
+        *directory.version.lock() = match directory.identify() {
+            _ if is_new => named(FIRST_VERSION)?,
+            Err(StoreError::Damaged(_)) if accept_damage => named(VERSION)?,
+            identified => identified?,
+        };
         Ok(directory)
     }
 
-    /// Makes sure that versions of this crate that do not know all of the format refuse the store.
-    pub(super) fn upgrade(&self) -> Result<(), StoreError> {
-        if self.identify()? < VERSION {
-            name_version(&self.path, VERSION)?;
+    /// Makes sure that versions of this crate that do not know this version of the format refuse the store.
+    pub(super) fn upgrade(&self, version: u32) -> Result<(), StoreError> {
+        let mut known = self.version.lock();
+        if *known < version {
+            name_version(&self.path, version)?;
+            *known = version;
         }
         Ok(())
     }

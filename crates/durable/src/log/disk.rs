@@ -173,9 +173,9 @@ impl Disk {
         Ok((tables, catalog, ahead))
     }
 
-    /// Before what the first version of the format does not have is written.
-    pub(crate) fn upgrade(&self) -> Result<(), StoreError> {
-        self.directory.upgrade()
+    /// Before what earlier versions of the format do not have is written.
+    pub(crate) fn upgrade(&self, version: u32) -> Result<(), StoreError> {
+        self.directory.upgrade(version)
     }
 
     pub(super) fn directory(&self) -> &Directory {

@@ -174,6 +174,17 @@ impl GroupWriter<'_, '_> {
         self.removed.contains(&id) || self.pushed.get(id) == PushState::Cancelled
     }
 
+    /// Whether the group pushes the item, or it was pushed before and the group does not remove it.
+    fn is_there(&mut self, key: Key) -> Result<bool, StoreError> {
+        if self.pushed.get(key.id) == PushState::Pushed {
+            return Ok(true);
+        }
+        match self.chunks.has(key) {
+            Some(has) => Ok(has),
+            None => Ok(self.disk.tables[ITEMS].contains_key(key.to_bytes())?),
+        }
+    }
+
     /// The changes that are not of items alone.
     fn rest(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
         let mut marks = HashMap::new();
@@ -196,12 +207,7 @@ impl GroupWriter<'_, '_> {
                 }),
                 Change::Rescheduled(key, schedule) => {
                     // The item may have been popped since its schedule was changed in memory.
-                    let pushed = self.pushed.get(key.id) == PushState::Pushed;
-                    let is_there = match self.chunks.has(key) {
-                        Some(has) => has,
-                        None => self.disk.tables[ITEMS].contains_key(key.to_bytes())?,
-                    };
-                    if pushed || is_there {
+                    if self.is_there(key)? {
                         self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
                     }
                 }

@@ -19,7 +19,7 @@
 
 mod ahead;
 mod catalog;
-mod chunks;
+pub(crate) mod chunks;
 mod directory;
 mod disk;
 mod gaps;
@@ -39,7 +39,6 @@ mod source;
 mod tables;
 mod witness;
 
-pub(crate) use chunks::{earliest, Content, Item, Items, Known};
 pub(crate) use directory::Directory;
 pub(crate) use disk::Disk;
 #[cfg(feature = "metrics")]
@@ -56,13 +55,12 @@ use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::oneshot::Oneshot;
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::slice;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use std::{mem, slice};
 
 /// The size of a group that is written although nobody waits for it, in bytes.
 const WRITE_AT: usize = 1 << 20;

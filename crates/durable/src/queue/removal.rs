@@ -3,7 +3,8 @@
 use super::DurableQueue;
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
-use crate::log::{Durability, Known};
+use crate::log::chunks::Known;
+use crate::log::Durability;
 use crate::order::Order;
 use crate::queue::pages::{Pages, Snapshot};
 use requeue::Queued;

@@ -7,6 +7,7 @@ use requeue_durable::{
     AfterTtl, Builder, Cause, DurableQueue, Order, Reason, Stats, Store, StoreError,
 };
 use serde::{Deserialize, Serialize};
+use std::env;
 use std::fs;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -69,8 +70,11 @@ impl<O: Order<u32>> Processes<O> {
         *self.wall.lock().unwrap() += time;
     }
 
-    fn version(&self) -> String {
-        fs::read_to_string(self.directory.path().join("version")).unwrap()
+    /// Whether the store has this version of the format; that of pages, if all queues have them.
+    fn has_version(&self, version: u32) -> bool {
+        let found = fs::read_to_string(self.directory.path().join("version")).unwrap();
+        let version = env::var("DURABLE_MEMORY").map_or(version, |_| 3);
+        found == format!("requeue-durable, version {version}\n")
     }
 }
 
@@ -383,10 +387,10 @@ fn an_item_without_a_time_gets_that_of_the_first_opening() {
     fn check<O: Order<u32>>(build: Build<O>) {
         let processes = Processes::new(build);
         processes.queue_without_ttl().push_batch([1, 2]).unwrap();
-        assert_eq!(processes.version(), "requeue-durable, version 1\n");
+        assert!(processes.has_version(1));
         processes.pass(100 * TTL);
         drop(processes.queue());
-        assert_eq!(processes.version(), "requeue-durable, version 2\n");
+        assert!(processes.has_version(2));
         processes.pass(9 * SECOND);
         assert_eq!(processes.queue().len(), 2);
         let codes = processes.queue_without_ttl();
@@ -397,7 +401,7 @@ fn an_item_without_a_time_gets_that_of_the_first_opening() {
         let codes = processes.queue();
         assert_eq!((codes.pop().unwrap(), timed_out(&codes)), (3, 1));
         drop(codes);
-        assert_eq!(processes.version(), "requeue-durable, version 2\n");
+        assert!(processes.has_version(2));
     }
     in_all_orders!(check);
 }

@@ -4,6 +4,7 @@ use super::{Builder, Settings};
 use crate::batch::Change;
 use crate::codec::{Codec, OnUndecodable};
 use crate::error::StoreError;
+use crate::format::{FIRST_VERSION, WITH_CHUNKS, WITH_TIMES};
 use crate::order::{Order, RamBuilder};
 use crate::queue::letters::Letters;
 use crate::queue::recover::Found;
@@ -41,9 +42,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let (unique_for, mut besides) = (self.settings.unique_for, self.settings.besides);
         besides.hash.take_if(|_| unique_for.is_zero());
         let has_pages = may_have_pages && besides.take_budget(store.memory.as_ref());
-        if has_pages || after_ttl.is_some() {
-            store.log.disk().upgrade()?;
-        }
+        store.log.disk().upgrade(needed(has_pages, after_ttl))?;
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,
@@ -71,6 +70,15 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let ram = shared.attend(self.ram);
         let (ram, pages) = shared.recover(&found, self.settings.on_undecodable, ram)?;
         Ok(DurableQueue::new(shared, ram, pages))
+    }
+}
+
+/// The version of the format that has all that a queue may write.
+fn needed(has_pages: bool, after_ttl: Option<AfterTtl>) -> u32 {
+    match after_ttl {
+        _ if has_pages => WITH_CHUNKS,
+        Some(_) => WITH_TIMES,
+        None => FIRST_VERSION,
     }
 }
 

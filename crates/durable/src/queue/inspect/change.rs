@@ -3,7 +3,9 @@
 use super::{to_millis, Inspector, ItemInfo, LetterInfo};
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
-use crate::format::{decode_row, row_digest, Front, Key, LetterRow, OrderTag, Schedule, MARKS};
+use crate::format::{
+    decode_row, row_digest, Front, Key, LetterRow, OrderTag, Schedule, MARKS, WITH_TIMES,
+};
 use crate::log::Durability;
 use crate::order::DEFAULT_PRIORITY;
 use crate::queue::letters::Cause;
@@ -332,7 +334,7 @@ impl StoreInner {
             pushed: item.pushed.map(to_millis),
         };
         if front.pushed.is_some() {
-            self.log.disk().upgrade()?;
+            self.log.disk().upgrade(WITH_TIMES)?;
         }
         batch.push_all(key, front, slice::from_ref(&item.bytes), |item, bytes| {
             bytes.extend_from_slice(item);

@@ -3,7 +3,7 @@
 use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::{Digest, Key};
-use crate::log::earliest;
+use crate::log::chunks::earliest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 

@@ -3,7 +3,8 @@
 use super::{Index, Pages};
 use crate::batch::Run;
 use crate::error::StoreError;
-use crate::log::{Item, Items, Known, Visit};
+use crate::log::chunks::{Item, Items, Known};
+use crate::log::Visit;
 use crate::order::Engine;
 
 /// The cold part of a queue at one instant.
