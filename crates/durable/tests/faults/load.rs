@@ -169,7 +169,8 @@ fn carry(from: &DurableQueue<u64>, to: &DurableQueue<u64>) {
         let Ok(token) = take.pop_blocking().map(|item| *item) else {
             return;
         };
-        give.push(token).expect("a push");
+        // With pages a token may be here before its room where it was is free.
+        give.push_blocking(token).expect("a push");
         if commit_all((take, give)).is_err() {
             return acknowledge("failed");
         }
