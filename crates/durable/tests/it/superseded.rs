@@ -54,8 +54,8 @@ impl<O: Order<u32>> Queue<O> {
     where
         O: Order<u32>,
     {
-        let mut items = Vec::new();
-        let queue = open(&copy_of(directory)).builder::<u32>("numbers");
+        let (mut items, copy) = (Vec::new(), copy_of(directory));
+        let queue = open(&copy).builder::<u32>("numbers");
         let queue: DurableQueue<u32> = queue.build().unwrap();
         queue.peek_each(|item| items.push(*item)).unwrap();
         items

@@ -73,8 +73,9 @@ impl<O: Order<u32>> Processes<O> {
     /// Whether the store has this version of the format; that of pages, if all queues have them.
     fn has_version(&self, version: u32) -> bool {
         let found = fs::read_to_string(self.directory.path().join("version")).unwrap();
-        let version = env::var("DURABLE_MEMORY").map_or(version, |_| 3);
-        found == format!("requeue-durable, version {version}\n")
+        let or_pages = env::var_os("DURABLE_MEMORY").map(|_| 3);
+        let mut versions = [Some(version), or_pages].into_iter().flatten();
+        versions.any(|version| found == format!("requeue-durable, version {version}\n"))
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, fmt};
 use tempfile::TempDir;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_postgres::Client;
 
 pub(crate) const ROLE: &str = "mixed";
@@ -258,14 +258,16 @@ impl Mix {
         let db = self.db.other().await;
         let queues = Arc::new(Queues::new(&db, &self.db.schema, 0));
         let consumes = tokio::spawn(Arc::clone(&queues).consume(None));
-        let is_done = || async {
+        let (mut least, mut since) = (i64::MAX, Instant::now());
+        while least > 0 {
             sleep(LOOK).await;
             let _ = queues.requeue_dead().await;
-            self.db.number(LEFT).await == 0
-        };
-        timeout(2 * LONG, until(is_done))
-            .await
-            .expect("nothing is left");
+            let left = self.db.number(LEFT).await;
+            if left < least {
+                (least, since) = (left, Instant::now());
+            }
+            assert!(since.elapsed() < LONG, "{least} are left");
+        }
         consumes.abort();
         until(|| async { self.db.number(LEAKED).await == 0 }).await;
         let done = jobs(&self.db, "done").await;
