@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_chunk_ends_where_numbers_or_room_do() {
         let mut chunk = NewChunk::default();
-        let value = [0; CHECKSUM + MOST_BYTES];
+        let value = vec![0; CHECKSUM + MOST_BYTES];
         assert!(chunk.add(FIRST, &value));
         assert!(!chunk.add(Key { id: 8, ..FIRST }, &value));
         assert_eq!(chunk.take().unwrap().0, FIRST);

@@ -160,7 +160,9 @@ impl GroupWriter<'_, '_> {
                 self.remove_mark(key);
             }
         }
-        written.into_iter().for_each(|run| self.remove_rows(run));
+        for run in written {
+            self.remove_rows(run);
+        }
     }
 
     fn remove_mark(&mut self, key: Key) {

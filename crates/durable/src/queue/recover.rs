@@ -73,6 +73,9 @@ struct Recovered<T, O: Engine<T>> {
 /// Those that can be decoded, those that cannot, with the error, and the others.
 type Items<T, O> = (Vec<Recovered<T, O>>, Vec<(u64, CodecError)>, Index);
 
+/// Where items go that were read.
+type Sorted<'s, T, O> = (&'s mut Vec<Recovered<T, O>>, &'s mut Vec<(u64, CodecError)>);
+
 /// A queue in memory, and its pages, if it has any.
 type Opened<T, O> = (RamQueue<T, O>, Option<Arc<Pages<T, O>>>);
 
@@ -170,7 +173,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         found: &Found,
         id: u64,
         content: &[u8],
-        (items, undecodable): (&mut Vec<Recovered<T, O>>, &mut Vec<(u64, CodecError)>),
+        (items, undecodable): Sorted<'_, T, O>,
     ) -> Result<(), StoreError> {
         let (mut front, item) = match self.decode(id, content) {
             Err(StoreError::Codec(error)) => {

@@ -59,8 +59,9 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
         if let Some(Cold { pages, runs }) = &mut self.cold {
             let runs = runs.get_mut();
             if !runs.is_empty() {
-                let pushes = &mut self.batch.get_mut().pushes;
-                pushes.iter_mut().for_each(|run| run.in_chunks = true);
+                for run in &mut self.batch.get_mut().pushes {
+                    run.in_chunks = true;
+                }
                 pages.register(runs);
             }
         }
