@@ -1,4 +1,4 @@
-use crate::format::ITEMS;
+use crate::format::{is_key, ITEMS};
 use crate::{DurableQueue, ManualClock, Store, StoreError, StoreOptions};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -12,6 +12,13 @@ impl DurableQueue<u64> {
     /// How many items are in memory.
     fn hot(&self) -> usize {
         self.ram.len()
+    }
+
+    /// Whether the row at a place has items, and is no tombstone.
+    fn is_chunk(&self, nth: usize) -> bool {
+        let items = &self.shared.log().disk().tables[ITEMS];
+        let row = items.range::<&[u8], _>(..).nth(nth).unwrap();
+        is_key(&row.key().unwrap())
     }
 
     /// Changes a row, by its place, behind the back of the store.
@@ -149,6 +156,47 @@ fn a_store_forgets_chunks_whose_items_get_rows() {
     drop(numbers);
     let numbers = pages();
     assert_eq!((numbers.len(), numbers.pop().unwrap()), (14, 6));
+}
+
+#[test]
+fn items_are_removed_from_chunks_that_no_page_has_read() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    for first in [0, 20, 40] {
+        numbers.push_batch(first..first + 20).unwrap();
+    }
+    assert_eq!(numbers.hot(), 8);
+    assert_eq!(numbers.retain(|number, _| number % 20 < 19).unwrap(), 3);
+    assert_eq!(rows(&numbers), 6);
+    assert_eq!(numbers.retain(|number, _| *number < 40).unwrap(), 19);
+    assert_eq!(rows(&numbers), 4);
+    drop(numbers);
+    let numbers = open(files.path());
+    let left: Vec<u64> = (0..40).filter(|number| number % 20 < 19).collect();
+    assert_eq!(numbers.pop_batch(60).unwrap(), left);
+    assert_eq!(rows(&numbers), 0);
+}
+
+#[test]
+fn accepted_damage_brings_no_removed_item_back() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    numbers.push_batch(0..20).unwrap();
+    numbers.push_batch(20..40).unwrap();
+    assert_eq!(numbers.pop_batch(3).unwrap(), [0, 1, 2]);
+    assert_eq!(numbers.retain(|number, _| number % 5 > 0).unwrap(), 7);
+    let left: Vec<u64> = (3..20).filter(|number| number % 5 > 0).collect();
+    let last = (0..rows(&numbers)).rev().find(|nth| numbers.is_chunk(*nth));
+    numbers.change_row(last.unwrap(), |_| None);
+    drop(numbers);
+    let options = StoreOptions::new().memory(0).accept_damage();
+    let store = options.open(files.path()).unwrap();
+    assert!(store.salvaged().is_some());
+    let numbers: DurableQueue<u64> = store.queue("numbers").unwrap();
+    assert_eq!(
+        (rows(&numbers), numbers.pop_batch(60).unwrap()),
+        (left.len(), left)
+    );
 }
 
 fn damage(numbers: &DurableQueue<u64>) -> StoreError {
