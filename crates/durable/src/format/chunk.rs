@@ -1,8 +1,8 @@
 //! Rows of several items.
 //!
 //! A *chunk* is one row for items of a queue with consecutive numbers, under the first of these. When some of its items are removed
-//! and others are left, a *tombstone* is written for each run of them: a row under the last number of the run. The row of a single item is
-//! as in the first version of the format.
+//! and others are left, a *tombstone* is written for each run of them: a row under the last number of the run. The row of a single
+//! item is as in the first version of the format.
 
 use super::{begin_value, open, seal, unreadable, Front, Key, CHECKSUM};
 use crate::error::StoreError;

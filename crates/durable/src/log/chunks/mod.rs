@@ -1,8 +1,8 @@
 //! Rows that have several items: which of them are partly gone.
 //!
-//! An item of a chunk is removed by a tombstone, or with the last one by the removal of the chunk and of its tombstones. So a group has to know
-//! the chunk: whoever reads an item that may be removed lets this know its chunk before. From then on groups keep it up to date,
-//! until it is gone.
+//! An item of a chunk is removed by a tombstone, or with the last one by the removal of the chunk and of its tombstones. So a group
+//! has to know the chunk: whoever reads an item that may be removed lets this know its chunk before. From then on groups keep it up
+//! to date, until it is gone.
 
 mod items;
 mod write;
