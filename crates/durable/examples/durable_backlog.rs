@@ -2,8 +2,8 @@
 //! the throughput with the backlog and without.
 //!
 //! `cargo run --release -p requeue-durable --example durable_backlog -- DIRECTORY`, with `BACKLOG_ITEMS` (1,000,000) items of 100
-//! bytes that cannot be compressed, `BACKLOG_MEMORY` (64 MiB; `none`: no pages), memtables of `BACKLOG_MEMTABLE` bytes, and `BACKLOG_SECONDS` (2) of throughput. With
-//! `BACKLOG_KEEP` the store stays there, and is filled only if there is none.
+//! bytes that cannot be compressed, `BACKLOG_MEMORY` (64 MiB; `none`: no pages), memtables of `BACKLOG_MEMTABLE` bytes, and
+//! `BACKLOG_SECONDS` (2) of throughput. With `BACKLOG_KEEP` the store stays there, and is filled only if there is none.
 
 use requeue_durable::{Durability, DurableQueue, Store, StoreError, StoreOptions};
 use std::env;
