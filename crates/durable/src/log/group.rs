@@ -176,7 +176,7 @@ impl GroupWriter<'_, '_> {
         self.removed.contains(&id) || self.pushed.get(id) == PushState::Cancelled
     }
 
-    /// Whether the group pushes the item, or it was pushed before and the group does not remove it.
+    /// Whether the group pushes the item, or a row has it. The group may remove it.
     fn is_there(&mut self, key: Key) -> Result<bool, StoreError> {
         if self.pushed.get(key.id) == PushState::Pushed {
             return Ok(true);

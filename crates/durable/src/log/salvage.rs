@@ -142,37 +142,30 @@ impl Salvaged<'_> {
         let mut items = HashSet::new();
         for table in [LETTERS, ITEMS, MARKS] {
             let mut unreadable = 0;
-            unreadable += source.each(table, &mut |bytes, value| match Row::read(
-                table, bytes, value,
-            ) {
-                Ok(row @ Row::Letter(..)) => {
-                    if let Row::Letter(key, letter) = &row {
+            unreadable += source.each(table, &mut |bytes, value| {
+                let Ok(row) = Row::read(table, bytes, value) else {
+                    unreadable += 1;
+                    return Ok(());
+                };
+                let (key, has_schedule) = match &row {
+                    Row::Letter(key, letter) => {
                         let id = letter.item;
                         no_items.insert(Key { id, ..*key });
-                        self.queue(*key, letter.schedule.is_some())
-                            .counts
-                            .add(&row, value);
+                        (*key, letter.schedule.is_some())
                     }
-                    self.put(table, bytes, value)
-                }
-                Ok(Row::Items(ItemRow::Tombstone(..))) => Ok(()),
-                Ok(Row::Items(row)) => {
-                    for (key, content) in row.keys().zip(row.contents(value)) {
-                        if !no_items.contains(&key) && items.insert(key) {
-                            self.item(key, content)?;
+                    Row::Mark(key) if items.contains(key) => (*key, false),
+                    Row::Mark(_) => return Ok(()),
+                    Row::Items(row) => {
+                        for (key, content) in row.keys().zip(row.contents(value)) {
+                            if !no_items.contains(&key) && items.insert(key) {
+                                self.item(key, content)?;
+                            }
                         }
+                        return Ok(());
                     }
-                    Ok(())
-                }
-                Ok(row @ Row::Mark(key)) if items.contains(&key) => {
-                    self.queue(key, false).counts.add(&row, value);
-                    self.put(table, bytes, value)
-                }
-                Ok(Row::Mark(_)) => Ok(()),
-                Err(_) => {
-                    unreadable += 1;
-                    Ok(())
-                }
+                };
+                self.queue(key, has_schedule).counts.add(&row, value);
+                self.put(table, bytes, value)
             })?;
             // Without its mark, an item is delivered as one that was pushed just now.
             self.damage.unreadable += if table == MARKS { 0 } else { unreadable };

@@ -1,8 +1,8 @@
 //! Rows that have several items: which of them are partly gone.
 //!
-//! An item of a chunk is removed by a tombstone, or with the last one by the removal of the chunk and of its tombstones. So a group
-//! has to know the chunk: whoever reads an item that may be removed lets this know its chunk before. From then on groups keep it up
-//! to date, until it is gone.
+//! A tombstone removes an item of a chunk. With the last item, the chunk and its tombstones are removed. So a group needs the state of
+//! the chunk: code that reads an item, which a transaction may remove later, calls [`Disk::know`] first. From then on groups
+//! keep the state up to date, until the chunk is gone.
 
 mod items;
 mod write;

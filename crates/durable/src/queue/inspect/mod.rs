@@ -240,10 +240,9 @@ impl Inspector {
         };
         Ok(items.take_while(is_in).map(move |item| {
             let (item, disk) = (item?, store.log.disk());
-            item.chunk
-                .iter()
-                .filter(|_| known)
-                .for_each(|chunk| disk.know(chunk));
+            if let Some(chunk) = item.chunk.as_ref().filter(|_| known) {
+                disk.know(chunk);
+            }
             let (front, bytes) = item.split()?;
             let key = item.at.to_bytes();
             let mark = guarded(|| Ok(snapshot.get(&disk.tables[MARKS], key)?))?;

@@ -61,7 +61,7 @@ impl Case {
         runs.for_each(|run| run.in_chunks = in_chunks);
     }
 
-    /// As whoever reads an item that may be removed.
+    /// Reads the chunk of an item that is to be removed, as a page does.
     fn know(&self, key: Key) {
         let item = self.disk().item(key).unwrap();
         if let Some(chunk) = item.and_then(|item| item.chunk) {
