@@ -279,10 +279,21 @@ impl<T, M: Copy> Lists<T, M> {
     pub(super) fn position_after(&self, list: &List, at: Position) -> Option<Position> {
         let is_there = self.position_at(at.place) == Some(at);
         let first = if is_there { at.place } else { list.first };
-        let next = |&place: &u32| (place != list.last).then(|| self.place_after(place));
-        let places = iter::successors((!list.is_empty()).then_some(first), next);
+        let places = self.places_of(list, first);
         let mut positions = places.filter_map(|place| self.position_at(place));
         positions.find(|position| position.number > at.number)
+    }
+
+    /// The positions of the items of a list.
+    pub(super) fn items_of<'l>(&'l self, list: &'l List) -> impl Iterator<Item = Position> + 'l {
+        let places = self.places_of(list, list.first);
+        places.filter_map(|place| Some(self.item_at(place)?.0))
+    }
+
+    /// The places of a list from this one on.
+    fn places_of<'l>(&'l self, list: &'l List, first: u32) -> impl Iterator<Item = u32> + 'l {
+        let next = |&place: &u32| (place != list.last).then(|| self.place_after(place));
+        iter::successors((!list.is_empty()).then_some(first), next)
     }
 
     /// The place after one that is not the last of its list.

@@ -64,6 +64,11 @@ pub(crate) trait Sequence<T, M> {
     /// The number of ready items.
     fn ready(&self) -> usize;
 
+    /// The number of ready items of this priority or before it, up to `most` of them; all that are ready if they have no priorities.
+    fn ready_until(&self, _priority: u16, _most: usize) -> usize {
+        self.ready()
+    }
+
     /// The number of items that are not ready, since others of their key are held.
     fn waiting(&self) -> usize {
         0

@@ -350,6 +350,11 @@ where
         })
     }
 
+    fn ready_until(&self, priority: u16, most: usize) -> Option<usize> {
+        let of = |one| self.with_one(one, |sequence| sequence.ready_until(priority, most));
+        Some(self.each().map(of).sum())
+    }
+
     fn oldest(&self) -> Option<u64> {
         let (mut visit, mut least) = (self.begin_visit(false), None);
         while self.step(&mut visit, |partition, visit| {

@@ -65,6 +65,11 @@ pub(crate) trait Source<T, M> {
         (0, 0)
     }
 
+    /// Same as [`Sequence::ready_until`](super::Sequence::ready_until); `None` if it does not sort.
+    fn ready_until(&self, _priority: u16, _most: usize) -> Option<usize> {
+        None
+    }
+
     /// The approximate least known timestamp of the ready items that were taken in. Scans all of them, but in
     /// small parts, so that other threads do not wait for long.
     fn oldest(&self) -> Option<u64> {

@@ -3,7 +3,7 @@
 use super::Queue;
 use crate::core::shared::restore::Restored;
 use crate::core::shared::Shared;
-use crate::order::{Order, StorePlace};
+use crate::order::{Order, Source, StorePlace};
 use crate::raw::DeliveryMeta;
 use crate::OwnedTransaction;
 use std::mem;
@@ -40,6 +40,16 @@ impl<T, O: Order<T>> Queue<T, O> {
     #[must_use = "the room is taken"]
     pub fn take_room(&self, items: usize) -> bool {
         self.shared().takes(items)
+    }
+
+    /// The number of ready items, or in a queue by priority, without [ageing](crate::Builder::age_after), of those of this priority
+    /// or a more urgent one: then about `most` if there are more.
+    #[doc(hidden)]
+    pub fn ready_until(&self, priority: u16, most: usize) -> usize {
+        let shared = self.shared();
+        shared.bring_up_to_date();
+        let count = shared.source.ready_until(priority, most);
+        count.unwrap_or_else(|| self.len())
     }
 
     /// Gives back room that was taken for items that are kept elsewhere.

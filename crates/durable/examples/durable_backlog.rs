@@ -15,6 +15,11 @@ use std::time::{Duration, Instant};
 
 const FILL: &str = "BACKLOG_FILL";
 const BATCH: usize = 32;
+/// So many jobs fit into memory, and each is written before it is popped.
+const SHORT: usize = 100_000;
+const BUFFERED: Durability = Durability::Buffered {
+    at_most: Duration::from_millis(50),
+};
 
 type Job = Vec<u8>;
 
@@ -48,15 +53,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     assert_eq!((first, jobs.len()), (job(0), items - 1));
 
-    let with = throughput(&jobs)?;
-    println!(
-        "{with:.0} items/s pushed and popped with the backlog; {} MiB at most",
-        resident("VmHWM")?
-    );
-    let none: DurableQueue<Job> = store.queue("none")?;
-    let without = throughput(&none)?;
-    println!("{without:.0} items/s without: {:.2}", with / without);
-    drop((jobs, none, store));
+    let [none, short] = ["none", "short"].map(|name| store.queue::<Job>(name));
+    let (none, short) = (none?, short?);
+    for (is, durability) in [("buffered", BUFFERED), ("synced", Durability::Synced)] {
+        let with = throughput(&jobs, durability)?;
+        let most = resident("VmHWM")?;
+        println!("{is}: {with:.0} items/s pushed and popped with the backlog; {most} MiB at most");
+        let without = throughput(&none, durability)?;
+        println!("{is}: {without:.0} without, {:.2}", with / without);
+        while short.len() < SHORT {
+            short.push_batch((0..BATCH).map(job))?;
+        }
+        let without = throughput(&short, durability)?;
+        println!(
+            "{is}: {without:.0} with {SHORT} jobs, {:.2}",
+            with / without
+        );
+    }
+    drop((jobs, none, short, store));
     fs::remove_dir_all(&directory)?;
     Ok(())
 }
@@ -67,8 +81,7 @@ fn number(variable: &str, default: usize) -> usize {
 }
 
 fn open(directory: &Path) -> Result<Store, StoreError> {
-    let at_most = Duration::from_millis(50);
-    let mut options = StoreOptions::new().durability(Durability::Buffered { at_most });
+    let mut options = StoreOptions::new().durability(BUFFERED);
     if env::var_os("BACKLOG_MEMTABLE").is_some() {
         options = options.memtable(number("BACKLOG_MEMTABLE", 0) as u64);
     }
@@ -110,13 +123,17 @@ fn fill(directory: &Path, items: usize) -> Result<(), Box<dyn Error>> {
 }
 
 /// Pushes and pops for some seconds.
-fn throughput(jobs: &DurableQueue<Job>) -> Result<f64, Box<dyn Error>> {
+fn throughput(jobs: &DurableQueue<Job>, durability: Durability) -> Result<f64, Box<dyn Error>> {
     let mut handle = jobs.handle();
     let (start, mut count) = (Instant::now(), 0_u32);
     let end = Duration::from_secs(number("BACKLOG_SECONDS", 2) as u64);
     while start.elapsed() < end {
-        handle.push_batch((0..BATCH).map(job))?;
-        count += u32::try_from(handle.pop_batch(BATCH)?.len())?;
+        let tx = handle.begin();
+        tx.push_batch((0..BATCH).map(job))?;
+        tx.commit_with(durability)?;
+        let tx = handle.begin();
+        count += u32::try_from(tx.pop_batch(BATCH)?.len())?;
+        tx.commit_with(durability)?;
     }
     Ok(f64::from(count) / start.elapsed().as_secs_f64())
 }

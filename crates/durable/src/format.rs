@@ -1,6 +1,7 @@
 //! What is on the disk: keys, values and their checksums. `docs/format.md` describes it.
 
 mod chunk;
+pub(crate) mod level;
 
 pub(crate) use chunk::{is_key, tombstone, tombstone_key, value_of, ItemRow, NewChunk, MOST_ITEMS};
 

@@ -168,14 +168,14 @@ impl StoreOptions {
     }
 
     /// Sets how many bytes the store takes in memory, about. A quarter is for the items of all queues together that have no [limit of
-    /// their own](Builder::memory), and can have pages: FIFO queues without unique keys or weights. The others of their items are on the
-    /// disk only, and are read by pages when their turn comes, so opening a queue reads its first page, and what was delivered
-    /// before. The rows of such a queue are [checked](Self::check) when they are read. The rest is for
-    /// commits that are not written yet, for the [memtables](Self::memtable) and for the cache of the storage engine; less than 16 MiB
-    /// for the store is not kept.
+    /// their own](Builder::memory), and can have pages: those that are FIFO or [by priority](Builder::by_priority), without
+    /// unique keys, weights or [ageing](Builder::age_after). The others of their items are on the disk only, and are read by pages when
+    /// their turn comes, so opening a queue reads its first page, what was delivered before, and what is scheduled. The rows of such a
+    /// queue are [checked](Self::check) when they are read. The rest is for commits that are not written yet, for the
+    /// [memtables](Self::memtable) and for the cache of the storage engine; less than 16 MiB for the store is not kept.
     ///
-    /// Not counted are the items that are held, delayed or returned, and those of queues without pages, their keys included, and
-    /// what transactions have not committed.
+    /// Not counted are the items that are held, delayed or returned, the keys of scheduled items, the items of queues without pages,
+    /// their keys included, and what transactions have not committed.
     ///
     /// The default is unlimited: all items are in memory, and opening a queue reads them.
     ///

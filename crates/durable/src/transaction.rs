@@ -216,7 +216,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
             Err(error) => return Err(error.map(|()| item)),
         };
         recorded.admit(ram);
-        let (entry, place) = (recorded.entries::<One>(item), recorded.place(place));
+        let (entry, place) = (recorded.entries::<One>(item), recorded.place());
         recorded.settle::<One>(ram.push_to(place, entry, wait))
     }
 
@@ -234,7 +234,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
             Err(error) => Err(error.map(|()| load)),
             Ok(mut recorded) => {
                 recorded.admit(ram);
-                let (entries, place) = (recorded.entries::<L>(load), recorded.place(place));
+                let (entries, place) = (recorded.entries::<L>(load), recorded.place());
                 Ok((recorded, L::stage(ram, entries, place, caller)))
             }
         };

@@ -373,6 +373,13 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         self.levels.items.len() + self.ranked.len()
     }
 
+    /// Without ageing.
+    fn ready_until(&self, priority: u16, most: usize) -> usize {
+        let ranked = self.ranked.range(..=(u64::from(priority), i64::MAX));
+        let count = ranked.take(most).count();
+        count + self.levels.count_until(usize::from(priority), most - count)
+    }
+
     /// Visits only the items already there.
     fn begin_visit(&mut self, _all: bool) -> Visit {
         self.visits += 1;

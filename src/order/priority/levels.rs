@@ -217,6 +217,17 @@ impl<T> Levels<T> {
         levels
     }
 
+    /// The number of items up to a level, or `most` if there are more.
+    pub(super) fn count_until(&self, level: usize, most: usize) -> usize {
+        let levels = self.filled().into_iter().take_while(|it| *it <= level);
+        let lists = levels.filter_map(|level| {
+            let page = self.lists.made.get(self.lists.place(level / BITS))?;
+            Some(&page.lists[level % BITS])
+        });
+        let items = lists.flat_map(|list| self.items.items_of(list));
+        items.take(most).count()
+    }
+
     /// See [`Sequence::take_old`](crate::order::Sequence::take_old); each level is a kind of its own.
     pub(super) fn take_old(
         &mut self,

@@ -5,8 +5,8 @@ use super::source::Source;
 use super::tables::{guarded, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, encode_row, queue_digest, split_value, value_of, Counts, Digest, ItemRow, Key,
-    OrderTag, QueueRow, Row, StoreRow, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    decode_row, encode_row, level, queue_digest, split_value, value_of, Counts, Digest, ItemRow,
+    Key, OrderTag, QueueRow, Row, StoreRow, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
 use fjall::OwnedWriteBatch;
 use std::collections::{HashMap, HashSet};
@@ -126,7 +126,7 @@ impl Salvaged<'_> {
 
     /// The row of a queue, which is made up if it was lost.
     fn queue(&mut self, key: Key, has_schedule: bool) -> &mut QueueRow {
-        self.last_id = self.last_id.max(key.id);
+        self.last_id = self.last_id.max(level::serial(key.id));
         let order = if has_schedule {
             OrderTag::ByPriority
         } else {

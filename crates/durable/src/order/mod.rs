@@ -78,7 +78,7 @@ pub(crate) trait Engine<T>: Sized + 'static {
 
     const TAG: OrderTag;
 
-    /// The key of all items, if the order is that of their pushes.
+    /// The key of all items, if they have none.
     fn unkeyed() -> Option<Self::Key> {
         None
     }
@@ -104,4 +104,8 @@ impl<T: Send + 'static> Engine<T> for ByPriority {
     type Key = ();
     type Ram = ByPriority;
     const TAG: OrderTag = OrderTag::ByPriority;
+
+    fn unkeyed() -> Option<()> {
+        Some(())
+    }
 }

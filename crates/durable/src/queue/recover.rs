@@ -4,6 +4,7 @@ use super::shared::Shared;
 use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
+use crate::format::level::{self, Level};
 use crate::format::{
     decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag, Schedule,
     LETTERS, MARKS,
@@ -157,6 +158,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let mut marked: Vec<_> = found.marks.keys().copied().collect();
         marked.sort_unstable();
         let mut read = BTreeSet::new();
+        let begun = self.new_ids(0);
         for id in marked {
             if let Some(content) = self.stored(id)? {
                 digest.remove(self.key(id).digest());
@@ -164,7 +166,41 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 self.sort(found, id, &content, (&mut items, &mut undecodable))?;
             }
         }
-        Ok((items, undecodable, Index::open(digest, read)))
+        if !self.has_levels() {
+            return Ok((items, undecodable, Index::open(digest, read, None, begun)));
+        }
+        // Those without a level.
+        let disk = self.log().disk();
+        for item in disk.items(self.key(0), 0)? {
+            let item = item?;
+            let id = item.at.id;
+            if self.is_paged(id) {
+                break;
+            }
+            item.chunk.iter().for_each(|chunk| disk.know(chunk));
+            if read.insert(id) {
+                digest.remove(item.at.digest());
+                self.sort(found, id, &item.content, (&mut items, &mut undecodable))?;
+            }
+        }
+        let index = Index::open(digest, read, Some(&self.levels()?), begun);
+        Ok((items, undecodable, index))
+    }
+
+    /// The levels that have rows.
+    fn levels(&self) -> Result<Vec<Level>, StoreError> {
+        let (disk, mut levels) = (self.log().disk(), Vec::new());
+        let mut next = Some(1);
+        while let Some(level) = next {
+            let first = level::with_serial(level, 0);
+            let Some(item) = disk.items(self.key(first), first)?.next() else {
+                break;
+            };
+            let level = level::of(item?.at.id);
+            levels.push(level);
+            next = level.checked_add(1);
+        }
+        Ok(levels)
     }
 
     /// Adds an item to those that can be decoded, or to the others.

@@ -7,7 +7,7 @@ use crate::batch::{Batch, Change};
 use crate::codec::Codec;
 use crate::entry::{Besides, Entry};
 use crate::error::StoreError;
-use crate::format::{self, Front, Key, Schedule};
+use crate::format::{self, level, Front, Key, OrderTag, Schedule};
 use crate::log::chunks::Content;
 use crate::log::{Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
@@ -69,13 +69,34 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             .fetch_add(count as u64, Ordering::Relaxed)
     }
 
+    /// Numbers for items of a place.
+    pub(crate) fn new_items(&self, count: usize, place: Option<Place>) -> u64 {
+        let serial = self.new_ids(count);
+        if self.has_levels() {
+            level::with_serial(level::of_place(place.unwrap_or_default()), serial)
+        } else {
+            serial
+        }
+    }
+
+    /// Whether the numbers of items have [levels](level).
+    pub(crate) fn has_levels(&self) -> bool {
+        self.has_pages && O::TAG == OrderTag::ByPriority
+    }
+
+    /// Whether the item with this number may be on the disk only, without an entry in memory.
+    pub(crate) fn is_paged(&self, id: u64) -> bool {
+        self.has_pages && (level::of(id) > 0 || !self.has_levels())
+    }
+
     /// An entry for an item that takes `bytes` bytes.
     #[inline]
     pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
         let key = (self.key_of)(&item);
-        let more = if self.has_pages { BESIDE } else { 0 };
+        let is_paged = self.is_paged(id);
+        let more = if is_paged { BESIDE } else { 0 };
         let (beside, has_room) = self.besides.of(&item, bytes + more);
-        let has_room = has_room || self.has_pages;
+        let has_room = has_room || is_paged;
         Entry {
             id,
             key,

@@ -3,7 +3,7 @@
 use super::Local;
 use crate::batch::Run;
 use crate::error::StoreError;
-use crate::order::{EntryOf, Order};
+use crate::order::{EntryOf, Order, Place};
 use crate::queue::pages::Pages;
 use parking_lot::Mutex;
 use requeue::Transaction;
@@ -13,9 +13,22 @@ use std::sync::Arc;
 /// What a transaction has of the pages.
 pub(crate) struct Cold<T: Send + 'static, O: Order<T>> {
     pages: Arc<Pages<T, O>>,
-    /// The pushes that stay on the disk: in memory entries without items are staged, for their room and for others to see. All
-    /// pushes of a transaction are where the first one is.
-    runs: Mutex<Vec<Run>>,
+    staged: Mutex<Staged>,
+}
+
+/// The pushes that stay on the disk: in memory entries without items are staged, for their room and for others to see. All pushes
+/// of a transaction are where the first one is.
+#[derive(Default)]
+struct Staged {
+    runs: Vec<Run>,
+    /// Those that are in no page, since they have due times: they come into memory when the transaction is committed.
+    later: Vec<(Run, Place)>,
+}
+
+impl Staged {
+    fn is_empty(&self) -> bool {
+        self.runs.is_empty() && self.later.is_empty()
+    }
 }
 
 /// A transaction in memory.
@@ -23,32 +36,37 @@ type Ram<'r, T, O> = Transaction<'r, EntryOf<T, O>, <O as crate::order::Engine<T
 
 impl<T: Send + 'static, O: Order<T>> Cold<T, O> {
     pub(super) fn new(pages: Arc<Pages<T, O>>) -> Self {
-        let runs = Mutex::default();
-        Self { pages, runs }
+        let staged = Mutex::default();
+        Self { pages, staged }
     }
 }
 
 impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     /// Whether pushed items, which take so many bytes, stay on the disk, since the memory has no room for them.
     pub(super) fn admit_cold(&self, bytes: usize, ram: &Ram<'_, T, O>) -> bool {
-        let Some(Cold { pages, runs }) = &self.cold else {
+        let Some(Cold { pages, staged }) = &self.cold else {
             return false;
         };
-        let is_first = runs.lock().is_empty();
+        let is_first = staged.lock().is_empty();
         !is_first || ram.staged() == 0 && pages.admit(bytes)
     }
 
     /// Items that stay on the disk are staged.
-    pub(super) fn add_cold(&self, run: Run) {
-        if let Some(Cold { runs, .. }) = &self.cold {
-            runs.lock().push(run);
+    pub(super) fn add_cold(&self, run: Run, place: Option<Place>) {
+        if let Some(Cold { staged, .. }) = &self.cold {
+            let is_later = !self.shared.is_paged(run.first);
+            let mut staged = staged.lock();
+            match place.filter(|_| is_later) {
+                Some(place) => staged.later.push((run, place)),
+                None => staged.runs.push(run),
+            }
         }
     }
 
     /// They are not staged after all.
     pub(super) fn refuse_cold(&self) {
-        if let Some(Cold { pages, runs }) = &self.cold {
-            if runs.lock().is_empty() {
+        if let Some(Cold { pages, staged }) = &self.cold {
+            if staged.lock().is_empty() {
                 pages.forget(&[]);
             }
         }
@@ -56,36 +74,38 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
 
     /// Before the rows are written.
     pub(crate) fn register_cold(&mut self) {
-        if let Some(Cold { pages, runs }) = &mut self.cold {
-            let runs = runs.get_mut();
-            if !runs.is_empty() {
-                for run in &mut self.batch.get_mut().pushes {
-                    run.in_chunks = true;
-                }
-                pages.register(runs);
+        if let Some(Cold { pages, staged }) = &mut self.cold {
+            let (staged, pushes) = (staged.get_mut(), &mut self.batch.get_mut().pushes);
+            if staged.is_empty() {
+                return pages.mark(pushes);
             }
+            for run in pushes {
+                run.in_chunks = self.shared.is_paged(run.first);
+            }
+            pages.register(&staged.runs);
         }
     }
 
     /// The rows are written, or are in the log at least; returns whether there are any.
     pub(crate) fn conclude_cold(&mut self) -> bool {
-        let Some(Cold { pages, runs }) = &mut self.cold else {
+        let Some(Cold { pages, staged }) = &mut self.cold else {
             return false;
         };
-        let runs = mem::take(runs.get_mut());
-        if !runs.is_empty() {
-            pages.conclude(&runs);
+        let staged = mem::take(staged.get_mut());
+        let is_cold = !staged.is_empty();
+        if is_cold {
+            pages.restore(staged.later);
+            pages.conclude(&staged.runs);
         }
-        !runs.is_empty()
+        is_cold
     }
 
     /// The rows are not to be written.
     pub(crate) fn forget_cold(&mut self) {
-        if let Some(Cold { pages, runs }) = &mut self.cold {
-            let runs = runs.get_mut();
-            if !runs.is_empty() {
-                pages.forget(runs);
-                runs.clear();
+        if let Some(Cold { pages, staged }) = &mut self.cold {
+            let staged = mem::take(staged.get_mut());
+            if !staged.is_empty() {
+                pages.forget(&staged.runs);
             }
         }
     }

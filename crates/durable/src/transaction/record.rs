@@ -22,6 +22,7 @@ pub(super) struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     ids: Range<u64>,
     /// What the batch had before.
     before: Extent,
+    place: Option<Place>,
     /// Whether it is one item that may replace another one, or follow it.
     supersedes: bool,
     /// Whether they stay on the disk. Then these are the items, in case they cannot be staged.
@@ -43,13 +44,14 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             return Err(PushError::Duplicate((), DuplicateOf::Recent));
         }
         let front = shared.front(place);
-        let first = shared.new_ids(items.len());
+        let first = shared.new_items(items.len(), place);
         let recorded; // dropped after the lock, if the codec fails or panics
         let mut batch = local.batch();
         recorded = Self {
             local,
             ids: first..first + items.len() as u64,
             before: batch.extent(),
+            place,
             supersedes: local.at_once && items.len() == 1,
             is_cold: false,
             apart: VecDeque::new(),
@@ -81,17 +83,21 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         if self.is_cold {
             let count = u32::try_from(self.ids.end - self.ids.start).unwrap_or(u32::MAX);
             let run = Run::of(self.local.shared.key(self.ids.start), count);
-            self.local.add_cold(run);
+            self.local.add_cold(run, self.place);
         }
         Tickets(mem::ManuallyDrop::new(self).ids.clone())
     }
 
     /// Where they go in memory.
     #[inline]
-    pub(super) fn place(&self, place: Option<Place>) -> StorePlace {
-        let mut place = place.unwrap_or_default().numbered(self.ids.start);
-        place.supersedes = self.supersedes;
-        place
+    pub(super) fn place(&self) -> StorePlace {
+        let mut place = self.place.unwrap_or_default();
+        place.due = place.due.filter(|_| !self.is_cold);
+        let supersedes = self.supersedes;
+        StorePlace {
+            supersedes,
+            ..place.numbered(self.ids.start)
+        }
     }
 
     /// The entries in memory of the items.

@@ -3,7 +3,7 @@
 //! | queue | has | must hold |
 //! |---|---|---|
 //! | `plain` | what two producers push and a consumer pops | each producer's numbers from one to another, without a gap |
-//! | `jobs` | a job whose worker pushes two follow-ups, three times over | a job is there, or both its follow-ups were |
+//! | `jobs`, by priority | a job whose worker pushes two follow-ups, three times over | a job is there, or both its follow-ups were |
 //! | `left`, `right`, with room for all | tokens that are moved from one to the other | each token in one of them |
 //! | `even`, `odd`, with a time to live | numbers, pushed in turn and buffered | a prefix of the numbers |
 //! | `replaced` | growing numbers of one key, which replace each other or follow the one that is held | the last number, or it was taken; none that was taken |
@@ -11,7 +11,9 @@
 //! | `removed` | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
 
 use crate::{child, count, open};
-use requeue_durable::{commit_all, Durability, DurableQueue, OnDuplicate, Store};
+use requeue_durable::{
+    commit_all, ByPriority, Durability, DurableQueue, OnDuplicate, Order, Store,
+};
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::fs::File;
@@ -38,7 +40,7 @@ type Buffered = (u64, u64);
 struct Queues {
     store: Store,
     plain: DurableQueue<Plain>,
-    jobs: DurableQueue<Job>,
+    jobs: DurableQueue<Job, ByPriority>,
     left: DurableQueue<u64>,
     right: DurableQueue<u64>,
     even: DurableQueue<Buffered>,
@@ -59,7 +61,7 @@ impl Queues {
         let timed = |name| store.builder(name).ttl(Duration::from_secs(3600)).build();
         Self {
             plain: store.queue("plain").expect(expect),
-            jobs: store.queue("jobs").expect(expect),
+            jobs: store.builder("jobs").by_priority().build().expect(expect),
             left: tokens("left").expect(expect),
             right: tokens("right").expect(expect),
             even: timed("even").expect(expect),
@@ -134,7 +136,7 @@ fn consume(queues: &Queues) {
 fn work(queues: &Queues, round: u64, worker: u64) {
     let mut handle = queues.jobs.handle();
     for root in 0.. {
-        if handle.push((round, worker, root, 1)).is_err() {
+        if handle.priority(9).push((round, worker, root, 1)).is_err() {
             return acknowledge("failed");
         }
         acknowledge(&format!("root {worker} {root}"));
@@ -145,9 +147,10 @@ fn work(queues: &Queues, round: u64, worker: u64) {
             };
             let (_, owner, number, way) = job;
             if way < 1 << DEPTH {
-                tx.push((round, owner, number, 2 * way)).expect("a push");
-                tx.push((round, owner, number, 2 * way + 1))
-                    .expect("a push");
+                for (priority, way) in [(1, 2 * way), (12, 2 * way + 1)] {
+                    let job = (round, owner, number, way);
+                    tx.priority(priority).push(job).expect("a push");
+                }
             }
             // Some transactions are given up first.
             if (number + u64::from(way)) % 5 == 0 && worker == 0 {
@@ -370,9 +373,10 @@ pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
     check_tokens(&queues, round, acknowledged);
 }
 
-fn drain<T>(queue: &DurableQueue<T>) -> Vec<T>
+fn drain<T, O>(queue: &DurableQueue<T, O>) -> Vec<T>
 where
     T: Clone + Debug + Send + 'static,
+    O: Order<T>,
 {
     let items = queue.pop_batch(usize::MAX).expect("the items are read");
     assert!(queue.is_empty());

@@ -24,7 +24,7 @@ fn taken(path: &Path) -> u64 {
 /// Each megabyte of `DURABLE_MEGABYTES` is written to a journal, and to a table.
 #[test]
 fn when_all_is_popped_three_memtables_are_left_at_most() {
-    let megabytes: u64 = std::env::var("DURABLE_MEGABYTES").map_or(72, |it| it.parse().unwrap());
+    let megabytes: u64 = std::env::var("DURABLE_MEGABYTES").map_or(88, |it| it.parse().unwrap());
     let memtable = std::env::var("DURABLE_MEMTABLE").map_or(8, |it| it.parse().unwrap());
     let directory = directory();
     let store = StoreOptions::new().memtable(memtable << 20);

@@ -85,7 +85,7 @@ fn needed(has_pages: bool, after_ttl: Option<AfterTtl>) -> u32 {
 impl<T> Settings<T> {
     /// Whether an item may be decoded after the queue was opened.
     fn may_have_pages(&self) -> bool {
-        self.on_undecodable != OnUndecodable::Refuse
+        self.on_undecodable != OnUndecodable::Refuse && !self.ages
     }
 }
 

@@ -34,6 +34,7 @@ struct Settings<T> {
     on_duplicate: OnDuplicate,
     unique_for: Duration,
     reopened: bool,
+    ages: bool,
     has_ttl: bool,
     after_ttl: AfterTtl,
     on_undecodable: OnUndecodable,
@@ -72,6 +73,7 @@ impl<T: Send + 'static> Builder<T> {
                 on_duplicate: OnDuplicate::Refuse,
                 unique_for: Duration::ZERO,
                 reopened: false,
+                ages: false,
                 has_ttl: false,
                 after_ttl: AfterTtl::default(),
                 on_undecodable: OnUndecodable::default(),
@@ -204,10 +206,11 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// Sets how many bytes the items of the queue take in memory. The default is that of the
     /// [store](crate::StoreOptions::memory), unlimited unless it is set.
     ///
-    /// A FIFO queue without unique keys or weights has pages then: its oldest items are in memory, with
-    /// some 200 bytes besides each, and the others on the disk only, until their turn comes. An item that is [returned to the
-    /// tail](Self::on_failure) is behind those in memory then. In other queues all items have entries in memory of some 50 bytes each, and
-    /// the bytes limit their contents: further ones are read from the disk when they are popped.
+    /// A queue that is FIFO or [by priority](Self::by_priority), without unique keys, weights or [ageing](Self::age_after), has pages
+    /// then: the items that are next are in memory, with some 200 bytes besides each, and the others on the disk only, until their turn
+    /// comes. An item that is [returned to the tail](Self::on_failure) is behind those in memory then. In other queues, and if they have a
+    /// due time, all items have entries in memory of some 50 bytes each, and the bytes limit their contents: further ones are read from
+    /// the disk when they are popped.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

@@ -48,13 +48,16 @@ impl<T: Send + 'static, K: Hash + Eq + Clone + Send + Sync + 'static, C>
 }
 
 impl<T: Send + 'static, C> Builder<T, ByPriority, C> {
-    set! {
-        /// See [`requeue::Builder::age_after`].
-        ///
-        /// # Panics
-        ///
-        /// If `step` is zero.
-        age_after(step: Duration);
+    /// See [`requeue::Builder::age_after`]. All items have entries in memory then.
+    ///
+    /// # Panics
+    ///
+    /// If `step` is zero.
+    #[track_caller]
+    pub fn age_after(mut self, step: Duration) -> Self {
+        self.ram = self.ram.age_after(step);
+        self.settings.ages = true;
+        self
     }
 }
 

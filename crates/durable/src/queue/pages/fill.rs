@@ -1,12 +1,12 @@
 //! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
 
-use super::{Index, Pages, State, LEAST_ITEMS, MOST_LOST, MOST_OF_PAGE};
+use super::{Index, Pages, State, BESIDE, COUNTED, LEAST_ITEMS, MOST_LOST, MOST_OF_PAGE};
 use crate::codec::CodecError;
 use crate::entry::Entry;
 use crate::error::{Damage, StoreError};
+use crate::format::level::{self, Level};
 use crate::format::{Digest, Front};
 use crate::order::{Engine, EntryOf};
-use std::ops::Range;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -19,37 +19,52 @@ struct Page<T, O: Engine<T>> {
     undecodable: Vec<(u64, CodecError)>,
 }
 
+impl<T, O: Engine<T>> Default for Page<T, O> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            bytes: 0,
+            undecodable: Vec::new(),
+        }
+    }
+}
+
 impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
-    /// Whether the memory has at least `least` ready items, and those that a pop has waited for. Counts them anew.
-    fn is_full(&self, least: usize) -> bool {
+    /// Whether the memory has at least `least` ready items, and those that a pop has waited for, that are delivered before those of
+    /// the level which is read next. Counts them anew.
+    fn is_full(&self, state: &mut State<T, O>, least: usize) -> bool {
+        state.level = state.index.unread().unwrap_or(Level::MAX);
+        let wanted = self.wanted();
+        let most = usize::try_from(wanted.saturating_add(1)).unwrap_or(0);
+        let most = most.max(least).max(COUNTED);
         // Pops that end between the two are subtracted twice: the result is no more than the true count.
         // ORDERING: SeqCst; pairs with `took`.
         let before = self.ready.load(Ordering::SeqCst);
-        let count = i64::try_from(self.ram.len()).unwrap_or(i64::MAX);
+        let count = self.ram.ready_until(level::priority(state.level), most);
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
         // ORDERING: SeqCst; as above.
         self.ready.fetch_add(count - before, Ordering::SeqCst);
-        count > self.wanted() && count >= i64::try_from(least).unwrap_or(i64::MAX)
+        count > wanted && count >= i64::try_from(least).unwrap_or(i64::MAX)
     }
 
     fn is_page(&self, items: usize, bytes: usize) -> bool {
         let most = MOST_OF_PAGE.min(self.budget.most() / 4);
-        items >= LEAST_ITEMS && (bytes >= most || !self.budget.has_room(1))
+        items >= LEAST_ITEMS && (bytes >= most || !self.budget.has_room(BESIDE))
     }
 
     /// Brings items into memory until it has at least `least` ready ones, as far as there are any.
     pub(super) fn fill(&self, state: &mut State<T, O>, least: usize) {
         // ORDERING: Relaxed; it changes under the lock of the state.
         while self.is_cold.load(Ordering::Relaxed) && state.index.failed.is_none() {
-            let index = &mut state.index;
-            if index.is_over() {
+            if state.index.is_over() {
                 self.thaw(state);
-            } else if index.waits()
-                || (index.count() > 0 && self.is_full(least))
+            } else if state.index.waits()
+                || (state.index.count() > 0 && self.is_full(state, least))
                 || self.lost.lock().len() >= MOST_LOST
             {
                 break; // after many were lost, it goes on when they are dropped
-            } else if let Err(error) = self.read_page(index) {
-                index.failed = Some(error);
+            } else if let Err(error) = self.read_page(&mut state.index) {
+                state.index.failed = Some(error);
                 // Ends the waits for items that cannot be read.
                 self.ram.close();
                 state.keeper.rollback();
@@ -58,16 +73,41 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     fn read_page(&self, index: &mut Index) -> Result<(), StoreError> {
-        let mut page = Page {
-            entries: Vec::new(),
-            bytes: 0,
-            undecodable: Vec::new(),
-        };
+        let mut page = Page::default();
         let read = self.read_rows(index, &mut page);
+        // At the head they are in a strict order with later pushes. Others are there only if a pop asks for more than a page. By
+        // priority they come after those that are ready, in any case.
+        let at_tail = !index.has_levels && !self.ram.is_empty();
+        self.show(page, at_tail, read)
+    }
+
+    /// Brings an item into memory before its turn, if it is on the disk only.
+    pub(in crate::queue) fn bring(&self, id: u64) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let index = &mut state.index;
+        if !index.has(id) {
+            return Ok(());
+        }
+        self.settle(index)?;
+        let content = self.shared.content(id)?;
+        let mut page = Page::default();
+        self.add(&mut page, id, &content)?;
+        let (_, runs) = index.give_up(self.shared.id, &[id]);
+        index.unskip(&runs);
+        index.mark(&runs);
+        self.show(page, !index.has_levels, Ok(()))
+    }
+
+    /// Brings the items of a page into memory.
+    fn show(
+        &self,
+        page: Page<T, O>,
+        at_tail: bool,
+        read: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let count = page.entries.len();
-        // At the head they are in a strict order with later pushes. Others are there only if a pop asks for more than a page.
         let mut restore = self.ram.restore().with_room();
-        if !self.ram.is_empty() {
+        if at_tail {
             restore = restore.at_tail();
         }
         let mut timed = Vec::new();
@@ -100,17 +140,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         Ok(())
     }
 
-    /// Reads rows until the page is full: those that come late, then the next ones. The log is settled only if these rows may be
+    /// Reads rows of a level until the page is full: those that come late, then the next ones. The log is settled only if these rows may be
     /// there: that waits for the sync of a group.
     fn read_rows(&self, index: &mut Index, page: &mut Page<T, O>) -> Result<(), StoreError> {
-        let shared = &self.shared;
-        if !index.late.is_empty() {
+        let (shared, level) = (&self.shared, index.unread().unwrap_or_default());
+        while let Some(id) = index.next_late(level) {
             self.settle(index)?;
-        }
-        while let Some(id) = index.late.front_mut().and_then(Iterator::next) {
-            if index.late.front().is_some_and(Range::is_empty) {
-                index.late.pop_front();
-            }
             let content = shared.content(id)?;
             index.digest.remove(shared.key(id).digest());
             self.add(page, id, &content)?;
@@ -118,29 +153,41 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 return Ok(());
             }
         }
-        while self.read_next(index, page)? {
+        while self.read_next(index, level, page)? {
             if index.unwritten.is_none() {
-                index.is_at_end = true;
-                return self.check_left(index.digest);
+                index.rows_of(level).is_at_end = true;
+                break;
             }
             self.settle(index)?;
         }
-        Ok(())
+        let is_left = index.unread().is_some();
+        self.check_left(if is_left {
+            Digest::default()
+        } else {
+            index.digest
+        })
     }
 
     /// Reads rows from the next one on, except those that may be unwritten; returns whether it has read all, and the page is not
     /// full.
-    fn read_next(&self, index: &mut Index, page: &mut Page<T, O>) -> Result<bool, StoreError> {
+    fn read_next(
+        &self,
+        index: &mut Index,
+        level: Level,
+        page: &mut Page<T, O>,
+    ) -> Result<bool, StoreError> {
         let (shared, disk) = (&self.shared, self.shared.log().disk());
-        let end = index.unwritten.unwrap_or(u64::MAX).max(index.next);
+        let rows = index.rows_of(level);
+        let (next, row) = (rows.next, rows.row);
+        let end = index.end_of(level).max(next);
         let mut known = None;
-        for item in disk.items(shared.key(index.next), index.row)? {
+        for item in disk.items(shared.key(next), row)? {
             let item = item?;
             if item.row() >= end {
                 break;
             }
-            let at = item.at;
-            (index.next, index.row) = (at.id + 1, item.row());
+            let (at, rows) = (item.at, index.rows_of(level));
+            (rows.next, rows.row) = (at.id + 1, item.row());
             if index.marked.remove(&at.id) || index.is_skipped(at.id) {
                 continue;
             }

@@ -2,40 +2,72 @@
 
 use crate::batch::Run;
 use crate::error::StoreError;
+use crate::format::level::{self, Level};
 use crate::format::{Digest, Key};
 use crate::log::chunks::earliest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
-/// The cold part of a queue: the rows from a number on, and some earlier ones.
+/// The cold part of a queue: in each level the rows from a number on, and some earlier ones.
 #[derive(Clone, Default)]
 pub(crate) struct Index {
-    /// The rows from here on were not read.
-    pub(super) next: u64,
-    /// The row that may have it.
-    pub(super) row: u64,
-    /// Earlier ones, whose commits ended when those after them had been read.
-    pub(super) late: VecDeque<Range<u64>>,
+    /// Whether the numbers of items have [levels](level). If not, all are in level 0.
+    pub(super) has_levels: bool,
+    /// The levels with rows that are to be read, or were read since the cold part began.
+    levels: BTreeMap<Level, Rows>,
+    /// In the other levels the rows from this number on were not read.
+    begun: u64,
     /// Rows that are not read: those of commits and of removals that have not ended, by their first numbers.
     skipped: BTreeMap<u64, u64>,
-    /// Rows that are not read, since their items were brought into memory when the queue was opened.
+    /// Rows that are not read, since their items are in memory.
     pub(super) marked: BTreeSet<u64>,
-    /// The first row that may not be in the tables yet, though its commit has ended: it may be in the log only.
+    /// The first row, whatever its level is, that may not be in the tables yet, though its commit has ended: it may be in the log only.
     pub(super) unwritten: Option<u64>,
     /// How many transactions with pushes of the cold part have not ended.
     pub(super) open: usize,
     /// The rows that are to be read.
     pub(super) digest: Digest,
-    /// Whether the last row was read.
-    pub(super) is_at_end: bool,
     /// Why no more can be read.
     pub(super) failed: Option<StoreError>,
 }
 
-impl Index {
-    /// That of a queue that is opened: all rows, except those of items that are in memory.
-    pub(crate) fn open(digest: Digest, marked: BTreeSet<u64>) -> Self {
+/// Those of a level.
+#[derive(Clone, Default)]
+pub(super) struct Rows {
+    /// The rows from here on were not read.
+    pub(super) next: u64,
+    /// The row that may have it.
+    pub(super) row: u64,
+    /// Earlier ones, whose commits ended when those after them had been read.
+    late: VecDeque<Range<u64>>,
+    /// Whether the last row was read.
+    pub(super) is_at_end: bool,
+}
+
+impl Rows {
+    fn from(next: u64) -> Self {
         Self {
+            next,
+            row: earliest(next),
+            ..Self::default()
+        }
+    }
+}
+
+impl Index {
+    /// That of a queue that is opened: all rows of these levels, or of a queue without levels, except those of items that are in
+    /// memory. The next item will have the number `begun`.
+    pub(crate) fn open(
+        digest: Digest,
+        marked: BTreeSet<u64>,
+        levels: Option<&[Level]>,
+        begun: u64,
+    ) -> Self {
+        let rows = |&level| (level, Rows::from(level::with_serial(level, 0)));
+        Self {
+            has_levels: levels.is_some(),
+            levels: levels.unwrap_or(&[0]).iter().map(rows).collect(),
+            begun,
             marked,
             digest,
             ..Self::default()
@@ -51,9 +83,26 @@ impl Index {
 
     /// A cold part begins: no item in memory has this number or a later one.
     pub(super) fn begin(&mut self, next: u64) {
-        self.next = next.max(self.next);
-        self.row = earliest(self.next);
+        self.begun = next;
+        self.levels.clear();
         self.marked.clear();
+    }
+
+    fn level_of(&self, id: u64) -> Level {
+        if self.has_levels {
+            level::of(id)
+        } else {
+            0
+        }
+    }
+
+    /// The number of a level that differs from others by `serial`.
+    fn in_level(&self, level: Level, serial: u64) -> u64 {
+        if self.has_levels {
+            level::with_serial(level, serial)
+        } else {
+            serial
+        }
     }
 
     /// The rows of a transaction are not there after all.
@@ -65,34 +114,79 @@ impl Index {
     /// The rows of a commit are there.
     pub(super) fn conclude(&mut self, runs: &[Run]) {
         self.forget(runs);
-        self.is_at_end = false;
+        self.note_unwritten(runs);
         for run in runs {
-            let first = self
-                .unwritten
-                .map_or(run.first, |known| known.min(run.first));
-            self.unwritten = Some(first);
             run.keys().for_each(|key| self.digest.add(key.digest()));
-            let late = run.first..run.end().min(self.next);
+            let level = self.level_of(run.first);
+            let begun = self.in_level(level, self.begun);
+            let rows = self.levels.entry(level);
+            let rows = rows.or_insert_with(|| Rows::from(begun));
+            rows.is_at_end = false;
+            let late = run.first..run.end().min(rows.next);
             if !late.is_empty() {
-                self.late.push_back(late);
+                rows.late.push_back(late);
             }
         }
     }
 
     /// The log has changes of these rows.
     pub(super) fn note_unwritten(&mut self, runs: &[Run]) {
-        let firsts = runs.iter().map(|run| run.first);
+        let has_levels = self.has_levels;
+        let serial = |id| if has_levels { level::serial(id) } else { id };
+        let firsts = runs.iter().map(|run| serial(run.first));
         self.unwritten = firsts.chain(self.unwritten).min();
+    }
+
+    /// The first level with rows that are to be read.
+    pub(super) fn unread(&self) -> Option<Level> {
+        let mut levels = self.levels.iter();
+        let unread = levels.find(|(_, rows)| !rows.is_at_end || !rows.late.is_empty());
+        unread.map(|(level, _)| *level)
     }
 
     /// Whether all rows were read, and no transaction may add one.
     pub(super) fn is_over(&self) -> bool {
-        self.is_at_end && self.open == 0 && self.digest == Digest::default()
+        self.unread().is_none() && self.open == 0 && self.digest == Digest::default()
     }
 
     /// Whether there is nothing to read, and commits may add something.
     pub(super) fn waits(&self) -> bool {
         self.open > 0 && self.digest == Digest::default()
+    }
+
+    pub(super) fn rows_of(&mut self, level: Level) -> &mut Rows {
+        self.levels.entry(level).or_default()
+    }
+
+    /// The end of the rows of a level that are in the tables.
+    pub(super) fn end_of(&self, level: Level) -> u64 {
+        match (self.unwritten, level.checked_add(1)) {
+            (Some(serial), _) => self.in_level(level, serial),
+            (None, Some(next)) if self.has_levels => level::with_serial(next, 0),
+            (None, _) => u64::MAX,
+        }
+    }
+
+    /// The next late row of a level.
+    pub(super) fn next_late(&mut self, level: Level) -> Option<u64> {
+        let late = &mut self.levels.get_mut(&level)?.late;
+        let next = late.front_mut()?.next();
+        if late.front().is_some_and(Range::is_empty) {
+            late.pop_front();
+        }
+        next
+    }
+
+    /// All late rows.
+    pub(super) fn late(&self) -> impl Iterator<Item = u64> + '_ {
+        let levels = self.levels.values();
+        levels.flat_map(|rows| rows.late.iter().cloned().flatten())
+    }
+
+    /// Where a visit of all rows but the late ones begins: the item, and the row that may have it.
+    pub(super) fn start(&self) -> (u64, u64) {
+        let first = self.levels.values().next();
+        first.map_or((u64::MAX, u64::MAX), |rows| (rows.next, rows.row))
     }
 
     pub(super) fn is_skipped(&self, id: u64) -> bool {
@@ -111,10 +205,33 @@ impl Index {
         }
     }
 
+    /// The items of these rows are in memory.
+    pub(super) fn mark(&mut self, runs: &[Run]) {
+        for key in runs.iter().flat_map(|run| run.keys()) {
+            if self.is_ahead(key.id) {
+                self.marked.insert(key.id);
+            }
+        }
+    }
+
+    /// Whether a row is yet to be read, or skipped, by its number.
+    fn is_ahead(&self, id: u64) -> bool {
+        let level = self.level_of(id);
+        let next = self.levels.get(&level).map(|rows| rows.next);
+        let is_paged = !self.has_levels || level > 0;
+        is_paged && id >= next.unwrap_or_else(|| self.in_level(level, self.begun))
+    }
+
+    /// Whether the row is that of an item that is on the disk only, and not a late one.
+    pub(super) fn has_next(&self, id: u64) -> bool {
+        self.is_ahead(id) && !self.marked.contains(&id) && !self.is_skipped(id)
+    }
+
     /// Whether the row is that of an item that is on the disk only.
     pub(super) fn has(&self, id: u64) -> bool {
-        let is_read = id < self.next || self.marked.contains(&id);
-        (!is_read || self.late.iter().any(|late| late.contains(&id))) && !self.is_skipped(id)
+        let rows = || self.levels.get(&self.level_of(id));
+        let is_late = || rows().is_some_and(|rows| rows.late.iter().any(|it| it.contains(&id)));
+        self.has_next(id) || is_late() && !self.is_skipped(id)
     }
 
     /// Gives up the items of these numbers, in ascending order, whose rows are to be removed. Returns those that are in memory
@@ -125,10 +242,10 @@ impl Index {
             let key = Key { queue, id: *id };
             self.digest.remove(key.digest());
         }
-        if !self.late.is_empty() {
-            let late = self.late.iter().cloned().flatten();
+        for rows in self.levels.values_mut() {
+            let late = rows.late.iter().cloned().flatten();
             let left = late.filter(|id| gone.binary_search(id).is_err());
-            self.late = left.map(|id| id..id + 1).collect();
+            rows.late = left.map(|id| id..id + 1).collect();
         }
         let mut runs = Vec::new();
         Run::add_each(&mut runs, queue, gone.into_iter());

@@ -1,4 +1,4 @@
-//! Queues with a backlog beyond the memory: the oldest items are in memory, and the others are rows of the disk only, which are
+//! Queues with a backlog beyond the memory: the next items are in memory, and the others are rows of the disk only, which are
 //! read by pages. `docs/backlog.md` has the protocol.
 //!
 //! | file | contents |
@@ -18,14 +18,17 @@ use super::shared::Shared;
 use crate::batch::Run;
 use crate::call::swallow_panic;
 use crate::codec::OnUndecodable;
-use crate::entry::Budget;
+use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
-use crate::order::{Engine, EntryOf, RamQueue, RamTx};
+use crate::format::level::Level;
+use crate::format::Key;
+use crate::order::{Engine, EntryOf, Place, RamQueue, RamTx};
 use parking_lot::{Mutex, MutexGuard};
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{fence, AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most bytes of a page, and the fewest items, whatever the budget is.
 const MOST_OF_PAGE: usize = 256 << 10;
@@ -33,6 +36,9 @@ const LEAST_ITEMS: usize = 8;
 
 /// The most items that are lost before their destructors run.
 const MOST_LOST: usize = if cfg!(test) { 2 } else { 1_000 };
+
+/// So many items are counted at least where not all are.
+const COUNTED: usize = 256;
 
 /// What an item in memory takes besides its bytes.
 pub(crate) const BESIDE: usize = 200;
@@ -65,6 +71,8 @@ pub(crate) struct Pages<T: Send + 'static, O: Engine<T>> {
 /// What changes under a lock.
 pub(crate) struct State<T: Send + 'static, O: Engine<T>> {
     index: Index,
+    /// The level before whose items those are that were counted as ready.
+    level: Level,
     /// Seems to have staged something while there is a cold part, so that the queue in memory is neither idle nor drained.
     keeper: RamTx<T, O>,
 }
@@ -120,6 +128,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             read: AtomicU64::new(0),
             state: Mutex::new(State {
                 index,
+                level: 0,
                 keeper: ram.begin_owned(),
             }),
             has_lost: AtomicBool::new(false),
@@ -216,12 +225,34 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.state().index.skip(runs);
     }
 
+    /// These items of a commit are in memory. A push that follows others of its transaction goes where these went, also if the cold
+    /// part began between them: then its row is after those that are in memory.
+    pub(crate) fn mark(&self, runs: &[Run]) {
+        // ORDERING: SeqCst; pairs with the fence of `freeze`, as in `admit`: or else the cold part begins after these numbers.
+        fence(Ordering::SeqCst);
+        if !runs.is_empty() && self.is_cold() {
+            self.state().index.mark(runs);
+        }
+    }
+
+    /// Items of a commit that are in no page come into memory, without their contents. They have room.
+    pub(crate) fn restore(&self, items: Vec<(Run, Place)>) {
+        let mut restore = self.ram.restore().with_room();
+        for (run, place) in items {
+            for Key { id, .. } in run.keys() {
+                let entry = Entry::on_disk(id, Self::key());
+                restore.add(entry, place.numbered(id), 0, Duration::ZERO);
+            }
+        }
+    }
+
     /// The rows of a commit are there.
     pub(crate) fn conclude(&self, runs: &[Run]) {
         let mut state = self.state();
         state.index.conclude(runs);
+        let is_urgent = state.index.unread().is_some_and(|it| it < state.level);
         // ORDERING: Relaxed; it is counted anew.
-        if self.ready.load(Ordering::Relaxed) <= self.wanted() {
+        if is_urgent || self.ready.load(Ordering::Relaxed) <= self.wanted() {
             self.fill(&mut state, 1);
         }
     }
@@ -316,5 +347,7 @@ impl<T: Send + 'static, O: Engine<T>> Drop for Pages<T, O> {
     }
 }
 
+#[cfg(test)]
+mod by_priority;
 #[cfg(test)]
 mod tests;

@@ -33,7 +33,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let index = state.index.clone();
         let log = self.shared.log();
         log.settle()?;
-        let items = log.disk().items(self.shared.key(index.next), index.row)?;
+        let (next, row) = index.start();
+        let items = log.disk().items(self.shared.key(next), row)?;
         Ok(Some(Snapshot { index, items }))
     }
 
@@ -44,7 +45,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         mut visit: impl FnMut(Item) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (mut left, disk) = (index.digest, self.shared.log().disk());
-        for id in index.late.iter().cloned().flatten() {
+        for id in index.late() {
             left.remove(self.shared.key(id).digest());
             // It may have been taken since.
             if let Some(item) = disk.item(self.shared.key(id))?.filter(|_| index.has(id)) {
@@ -53,7 +54,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
         for item in items {
             let item = item?;
-            if index.has(item.at.id) {
+            if index.has_next(item.at.id) {
                 left.remove(item.at.digest());
                 visit(item)?;
             }

@@ -1,4 +1,5 @@
 use crate::format::{is_key, ITEMS};
+use crate::order::Order;
 use crate::{DurableQueue, ManualClock, Store, StoreError, StoreOptions};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -8,7 +9,7 @@ fn open(path: &Path) -> DurableQueue<u64> {
     store.queue("numbers").unwrap()
 }
 
-impl DurableQueue<u64> {
+impl<O: Order<u64>> DurableQueue<u64, O> {
     /// How many items are in memory.
     fn hot(&self) -> usize {
         self.ram.len()
@@ -100,8 +101,32 @@ fn a_backlog_whose_time_is_over_ends_at_once() {
     assert!(numbers.pages.as_ref().unwrap().lost.lock().is_empty());
 }
 
+#[test]
+fn a_push_that_follows_one_in_memory_is_delivered_once() {
+    let files = tempfile::tempdir().unwrap();
+    let store = Store::open(files.path()).unwrap();
+    let numbers = store.builder("numbers").memory(2_500).build().unwrap();
+    let tx = numbers.begin_owned();
+    tx.push(0_u64).unwrap();
+    numbers.push_batch(1..40).unwrap();
+    tx.push(40).unwrap();
+    tx.commit().unwrap();
+    numbers.push_batch(41..60).unwrap();
+    let held = numbers.begin_owned();
+    let mut all = Vec::new();
+    while !all.contains(&40) {
+        all.push(*held.pop().unwrap());
+    }
+    all.extend((all.len()..60).map(|_| numbers.pop().unwrap()));
+    assert!(numbers.pop().unwrap_err().is_empty());
+    held.commit().unwrap();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..60));
+    numbers.stats().check().unwrap();
+}
+
 /// How many rows the items of a store take.
-fn rows(numbers: &DurableQueue<u64>) -> usize {
+pub(super) fn rows<O: Order<u64>>(numbers: &DurableQueue<u64, O>) -> usize {
     numbers.shared.log().settle().unwrap();
     let items = &numbers.shared.log().disk().tables[ITEMS];
     items.range::<&[u8], _>(..).count()

@@ -56,9 +56,10 @@ where
         &self,
         ticket: Ticket,
         change: impl FnOnce(Schedule) -> Schedule,
-        in_memory: impl FnOnce(requeue::Ticket) -> bool,
+        in_memory: impl Fn(requeue::Ticket) -> bool,
     ) -> Result<bool, StoreError> {
-        if !in_memory(requeue::Ticket::of_store(ticket.0)) {
+        let change_it = |ticket| in_memory(ticket).then_some(());
+        if self.find(ticket, change_it)?.is_none() {
             return Ok(false);
         }
         // If the item was popped since, there is none, and nothing is written.
@@ -70,14 +71,32 @@ where
         Ok(true)
     }
 
+    /// Calls with the ticket in memory of an item, again if the item is on the disk only: then it is read before. Afterwards those that
+    /// are ready are counted, since it may be none of them now.
+    fn find<R>(
+        &self,
+        ticket: Ticket,
+        call: impl Fn(requeue::Ticket) -> Option<R>,
+    ) -> Result<Option<R>, StoreError> {
+        let in_memory = requeue::Ticket::of_store(ticket.0);
+        let mut found = call(in_memory);
+        if let Some(pages) = self.pages.as_ref().filter(|pages| pages.is_cold()) {
+            if found.is_none() {
+                pages.bring(ticket.0)?;
+                found = call(in_memory);
+            }
+            pages.stock(1, 1);
+        }
+        Ok(found)
+    }
+
     /// Removes an item, and returns it if it was there and not held.
     ///
     /// # Errors
     ///
     /// As for [`Transaction::commit`](crate::Transaction::commit); then the item is back when the store is opened again.
     pub fn cancel(&self, ticket: Ticket) -> Result<Option<T>, StoreError> {
-        let ram_ticket = requeue::Ticket::of_store(ticket.0);
-        let Some(mut entry) = self.ram.cancel(ram_ticket) else {
+        let Some(mut entry) = self.find(ticket, |ticket| self.ram.cancel(ticket))? else {
             return Ok(None);
         };
         let shared = &self.shared;
