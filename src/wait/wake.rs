@@ -1,6 +1,8 @@
 //! Calls to wakers, which are user code.
 
 use crate::sync::swallow_panic;
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
 use std::mem;
 use std::task::Waker;
 
@@ -39,5 +41,60 @@ impl Wakers {
 /// that on when it leaves.
 #[inline]
 pub(super) fn call(waker: Waker) -> bool {
+    if is_held() {
+        return hold(waker);
+    }
     swallow_panic(|| waker.wake())
+}
+
+struct Held {
+    /// How many [`HeldWakes`] this thread has.
+    by: Cell<usize>,
+    wakers: RefCell<Vec<Waker>>,
+}
+
+std::thread_local! {
+    static HELD: Held = const {
+        Held { by: Cell::new(0), wakers: RefCell::new(Vec::new()) }
+    };
+}
+
+#[inline]
+fn is_held() -> bool {
+    HELD.try_with(|held| held.by.get() > 0).unwrap_or(false)
+}
+
+#[cold]
+fn hold(waker: Waker) -> bool {
+    HELD.with(|held| held.wakers.borrow_mut().push(waker));
+    true
+}
+
+/// While it lives, this thread calls no wakers of waits: it calls them when the last one is dropped. For crates that use a queue while
+/// they have a lock, which the task of a waker may take.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct HeldWakes(PhantomData<*const ()>);
+
+impl HeldWakes {
+    #[must_use]
+    #[allow(clippy::new_without_default)] // it does something
+    pub fn new() -> Self {
+        HELD.with(|held| held.by.set(held.by.get() + 1));
+        Self(PhantomData)
+    }
+}
+
+impl Drop for HeldWakes {
+    fn drop(&mut self) {
+        let wakers = HELD.with(|held| {
+            held.by.set(held.by.get() - 1);
+            let is_last = held.by.get() == 0;
+            is_last.then(|| held.wakers.take())
+        });
+        wakers
+            .into_iter()
+            .flatten()
+            .for_each(|waker| _ = call(waker));
+    }
 }

@@ -3,12 +3,16 @@
 //!
 //! `cargo run --release -p requeue-durable --example durable_backlog -- DIRECTORY`, with `BACKLOG_ITEMS` (1,000,000) items of 100
 //! bytes that cannot be compressed, `BACKLOG_MEMORY` (64 MiB; `none`: no pages), memtables of `BACKLOG_MEMTABLE` bytes, and
-//! `BACKLOG_SECONDS` (2) of throughput. With `BACKLOG_KEEP` the store stays there, and is filled only if there is none.
+//! `BACKLOG_SECONDS` (2) of throughput. With `BACKLOG_KEEP` the store stays there, and is filled only if there is none. With
+//! `BACKLOG_PRIORITIES` the queues are by priority, and one batch after the other has the next of so many.
 
-use requeue_durable::{Durability, DurableQueue, Store, StoreError, StoreOptions};
+use requeue_durable::{
+    ByPriority, Durability, DurableQueue, Fifo, Handle, Order, Store, StoreError, StoreOptions,
+};
 use std::env;
 use std::error::Error;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{abort, Command};
 use std::time::{Duration, Instant};
@@ -16,19 +20,55 @@ use std::time::{Duration, Instant};
 const FILL: &str = "BACKLOG_FILL";
 const BATCH: usize = 32;
 /// So many jobs fit into memory, and each is written before it is popped.
-const SHORT: usize = 100_000;
+const SHORT: usize = 30_000;
 const BUFFERED: Durability = Durability::Buffered {
     at_most: Duration::from_millis(50),
 };
 
 type Job = Vec<u8>;
 
+/// The order of the queues.
+trait Kind: Order<Job> {
+    fn open(store: &Store, name: &str) -> Result<DurableQueue<Job, Self>, StoreError>;
+    fn push(handle: &mut Handle<Job, Self>, batch: usize, jobs: Range<usize>) -> bool;
+}
+
+impl Kind for Fifo {
+    fn open(store: &Store, name: &str) -> Result<DurableQueue<Job>, StoreError> {
+        store.queue(name)
+    }
+
+    fn push(handle: &mut Handle<Job>, _batch: usize, jobs: Range<usize>) -> bool {
+        handle.push_batch(jobs.map(job)).is_ok()
+    }
+}
+
+impl Kind for ByPriority {
+    fn open(store: &Store, name: &str) -> Result<DurableQueue<Job, Self>, StoreError> {
+        store.builder(name).by_priority().build()
+    }
+
+    fn push(handle: &mut Handle<Job, Self>, batch: usize, jobs: Range<usize>) -> bool {
+        let priority = batch % number("BACKLOG_PRIORITIES", 1);
+        let handle = handle.priority(u16::try_from(priority).unwrap_or(u16::MAX));
+        handle.push_batch(jobs.map(job)).is_ok()
+    }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
+    if env::var_os("BACKLOG_PRIORITIES").is_some() {
+        run::<ByPriority>()
+    } else {
+        run::<Fifo>()
+    }
+}
+
+fn run<O: Kind>() -> Result<(), Box<dyn Error>> {
     let directory = env::args().nth(1).ok_or("a directory for the store")?;
     let directory = Path::new(&directory).join("backlog.db");
     let items = number("BACKLOG_ITEMS", 1_000_000);
     if env::var_os(FILL).is_some() {
-        return fill(&directory, items);
+        return fill::<O>(&directory, items);
     }
     let keep = env::var_os("BACKLOG_KEEP").is_some();
     if !keep || !directory.exists() {
@@ -41,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let store = open(&directory)?;
     let opened = start.elapsed();
-    let jobs: DurableQueue<Job> = store.queue("jobs")?;
+    let jobs = O::open(&store, "jobs")?;
     let first = jobs.pop()?;
     let (elapsed, after) = (start.elapsed(), resident("VmHWM")?);
     println!(
@@ -53,7 +93,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     assert_eq!((first, jobs.len()), (job(0), items - 1));
 
-    let [none, short] = ["none", "short"].map(|name| store.queue::<Job>(name));
+    let [none, short] = ["none", "short"].map(|name| O::open(&store, name));
     let (none, short) = (none?, short?);
     for (is, durability) in [("buffered", BUFFERED), ("synced", Durability::Synced)] {
         let with = throughput(&jobs, durability)?;
@@ -105,13 +145,14 @@ fn job(number: usize) -> Job {
 }
 
 /// Fills the store, and dies.
-fn fill(directory: &Path, items: usize) -> Result<(), Box<dyn Error>> {
+fn fill<O: Kind>(directory: &Path, items: usize) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let store = open(directory)?;
-    let jobs = store.queue("jobs")?;
+    let jobs = O::open(&store, "jobs")?;
     let mut handle = jobs.handle();
-    for first in (0..items).step_by(1_000) {
-        handle.push_batch((first..items.min(first + 1_000)).map(job))?;
+    for (batch, first) in (0..items).step_by(1_000).enumerate() {
+        let is_pushed = O::push(&mut handle, batch, first..items.min(first + 1_000));
+        assert!(is_pushed, "the push of {first}");
     }
     store.flush()?;
     println!(
@@ -123,7 +164,10 @@ fn fill(directory: &Path, items: usize) -> Result<(), Box<dyn Error>> {
 }
 
 /// Pushes and pops for some seconds.
-fn throughput(jobs: &DurableQueue<Job>, durability: Durability) -> Result<f64, Box<dyn Error>> {
+fn throughput<O: Kind>(
+    jobs: &DurableQueue<Job, O>,
+    durability: Durability,
+) -> Result<f64, Box<dyn Error>> {
     let mut handle = jobs.handle();
     let (start, mut count) = (Instant::now(), 0_u32);
     let end = Duration::from_secs(number("BACKLOG_SECONDS", 2) as u64);

@@ -297,7 +297,7 @@ impl Pair {
         assert_eq!(oldest_of(&mut self.heap).0, oldest);
         assert_eq!(self.heap.ready(), items);
         if !self.ageing {
-            let (priority, most) = (self.priority(), self.below(20) as usize);
+            let (priority, most) = (self.priority(), self.index(20));
             let until = self.inside.iter().filter(|it| it.priority <= priority);
             let count = self.heap.ready_until(priority, most);
             assert_eq!(count, until.count().min(most));

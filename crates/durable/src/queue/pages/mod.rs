@@ -24,6 +24,7 @@ use crate::format::level::Level;
 use crate::format::Key;
 use crate::order::{Engine, EntryOf, Place, RamQueue, RamTx};
 use parking_lot::{Mutex, MutexGuard};
+use requeue::HeldWakes;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{fence, AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -82,6 +83,8 @@ pub(in crate::queue) struct Locked<'p, T: Send + 'static, O: Engine<T>> {
     /// `None` only while it is dropped.
     state: Option<MutexGuard<'p, State<T, O>>>,
     pages: &'p Pages<T, O>,
+    /// Wakers, which may use the queue, are called when it is not locked.
+    _wakes: HeldWakes,
 }
 
 impl<T: Send + 'static, O: Engine<T>> Drop for Locked<'_, T, O> {
@@ -146,8 +149,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     pub(in crate::queue) fn state(&self) -> Locked<'_, T, O> {
-        let state = Some(self.state.lock());
-        Locked { state, pages: self }
+        let wakes = HeldWakes::new();
+        Locked {
+            state: Some(self.state.lock()),
+            pages: self,
+            _wakes: wakes,
+        }
     }
 
     /// Whether there is a cold part, as far as the caller can know.
@@ -307,6 +314,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             if !self.has_lost.load(Ordering::Relaxed) {
                 return;
             }
+            let wakes = HeldWakes::new();
             let Some(mut state) = self.state.try_lock() else {
                 return;
             };
@@ -318,6 +326,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 self.fill(&mut state, 1);
             }
             drop(state);
+            drop(wakes);
             swallow_panic(|| drop(lost));
         }
     }
@@ -347,7 +356,5 @@ impl<T: Send + 'static, O: Engine<T>> Drop for Pages<T, O> {
     }
 }
 
-#[cfg(test)]
-mod by_priority;
 #[cfg(test)]
 mod tests;

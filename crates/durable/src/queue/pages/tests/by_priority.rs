@@ -115,7 +115,7 @@ fn scheduled_items_are_in_memory_without_their_contents() {
     assert!(jobs.next_scheduled().is_some());
     assert!(drain(&jobs).into_iter().eq((0..50).chain(100..120)));
     assert_eq!(jobs.clear_all().unwrap(), 51);
-    assert_eq!(super::tests::rows(&jobs), 0);
+    assert_eq!(super::rows(&jobs), 0);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn items_on_the_disk_can_be_changed() {
         .into_iter()
         .eq([41].into_iter().chain(others).chain([3])));
     assert_eq!(jobs.cancel(tickets[42]).unwrap(), Some(42));
-    assert_eq!(super::tests::rows(&jobs), 0);
+    assert_eq!(super::rows(&jobs), 0);
 }
 
 #[test]
@@ -193,5 +193,5 @@ fn items_are_removed_wherever_they_are() {
     drop(jobs);
     let jobs = open(files.path());
     assert_eq!(drain(&jobs), left);
-    assert_eq!(super::tests::rows(&jobs), 0);
+    assert_eq!(super::rows(&jobs), 0);
 }

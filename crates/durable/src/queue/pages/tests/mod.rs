@@ -1,7 +1,14 @@
+mod by_priority;
+
 use crate::format::{is_key, ITEMS};
 use crate::order::Order;
 use crate::{DurableQueue, ManualClock, Store, StoreError, StoreOptions};
+use std::future::Future;
 use std::path::Path;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 use std::time::{Duration, UNIX_EPOCH};
 
 fn open(path: &Path) -> DurableQueue<u64> {
@@ -126,7 +133,7 @@ fn a_push_that_follows_one_in_memory_is_delivered_once() {
 }
 
 /// How many rows the items of a store take.
-pub(super) fn rows<O: Order<u64>>(numbers: &DurableQueue<u64, O>) -> usize {
+fn rows<O: Order<u64>>(numbers: &DurableQueue<u64, O>) -> usize {
     numbers.shared.log().settle().unwrap();
     let items = &numbers.shared.log().disk().tables[ITEMS];
     items.range::<&[u8], _>(..).count()
@@ -259,4 +266,30 @@ fn damage_is_found_when_it_is_read() {
         let checked = StoreOptions::new().memory(0).check().open(files.path());
         assert!(matches!(checked, Err(StoreError::Damaged(_))));
     }
+}
+
+/// Calls when it is woken.
+struct Calls<F>(F);
+
+impl<F: Fn() + Send + Sync> Wake for Calls<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_waker_may_use_the_queue() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    let (queue, woken) = (numbers.clone(), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&woken);
+    let waker = Waker::from(Arc::new(Calls(move || {
+        count.fetch_add(queue.len(), Ordering::Relaxed);
+    })));
+    let mut pop = pin!(numbers.pop_async());
+    let mut context = Context::from_waker(&waker);
+    assert!(pop.as_mut().poll(&mut context).is_pending());
+    numbers.push_batch(0..20).unwrap();
+    assert_eq!(woken.load(Ordering::Relaxed), 20);
+    assert_eq!(futures::executor::block_on(pop).unwrap(), 0);
 }
