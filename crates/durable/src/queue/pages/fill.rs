@@ -1,6 +1,6 @@
 //! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
 
-use super::{Index, Pages, State, BESIDE, COUNTED, LEAST_ITEMS, MOST_LOST, MOST_OF_PAGE};
+use super::{Index, Pages, State, BESIDE, LEAST_ITEMS, MOST_LOST, MOST_OF_PAGE};
 use crate::codec::CodecError;
 use crate::entry::Entry;
 use crate::error::{Damage, StoreError};
@@ -32,15 +32,16 @@ impl<T, O: Engine<T>> Default for Page<T, O> {
 impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// Whether the memory has at least `least` ready items, and those that a pop has waited for, that are delivered before those of
     /// the level which is read next. Counts them anew.
-    fn is_full(&self, state: &mut State<T, O>, least: usize) -> bool {
-        state.level = state.index.unread().unwrap_or(Level::MAX);
+    fn is_full(&self, index: &Index, least: usize) -> bool {
+        let level = index.unread().unwrap_or(Level::MAX);
         let wanted = self.wanted();
         let most = usize::try_from(wanted.saturating_add(1)).unwrap_or(0);
-        let most = most.max(least).max(COUNTED);
         // Pops that end between the two are subtracted twice: the result is no more than the true count.
         // ORDERING: SeqCst; pairs with `took`.
         let before = self.ready.load(Ordering::SeqCst);
-        let count = self.ram.ready_until(level::priority(state.level), most);
+        let count = self
+            .ram
+            .ready_until(level::priority(level), most.max(least));
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         // ORDERING: SeqCst; as above.
         self.ready.fetch_add(count - before, Ordering::SeqCst);
@@ -59,7 +60,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             if state.index.is_over() {
                 self.thaw(state);
             } else if state.index.waits()
-                || (state.index.count() > 0 && self.is_full(state, least))
+                || (state.index.count() > 0 && self.is_full(&state.index, least))
                 || self.lost.lock().len() >= MOST_LOST
             {
                 break; // after many were lost, it goes on when they are dropped

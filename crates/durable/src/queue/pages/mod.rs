@@ -20,7 +20,6 @@ use crate::call::swallow_panic;
 use crate::codec::OnUndecodable;
 use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
-use crate::format::level::Level;
 use crate::format::Key;
 use crate::order::{Engine, EntryOf, Place, RamQueue, RamTx};
 use parking_lot::{Mutex, MutexGuard};
@@ -37,9 +36,6 @@ const LEAST_ITEMS: usize = 8;
 
 /// The most items that are lost before their destructors run.
 const MOST_LOST: usize = if cfg!(test) { 2 } else { 1_000 };
-
-/// So many items are counted at least where not all are.
-const COUNTED: usize = 256;
 
 /// What an item in memory takes besides its bytes.
 pub(crate) const BESIDE: usize = 200;
@@ -72,8 +68,6 @@ pub(crate) struct Pages<T: Send + 'static, O: Engine<T>> {
 /// What changes under a lock.
 pub(crate) struct State<T: Send + 'static, O: Engine<T>> {
     index: Index,
-    /// The level before whose items those are that were counted as ready.
-    level: Level,
     /// Seems to have staged something while there is a cold part, so that the queue in memory is neither idle nor drained.
     keeper: RamTx<T, O>,
 }
@@ -131,7 +125,6 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             read: AtomicU64::new(0),
             state: Mutex::new(State {
                 index,
-                level: 0,
                 keeper: ram.begin_owned(),
             }),
             has_lost: AtomicBool::new(false),
@@ -257,9 +250,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     pub(crate) fn conclude(&self, runs: &[Run]) {
         let mut state = self.state();
         state.index.conclude(runs);
-        let is_urgent = state.index.unread().is_some_and(|it| it < state.level);
         // ORDERING: Relaxed; it is counted anew.
-        if is_urgent || self.ready.load(Ordering::Relaxed) <= self.wanted() {
+        if self.ready.load(Ordering::Relaxed) <= self.wanted() {
             self.fill(&mut state, 1);
         }
     }
@@ -336,7 +328,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.wanted.load(Ordering::SeqCst)
     }
 
-    /// Before a pop that waits for `min` items, and takes up to `max`: brings that many into memory, as far as there are any.
+    /// Before a pop that waits for `min` items, and takes up to `max`: brings that many into memory, as far as there are any. So each
+    /// pop finds what is most urgent, also if it came since the last page.
     pub(crate) fn stock(&self, min: usize, max: usize) {
         if min > 1 {
             let min = i64::try_from(min).unwrap_or(i64::MAX);

@@ -71,23 +71,20 @@ where
         Ok(true)
     }
 
-    /// Calls with the ticket in memory of an item, again if the item is on the disk only: then it is read before. Afterwards those that
-    /// are ready are counted, since it may be none of them now.
+    /// Calls with the ticket in memory of an item, again if the item is on the disk only: then it is read before.
     fn find<R>(
         &self,
         ticket: Ticket,
         call: impl Fn(requeue::Ticket) -> Option<R>,
     ) -> Result<Option<R>, StoreError> {
         let in_memory = requeue::Ticket::of_store(ticket.0);
-        let mut found = call(in_memory);
-        if let Some(pages) = self.pages.as_ref().filter(|pages| pages.is_cold()) {
-            if found.is_none() {
-                pages.bring(ticket.0)?;
-                found = call(in_memory);
-            }
-            pages.stock(1, 1);
-        }
-        Ok(found)
+        let found = call(in_memory);
+        let pages = self.pages.as_ref().filter(|_| found.is_none());
+        let Some(pages) = pages.filter(|pages| pages.is_cold()) else {
+            return Ok(found);
+        };
+        pages.bring(ticket.0)?;
+        Ok(call(in_memory))
     }
 
     /// Removes an item, and returns it if it was there and not held.

@@ -99,9 +99,11 @@ fn scheduled_items_are_in_memory_without_their_contents() {
         .unwrap();
     let tx = jobs.begin_owned();
     tx.priority(2).push_batch(100..120).unwrap();
-    tx.after(Duration::from_secs(3600)).push(120).unwrap();
+    let later = tx.after(Duration::from_secs(3600));
+    later.push_batch([120, 123]).unwrap();
     tx.commit().unwrap();
-    assert_eq!((jobs.len(), jobs.stats().delayed), (70, 51));
+    assert_eq!((jobs.len(), jobs.stats().delayed), (70, 52));
+    assert_eq!(jobs.retain(|job, _| *job != 123).unwrap(), 1);
     let tx = jobs.begin_owned();
     tx.after(Duration::from_secs(3600)).push(121).unwrap();
     tx.push(122).unwrap();
@@ -127,6 +129,12 @@ fn items_on_the_disk_can_be_changed() {
     assert_eq!(jobs.cancel(tickets[40]).unwrap(), None);
     assert!(jobs.reprioritize(tickets[41], 1).unwrap());
     assert!(jobs.reprioritize(tickets[3], 10).unwrap());
+    let held = jobs.begin_owned();
+    assert_eq!(*held.pop().unwrap(), 41);
+    let rest = jobs.begin_owned();
+    assert_eq!(rest.pop_batch(100).unwrap().len(), 48); // none is read again
+    rest.abort();
+    held.abort();
     let later = jobs.now() + Duration::from_secs(3600);
     assert!(jobs.reschedule(tickets[42], later).unwrap());
     assert!(!jobs.reprioritize(tickets[40], 1).unwrap());
