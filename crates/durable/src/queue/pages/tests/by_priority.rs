@@ -133,9 +133,9 @@ fn scheduled_items_are_in_memory_without_their_contents() {
 fn items_on_the_disk_can_be_changed() {
     let files = tempfile::tempdir().unwrap();
     let jobs = open(files.path());
-    push(&jobs, 0, 50..51);
+    push(&jobs, 0, 50..70);
     let tickets = jobs.priority(9).push_batch(0..50).unwrap();
-    assert_eq!(jobs.pop().unwrap(), 50);
+    assert_eq!(jobs.pop_batch(20).unwrap().len(), 20);
     assert_eq!(jobs.cancel(tickets[40]).unwrap(), Some(40));
     assert_eq!(jobs.cancel(tickets[40]).unwrap(), None);
     assert!(jobs.reprioritize(tickets[41], 1).unwrap());
