@@ -96,19 +96,17 @@ fn run<O: Kind>() -> Result<(), Box<dyn Error>> {
     let [none, short] = ["none", "short"].map(|name| O::open(&store, name));
     let (none, short) = (none?, short?);
     for (is, durability) in [("buffered", BUFFERED), ("synced", Durability::Synced)] {
-        let with = throughput(&jobs, durability)?;
-        let most = resident("VmHWM")?;
-        println!("{is}: {with:.0} items/s pushed and popped with the backlog; {most} MiB at most");
-        let without = throughput(&none, durability)?;
-        println!("{is}: {without:.0} without, {:.2}", with / without);
         while short.len() < SHORT {
             short.push_batch((0..BATCH).map(job))?;
         }
-        let without = throughput(&short, durability)?;
-        println!(
-            "{is}: {without:.0} with {SHORT} jobs, {:.2}",
-            with / without
-        );
+        let with = throughput(&jobs, durability)?;
+        println!("{is}: {with:.0} items/s with the backlog");
+        for (jobs, which) in [(&none, 0), (&short, SHORT)] {
+            let most = resident("VmHWM")?;
+            let without = throughput(jobs, durability)?;
+            let times = with / without;
+            println!("{is}: {without:.0} with {which} jobs, {times:.2}; {most} MiB before");
+        }
     }
     drop((jobs, none, short, store));
     fs::remove_dir_all(&directory)?;
