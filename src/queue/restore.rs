@@ -48,8 +48,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     pub fn ready_until(&self, priority: u16, most: usize) -> usize {
         let shared = self.shared();
         shared.bring_up_to_date();
-        let count = shared.source.ready_until(priority, most);
-        count.unwrap_or_else(|| self.len())
+        let sorted = shared.source.ready_until(priority, most);
+        sorted.unwrap_or_else(|| usize::try_from(shared.ready_items()).unwrap_or(usize::MAX))
     }
 
     /// Gives back room that was taken for items that are kept elsewhere.

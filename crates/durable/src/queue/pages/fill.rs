@@ -144,7 +144,10 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// Reads rows of a level until the page is full: those that come late, then the next ones. The log is settled only if these rows may be
     /// there: that waits for the sync of a group.
     fn read_rows(&self, index: &mut Index, page: &mut Page<T, O>) -> Result<(), StoreError> {
-        let (shared, level) = (&self.shared, index.unread().unwrap_or_default());
+        let Some(level) = index.unread() else {
+            return self.check_left(index.digest);
+        };
+        let shared = &self.shared;
         while let Some(id) = index.next_late(level) {
             self.settle(index)?;
             let content = shared.content(id)?;
@@ -161,12 +164,10 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             }
             self.settle(index)?;
         }
-        let is_left = index.unread().is_some();
-        self.check_left(if is_left {
-            Digest::default()
-        } else {
-            index.digest
-        })
+        match index.unread() {
+            Some(_) => Ok(()),
+            None => self.check_left(index.digest),
+        }
     }
 
     /// Reads rows from the next one on, except those that may be unwritten; returns whether it has read all, and the page is not
@@ -187,9 +188,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             if item.row() >= end {
                 break;
             }
-            let (at, rows) = (item.at, index.rows_of(level));
-            (rows.next, rows.row) = (at.id + 1, item.row());
-            if index.marked.remove(&at.id) || index.is_skipped(at.id) {
+            let at = item.at;
+            if !index.pass(level, at.id, item.row()) {
                 continue;
             }
             if index.count() == 0 {

@@ -20,7 +20,7 @@ pub(crate) struct Index {
     /// Rows that are not read: those of commits and of removals that have not ended, by their first numbers.
     skipped: BTreeMap<u64, u64>,
     /// Rows that are not read, since their items are in memory.
-    pub(super) marked: BTreeSet<u64>,
+    marked: BTreeSet<u64>,
     /// The first row, whatever its level is, that may not be in the tables yet, though its commit has ended: it may be in the log only.
     pub(super) unwritten: Option<u64>,
     /// How many transactions with pushes of the cold part have not ended.
@@ -158,6 +158,19 @@ impl Index {
         self.levels.entry(level).or_default()
     }
 
+    /// The next row of a level is read, and has this item; returns whether that is on the disk only. The marks of the items before it
+    /// are those of removed ones.
+    pub(super) fn pass(&mut self, level: Level, id: u64, row: u64) -> bool {
+        let is_there = self.has_next(id);
+        let passed = self.marked.range(self.in_level(level, 0)..=id);
+        for id in passed.copied().collect::<Vec<_>>() {
+            self.marked.remove(&id);
+        }
+        let rows = self.rows_of(level);
+        (rows.next, rows.row) = (id + 1, row);
+        is_there
+    }
+
     /// The end of the rows of a level that are in the tables.
     pub(super) fn end_of(&self, level: Level) -> u64 {
         match (self.unwritten, level.checked_add(1)) {
@@ -189,7 +202,7 @@ impl Index {
         first.map_or((u64::MAX, u64::MAX), |rows| (rows.next, rows.row))
     }
 
-    pub(super) fn is_skipped(&self, id: u64) -> bool {
+    fn is_skipped(&self, id: u64) -> bool {
         let before = self.skipped.range(..=id).next_back();
         before.is_some_and(|(_, end)| id < *end)
     }
