@@ -4,6 +4,8 @@ use crate::sync::swallow_panic;
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::mem;
+// From std: no model holds wakers back.
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
 /// How many wakers are taken out at most each time the wait queue is locked. With one, a push that wakes eight tasks takes 10 %
@@ -41,31 +43,37 @@ impl Wakers {
 /// that on when it leaves.
 #[inline]
 pub(super) fn call(waker: Waker) -> bool {
-    if is_held() {
-        return hold(waker);
+    // ORDERING: Relaxed; a thread that holds wakers back has counted itself before.
+    if HOLDERS.load(Ordering::Relaxed) > 0 {
+        return call_or_hold(waker);
     }
     swallow_panic(|| waker.wake())
 }
 
+/// How many [`HeldWakes`] there are: most programs have none, and need not look at what a thread has.
+static HOLDERS: AtomicUsize = AtomicUsize::new(0);
+
 struct Held {
-    /// How many [`HeldWakes`] this thread has.
+    /// How many of them this thread has.
     by: Cell<usize>,
     wakers: RefCell<Vec<Waker>>,
 }
 
 std::thread_local! {
     static HELD: Held = const {
-        Held { by: Cell::new(0), wakers: RefCell::new(Vec::new()) }
+        Held {
+            by: Cell::new(0),
+            wakers: RefCell::new(Vec::new()),
+        }
     };
 }
 
-#[inline]
-fn is_held() -> bool {
-    HELD.try_with(|held| held.by.get() > 0).unwrap_or(false)
-}
-
 #[cold]
-fn hold(waker: Waker) -> bool {
+#[inline(never)]
+fn call_or_hold(waker: Waker) -> bool {
+    if HELD.try_with(|held| held.by.get() > 0) != Ok(true) {
+        return swallow_panic(|| waker.wake());
+    }
     HELD.with(|held| held.wakers.borrow_mut().push(waker));
     true
 }
@@ -80,6 +88,8 @@ impl HeldWakes {
     #[must_use]
     #[allow(clippy::new_without_default)] // it does something
     pub fn new() -> Self {
+        // ORDERING: Relaxed; pairs with `call` of this thread.
+        HOLDERS.fetch_add(1, Ordering::Relaxed);
         HELD.with(|held| held.by.set(held.by.get() + 1));
         Self(PhantomData)
     }
@@ -92,6 +102,8 @@ impl Drop for HeldWakes {
             let is_last = held.by.get() == 0;
             is_last.then(|| held.wakers.take())
         });
+        // ORDERING: Relaxed; as above.
+        HOLDERS.fetch_sub(1, Ordering::Relaxed);
         wakers
             .into_iter()
             .flatten()
