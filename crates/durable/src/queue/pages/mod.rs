@@ -238,7 +238,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// Items of a commit that are in no page come into memory, without their contents. They have room.
     pub(crate) fn restore(&self, items: Vec<(Run, Place)>) {
         let mut restore = self.ram.restore().with_room();
-        for (run, place) in items {
+        for (run, mut place) in items {
+            // A push whose time is over is one of now, also for its time to live.
+            place.due = place.due.filter(|due| *due > self.shared.clock.now());
             for Key { id, .. } in run.keys() {
                 let entry = Entry::on_disk(id, Self::key());
                 restore.add(entry, place.numbered(id), 0, Duration::ZERO);
