@@ -356,4 +356,4 @@ pub use workers::{
     WorkerStatus, Workers, WorkersBuilder,
 };
 #[doc(hidden)]
-pub use {order::StorePlace, queue::Restore, wait::HeldWakes};
+pub use {order::StorePlace, queue::Restore, wait::DeferredWakes};

@@ -35,5 +35,5 @@ pub(crate) use park::Sleeper;
 pub(crate) use park::{block, spin, SpinStart, WakeTarget};
 pub(crate) use wait_queue::WaitQueue;
 pub(crate) use waiter::{Waiter, Waits};
-pub use wake::HeldWakes;
+pub use wake::DeferredWakes;
 pub(crate) use word::WaitWord;

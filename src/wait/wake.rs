@@ -4,7 +4,7 @@ use crate::sync::swallow_panic;
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::mem;
-// From std: no model holds wakers back.
+// From std: no model defers wakers.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
@@ -43,25 +43,25 @@ impl Wakers {
 /// that on when it leaves.
 #[inline]
 pub(super) fn call(waker: Waker) -> bool {
-    // ORDERING: Relaxed; a thread that holds wakers back has counted itself before.
-    if HOLDERS.load(Ordering::Relaxed) > 0 {
-        return call_or_hold(waker);
+    // ORDERING: Relaxed; a thread that defers wakers has counted itself before.
+    if DEFERRERS.load(Ordering::Relaxed) > 0 {
+        return call_or_defer(waker);
     }
     swallow_panic(|| waker.wake())
 }
 
-/// How many [`HeldWakes`] there are: most programs have none, and need not look at what a thread has.
-static HOLDERS: AtomicUsize = AtomicUsize::new(0);
+/// How many [`DeferredWakes`] there are: most programs have none, and need not look at what a thread has.
+static DEFERRERS: AtomicUsize = AtomicUsize::new(0);
 
-struct Held {
+struct Deferred {
     /// How many of them this thread has.
     by: Cell<usize>,
     wakers: RefCell<Vec<Waker>>,
 }
 
 std::thread_local! {
-    static HELD: Held = const {
-        Held {
+    static DEFERRED: Deferred = const {
+        Deferred {
             by: Cell::new(0),
             wakers: RefCell::new(Vec::new()),
         }
@@ -70,11 +70,11 @@ std::thread_local! {
 
 #[cold]
 #[inline(never)]
-fn call_or_hold(waker: Waker) -> bool {
-    if HELD.try_with(|held| held.by.get() > 0) != Ok(true) {
+fn call_or_defer(waker: Waker) -> bool {
+    if DEFERRED.try_with(|deferred| deferred.by.get() > 0) != Ok(true) {
         return swallow_panic(|| waker.wake());
     }
-    HELD.with(|held| held.wakers.borrow_mut().push(waker));
+    DEFERRED.with(|deferred| deferred.wakers.borrow_mut().push(waker));
     true
 }
 
@@ -82,28 +82,28 @@ fn call_or_hold(waker: Waker) -> bool {
 /// they have a lock, which the task of a waker may take.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct HeldWakes(PhantomData<*const ()>);
+pub struct DeferredWakes(PhantomData<*const ()>);
 
-impl HeldWakes {
+impl DeferredWakes {
     #[must_use]
     #[allow(clippy::new_without_default)] // it does something
     pub fn new() -> Self {
         // ORDERING: Relaxed; pairs with `call` of this thread.
-        HOLDERS.fetch_add(1, Ordering::Relaxed);
-        HELD.with(|held| held.by.set(held.by.get() + 1));
+        DEFERRERS.fetch_add(1, Ordering::Relaxed);
+        DEFERRED.with(|deferred| deferred.by.set(deferred.by.get() + 1));
         Self(PhantomData)
     }
 }
 
-impl Drop for HeldWakes {
+impl Drop for DeferredWakes {
     fn drop(&mut self) {
-        let wakers = HELD.with(|held| {
-            held.by.set(held.by.get() - 1);
-            let is_last = held.by.get() == 0;
-            is_last.then(|| held.wakers.take())
+        let wakers = DEFERRED.with(|deferred| {
+            deferred.by.set(deferred.by.get() - 1);
+            let is_last = deferred.by.get() == 0;
+            is_last.then(|| deferred.wakers.take())
         });
         // ORDERING: Relaxed; as above.
-        HOLDERS.fetch_sub(1, Ordering::Relaxed);
+        DEFERRERS.fetch_sub(1, Ordering::Relaxed);
         wakers
             .into_iter()
             .flatten()

@@ -23,7 +23,7 @@ use crate::error::StoreError;
 use crate::format::Key;
 use crate::order::{Engine, EntryOf, Place, RamQueue, RamTx};
 use parking_lot::{Mutex, MutexGuard};
-use requeue::HeldWakes;
+use requeue::DeferredWakes;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{fence, AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -78,7 +78,7 @@ pub(in crate::queue) struct Locked<'p, T: Send + 'static, O: Engine<T>> {
     state: Option<MutexGuard<'p, State<T, O>>>,
     pages: &'p Pages<T, O>,
     /// Wakers, which may use the queue, are called when it is not locked.
-    _wakes: HeldWakes,
+    _wakes: DeferredWakes,
 }
 
 impl<T: Send + 'static, O: Engine<T>> Drop for Locked<'_, T, O> {
@@ -142,7 +142,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     pub(in crate::queue) fn state(&self) -> Locked<'_, T, O> {
-        let wakes = HeldWakes::new();
+        let wakes = DeferredWakes::new();
         Locked {
             state: Some(self.state.lock()),
             pages: self,
@@ -308,7 +308,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             if !self.has_lost.load(Ordering::Relaxed) {
                 return;
             }
-            let wakes = HeldWakes::new();
+            let wakes = DeferredWakes::new();
             let Some(mut state) = self.state.try_lock() else {
                 return;
             };
