@@ -258,6 +258,16 @@ impl<T, M: Copy> Lists<T, M> {
         self.item_at(list.first)
     }
 
+    /// The first item of a list that is not taken out.
+    pub(super) fn peek<'l>(&'l self, list: &'l List) -> Option<&'l T> {
+        let items = self.places_of(list, list.first);
+        let mut items = items.filter_map(|place| match self.chunks.get(place)? {
+            Slot::Item { item, .. } => Some(item),
+            _ => None,
+        });
+        items.next()
+    }
+
     /// The position of the first item of a list, or its gap.
     #[inline]
     pub(super) fn first(&self, list: &List) -> Option<Position> {

@@ -69,6 +69,10 @@ pub(crate) trait Sequence<T, M> {
         self.ready()
     }
 
+    /// In a fair sequence: adds to these groups of keys those whose last item has left since the last call, and removes those that
+    /// have items, also such as are not ready. The group of a key is that of its items.
+    fn retain_empty(&mut self, _group_of: fn(&T) -> u16, _groups: &mut Vec<u16>) {}
+
     /// The number of items that are not ready, since others of their key are held.
     fn waiting(&self) -> usize {
         0

@@ -355,6 +355,10 @@ where
         Some(self.each().map(of).sum())
     }
 
+    fn retain_empty(&self, group_of: fn(&T) -> u16, groups: &mut Vec<u16>) {
+        self.with(|sequence| sequence.retain_empty(group_of, groups));
+    }
+
     fn oldest(&self) -> Option<u64> {
         let (mut visit, mut least) = (self.begin_visit(false), None);
         while self.step(&mut visit, |partition, visit| {

@@ -70,6 +70,9 @@ pub(crate) trait Source<T, M> {
         None
     }
 
+    /// Same as [`Sequence::retain_empty`](super::Sequence::retain_empty), if it sorts.
+    fn retain_empty(&self, _group_of: fn(&T) -> u16, _groups: &mut Vec<u16>) {}
+
     /// The approximate least known timestamp of the ready items that were taken in. Scans all of them, but in
     /// small parts, so that other threads do not wait for long.
     fn oldest(&self) -> Option<u64> {

@@ -52,6 +52,16 @@ impl<T, O: Order<T>> Queue<T, O> {
         sorted.unwrap_or_else(|| usize::try_from(shared.ready_items()).unwrap_or(usize::MAX))
     }
 
+    /// In a [fair](crate::Builder::fair_by) queue: adds to these groups of keys those whose last item has left since the last call, and
+    /// removes those that have items which are ready or wait for others of their key. The group of a key is that of any of its
+    /// items.
+    #[doc(hidden)]
+    pub fn retain_empty(&self, group_of: fn(&T) -> u16, groups: &mut Vec<u16>) {
+        let shared = self.shared();
+        shared.bring_up_to_date();
+        shared.source.retain_empty(group_of, groups);
+    }
+
     /// Gives back room that was taken for items that are kept elsewhere.
     #[doc(hidden)]
     pub fn give_room(&self, items: usize) {
@@ -202,6 +212,29 @@ mod tests {
         queue.push_batch([4, 5]).unwrap();
         assert!(queue.is_full());
         queue.stats().check().unwrap();
+    }
+
+    #[test]
+    fn groups_of_keys_have_items_or_not() {
+        let queue = Queue::builder().fair_by(|item: &u16| *item).build();
+        let empty = |looked_at: &[u16]| {
+            let mut groups = looked_at.to_vec();
+            queue.retain_empty(|item| item % 10, &mut groups);
+            groups
+        };
+        queue.push_batch([1, 1, 11, 2]).unwrap();
+        assert_eq!(empty(&[1, 2, 3]), [3]);
+        assert!(empty(&[]).is_empty());
+        let mut tx = queue.begin_owned();
+        assert_eq!(tx.pop_batch(3).count(), 3); // 1, 11, 2
+        assert_eq!(empty(&[1]), [2]);
+        tx.rollback();
+        assert!(empty(&[2]).is_empty());
+        queue.retain(|item, _| *item == 11);
+        assert_eq!(empty(&[1, 3]), [3, 2]);
+        queue.push(2).unwrap();
+        assert!(queue.drain().eq([11, 2]));
+        assert_eq!(empty(&[2]), [2, 1, 2]);
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! `cargo run --release -p requeue-durable --example durable_backlog -- DIRECTORY`, with `BACKLOG_ITEMS` (1,000,000) items of 100
 //! bytes that cannot be compressed, `BACKLOG_MEMORY` (64 MiB; `none`: no pages), memtables of `BACKLOG_MEMTABLE` bytes, and
 //! `BACKLOG_SECONDS` (2) of throughput. With `BACKLOG_KEEP` the store stays there, and is filled only if there is none. With
-//! `BACKLOG_PRIORITIES` the queues are by priority, and one batch after the other has the next of so many.
+//! `BACKLOG_PRIORITIES` the queues are by priority, and one batch after the other has the next of so many; with `BACKLOG_KEYS` they are
+//! fair by so many keys.
 
 use requeue_durable::{
-    ByPriority, Durability, DurableQueue, Fifo, Handle, Order, Store, StoreError, StoreOptions,
+    ByKey, ByPriority, Durability, DurableQueue, Fifo, Handle, Order, Store, StoreError,
+    StoreOptions,
 };
 use std::env;
 use std::error::Error;
@@ -55,9 +57,23 @@ impl Kind for ByPriority {
     }
 }
 
+impl Kind for ByKey<usize, Job> {
+    fn open(store: &Store, name: &str) -> Result<DurableQueue<Job, Self>, StoreError> {
+        let keys = number("BACKLOG_KEYS", 1);
+        let key = move |job: &Job| (usize::from(job[0]) << 8 | usize::from(job[1])) % keys;
+        store.builder(name).fair_by(key).build()
+    }
+
+    fn push(handle: &mut Handle<Job, Self>, _batch: usize, jobs: Range<usize>) -> bool {
+        handle.push_batch(jobs.map(job)).is_ok()
+    }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     if env::var_os("BACKLOG_PRIORITIES").is_some() {
         run::<ByPriority>()
+    } else if env::var_os("BACKLOG_KEYS").is_some() {
+        run::<ByKey<usize, Job>>()
     } else {
         run::<Fifo>()
     }
@@ -91,7 +107,7 @@ fn run<O: Kind>() -> Result<(), Box<dyn Error>> {
     if keep {
         return Ok(());
     }
-    assert_eq!((first, jobs.len()), (job(0), items - 1));
+    assert_eq!((first.len(), jobs.len()), (100, items - 1));
 
     let [none, short] = ["none", "short"].map(|name| O::open(&store, name));
     let (none, short) = (none?, short?);

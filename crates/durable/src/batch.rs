@@ -48,21 +48,24 @@ impl Run {
     #[inline]
     pub(crate) fn add_each(runs: &mut Vec<Self>, queue: u32, ids: impl Iterator<Item = u64>) {
         let mut items = 0..0;
-        let mut end_run = |mut items: Range<u64>| {
-            while !items.is_empty() {
-                let id = items.start;
-                let count = u32::try_from(items.end - id).unwrap_or(u32::MAX);
-                Self::add(runs, Key { queue, id }, count);
-                items.start += u64::from(count);
-            }
-        };
         for id in ids {
             if id != items.end {
-                end_run(mem::replace(&mut items, id..id));
+                Self::add_range(runs, queue, mem::replace(&mut items, id..id));
             }
             items.end += 1;
         }
-        end_run(items);
+        Self::add_range(runs, queue, items);
+    }
+
+    /// Adds items with consecutive numbers.
+    #[inline]
+    pub(crate) fn add_range(runs: &mut Vec<Self>, queue: u32, mut items: Range<u64>) {
+        while !items.is_empty() {
+            let id = items.start;
+            let count = u32::try_from(items.end - id).unwrap_or(u32::MAX);
+            Self::add(runs, Key { queue, id }, count);
+            items.start += u64::from(count);
+        }
     }
 
     /// A run of one or more items.
@@ -192,18 +195,15 @@ impl Batch {
         Self { more, ..batch }
     }
 
-    /// Adds items with consecutive numbers. After an error, or a panic of `encode`, the caller [takes back](Self::rewind) what
-    /// was added.
+    /// Adds the values of items; their runs are added next, in the same order. After an error, or a panic of `encode`, the caller
+    /// [takes back](Self::rewind) what was added.
     #[inline]
-    pub(crate) fn push_all<T>(
+    pub(crate) fn push_values<T>(
         &mut self,
-        first: Key,
         front: Front,
-        items: &[T],
-        mut encode: impl FnMut(&T, &mut Vec<u8>) -> Result<(), CodecError>,
+        items: impl ExactSizeIterator<Item = T>,
+        mut encode: impl FnMut(T, &mut Vec<u8>) -> Result<(), CodecError>,
     ) -> Result<(), CodecError> {
-        let count = u32::try_from(items.len())
-            .map_err(|_| CodecError::new("a batch has more than 2^32 items"))?;
         self.lengths.reserve(items.len());
         for item in items {
             let start = begin_value(&mut self.values, front);
@@ -211,9 +211,6 @@ impl Batch {
             let length = u32::try_from(self.values.len() - start);
             let length = length.map_err(|_| CodecError::new("the item takes more than 4 GiB"))?;
             self.lengths.push(length);
-        }
-        if count > 0 {
-            Run::add(&mut self.pushes, first, count);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Transactions.
 
 mod cold;
+mod numbers;
 mod record;
 mod verbs;
 

@@ -23,6 +23,7 @@ use crate::order::{Dequeued, Sequence, Shown, PART};
 use crate::raw::{Entry, Stored};
 use crate::sync::start;
 
+mod groups;
 mod visit;
 
 pub(crate) use visit::{KeyPosition, Visit};
@@ -54,6 +55,8 @@ pub(crate) struct Rounds<T> {
     visits: usize,
     /// When to look at which key for old items; made at the first [`Sequence::take_old`].
     ages: Option<Box<Ages>>,
+    /// Made at the first [`Sequence::retain_empty`].
+    groups: Option<Box<groups::Groups<T>>>,
     /// The numbers of items: increasing for pushed ones, decreasing for those at the front.
     last: i64,
     first: i64,
@@ -158,6 +161,7 @@ impl<T> Rounds<T> {
             blocked: 0,
             visits: 0,
             ages: None,
+            groups: None,
             last: 0,
             first: 0,
         }
@@ -212,6 +216,7 @@ impl<T> Rounds<T> {
     /// Removes a key without items, and returns how many of its items are still to be unregistered.
     #[inline]
     fn forget(&mut self, number: u32) -> u32 {
+        self.end_group(number);
         self.keys.take(number).gone
     }
 
@@ -266,6 +271,7 @@ impl<T> Rounds<T> {
         }
         self.ring += 1;
         self.note_age(number);
+        self.note_group(number);
     }
 
     /// Removes a key from the ring.
@@ -428,6 +434,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.sweep();
         }
         next
+    }
+
+    fn retain_empty(&mut self, group_of: fn(&T) -> u16, groups: &mut Vec<u16>) {
+        self.retain_empty_groups(group_of, groups);
     }
 
     /// Continues the service of the key if it has turns left.

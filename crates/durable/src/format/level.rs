@@ -1,10 +1,13 @@
-//! Levels: in a queue by priority with pages, the number of an item has its level in its upper bits. So the rows of the queue are in
-//! the order in which their items are delivered.
+//! Levels: in a queue by priority, or fair by key, that has pages, the number of an item has its level in its upper bits. So the rows of
+//! a queue by priority are in the order in which their items are delivered, and those of a key are together.
 //!
-//! The level of a priority is one more; the last two priorities share one. Items with level 0 are in no page: those with a due time,
-//! and those that were pushed while the queue had no pages. Numbers in other queues have no level.
+//! The level of a priority is one more; the last two priorities share one. The level of a key is derived from its hash, so a few keys
+//! may share one. Items with level 0 are in no page: those with a due time, and those that were pushed while the queue had no pages.
+//! Numbers in FIFO queues have no level.
 
 use crate::order::Place;
+use crate::queue::windows::hash;
+use std::hash::Hash;
 
 /// The bits of a number that differ between the items of a store.
 const BITS: u32 = 48;
@@ -17,6 +20,12 @@ pub(crate) fn of_place(place: Place) -> Level {
         Some(_) => 0,
         None => place.priority.saturating_add(1),
     }
+}
+
+/// The level of the items of a key.
+pub(crate) fn of_key(key: &impl Hash) -> Level {
+    let level = 1 + hash(key) % u128::from(Level::MAX);
+    Level::try_from(level).unwrap_or(Level::MAX)
 }
 
 /// The last priority of a level.
@@ -35,6 +44,11 @@ pub(crate) fn of(id: u64) -> Level {
 /// The number of an item without its level.
 pub(crate) fn serial(id: u64) -> u64 {
     id & ((1 << BITS) - 1)
+}
+
+/// The last number with a level.
+pub(crate) fn last(level: Level) -> u64 {
+    u64::from(level) << BITS | serial(u64::MAX)
 }
 
 /// The number with a level.

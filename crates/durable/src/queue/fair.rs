@@ -3,14 +3,16 @@
 use super::DurableQueue;
 use crate::entry::Entry;
 use crate::error::StoreError;
+use crate::format::level;
 use crate::order::{Engine, Order};
 use requeue::{FairSnapshot, Keyed};
+use std::hash::Hash;
 
 /// Inspection of the keys of a queue that is [fair by key](crate::Builder::fair_by).
 impl<T, K, O> DurableQueue<T, O>
 where
     T: Send + 'static,
-    K: Clone + Send + Sync + 'static,
+    K: Hash + Eq + Clone + Send + Sync + 'static,
     O: Order<T> + Engine<T, Key = K, Ram: Keyed<Entry<T, K>, Key = K>>,
 {
     /// The key of an item, which need not be in the queue.
@@ -34,16 +36,26 @@ where
     }
 
     /// Visits the items of one key in their order, and returns their number; see [`requeue::Queue::items_of`]. Items that are
-    /// not in memory are read from the disk.
+    /// not in memory are read from the disk, and so are those of a few other keys.
     ///
     /// # Errors
     ///
     /// If an item could not be read; the others were visited.
-    pub fn items_of(&self, key: &K, visit: impl FnMut(&T)) -> Result<usize, StoreError> {
-        self.visit_items(visit, |entry| self.ram.items_of(key, entry))
+    pub fn items_of(&self, key: &K, mut visit: impl FnMut(&T)) -> Result<usize, StoreError> {
+        let visit = |item: &T| {
+            let is_of_key = (self.shared.key_of)(item) == *key;
+            if is_of_key {
+                visit(item);
+            }
+            is_of_key
+        };
+        self.visit_items(Some(level::of_key(key)), visit, |entry| {
+            self.ram.items_of(key, entry)
+        })
     }
 
-    /// The keys that have items, in the order in which they will be served; see [`requeue::Queue::keys`].
+    /// The keys that have items, in the order in which they will be served; see [`requeue::Queue::keys`]. Of a queue that has
+    /// [pages](crate::Builder::memory) they are those with items in memory, and these are counted.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

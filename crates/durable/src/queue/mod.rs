@@ -21,6 +21,7 @@ pub use priority::{PushTo, PushWith};
 
 use crate::batch::Change;
 use crate::error::StoreError;
+use crate::format::level::Level;
 use crate::handle::{Handle, HandleState};
 #[cfg(feature = "metrics")]
 use crate::log::swallow_panic;
@@ -244,41 +245,46 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     ///
     /// If an item could not be read; the others were visited.
     pub fn peek_each(&self, mut visit: impl FnMut(&T)) -> Result<usize, StoreError> {
+        let visit = |item: &T| {
+            visit(item);
+            true
+        };
+        self.visit_items(None, visit, |entry| self.ram.peek_each(entry))
+    }
+
+    /// Calls `visit` with the items of the entries that `each` visits, and with those on the disk only, or those of a level, and returns
+    /// for how many it was `true`.
+    fn visit_items(
+        &self,
+        level: Option<Level>,
+        mut visit: impl FnMut(&T) -> bool,
+        each: impl FnOnce(&mut dyn FnMut(&EntryOf<T, O>)) -> usize,
+    ) -> Result<usize, StoreError> {
         let pages = self.pages.as_ref();
-        let rows = pages.map(|pages| pages.snapshot()).transpose()?.flatten();
-        let mut moved = 0;
-        let count = self.visit_items(&mut visit, |entry| {
-            self.ram.peek_each(|it| match &rows {
-                Some(rows) if rows.has(it.id) => moved += 1, // visited below
-                _ => entry(it),
-            })
-        })?;
-        let mut cold = 0;
+        let rows = pages.map(|pages| pages.snapshot(level)).transpose()?;
+        let rows = rows.flatten();
+        let (mut failed, mut count) = (Ok(()), 0);
+        each(&mut |entry| {
+            if rows.as_ref().is_some_and(|rows| rows.has(entry.id)) {
+                return; // visited below
+            }
+            let is_counted = match &entry.item {
+                Some(item) => Ok(visit(item)),
+                None => self.shared.read(entry.id).map(|item| visit(&item)),
+            };
+            match is_counted {
+                Ok(is_counted) => count += usize::from(is_counted),
+                Err(error) => failed = Err(error),
+            }
+        });
+        failed?;
         if let Some((pages, mut rows)) = pages.zip(rows) {
             pages.visit(&mut rows, |item| {
-                visit(&pages.decode(&item)?);
-                cold += 1;
+                count += usize::from(visit(&pages.decode(&item)?));
                 Ok(())
             })?;
         }
-        Ok(count - moved + cold)
-    }
-
-    /// Calls `visit` with the items of the entries that `each` visits.
-    fn visit_items(
-        &self,
-        mut visit: impl FnMut(&T),
-        each: impl FnOnce(&mut dyn FnMut(&EntryOf<T, O>)) -> usize,
-    ) -> Result<usize, StoreError> {
-        let mut failed = Ok(());
-        let count = each(&mut |entry| match &entry.item {
-            Some(item) => visit(item),
-            None => match self.shared.read(entry.id) {
-                Ok(item) => visit(&item),
-                Err(error) => failed = Err(error),
-            },
-        });
-        failed.map(|()| count)
+        Ok(count)
     }
 
     requeue::verb! {

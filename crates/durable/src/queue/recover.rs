@@ -131,7 +131,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     fn read_items(&self, found: &Found) -> Result<Items<T, O>, StoreError> {
         let (mut items, mut undecodable, mut digest) = (Vec::new(), Vec::new(), Digest::default());
         let mut chunks = Vec::new();
-        for item in self.log().disk().items(self.key(0), 0)? {
+        for item in self.log().disk().items(self.key(0), 0..=u64::MAX)? {
             let item = item?;
             digest.add(item.at.digest());
             chunks.extend(item.chunk.map(|chunk| chunk.0));
@@ -171,7 +171,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         }
         // Those without a level.
         let disk = self.log().disk();
-        for item in disk.items(self.key(0), 0)? {
+        for item in disk.items(self.key(0), 0..=level::last(0))? {
             let item = item?;
             let id = item.at.id;
             if self.is_paged(id) {
@@ -187,20 +187,21 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         Ok((items, undecodable, index))
     }
 
-    /// The levels that have rows.
+    /// The levels that have rows, in the order in which their first items were pushed.
     fn levels(&self) -> Result<Vec<Level>, StoreError> {
-        let (disk, mut levels) = (self.log().disk(), Vec::new());
+        let (disk, mut firsts) = (self.log().disk(), Vec::new());
         let mut next = Some(1);
         while let Some(level) = next {
             let first = level::with_serial(level, 0);
-            let Some(item) = disk.items(self.key(first), first)?.next() else {
+            let Some(item) = disk.items(self.key(first), first..=u64::MAX)?.next() else {
                 break;
             };
-            let level = level::of(item?.at.id);
-            levels.push(level);
-            next = level.checked_add(1);
+            let id = item?.at.id;
+            firsts.push(id);
+            next = level::of(id).checked_add(1);
         }
-        Ok(levels)
+        firsts.sort_unstable_by_key(|id| level::serial(*id));
+        Ok(firsts.into_iter().map(level::of).collect())
     }
 
     /// Adds an item to those that can be decoded, or to the others.
@@ -292,10 +293,12 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     fn restore(
         &self,
         ram: &RamQueue<T, O>,
-        items: Vec<Recovered<T, O>>,
+        mut items: Vec<Recovered<T, O>>,
     ) -> Result<Vec<Change>, StoreError> {
         let (now, mut timed) = (self.store.wall_time(), Vec::new());
         let mut restore = ram.restore();
+        // In the order of the pushes.
+        items.sort_by_key(|item| level::serial(item.entry.id));
         for item in items {
             let (mark, place) = (
                 item.mark,

@@ -248,7 +248,7 @@ impl<K> Examined<K> {
         let Some(pages) = pages.filter(|_| how != ColdPart::Stays) else {
             return Ok(none);
         };
-        let Some(mut rows) = pages.snapshot()? else {
+        let Some(mut rows) = pages.snapshot(None)? else {
             return Ok(none);
         };
         let mut chunks: Vec<Known> = Vec::new();

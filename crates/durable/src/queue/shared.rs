@@ -7,7 +7,8 @@ use crate::batch::{Batch, Change};
 use crate::codec::Codec;
 use crate::entry::{Besides, Entry};
 use crate::error::StoreError;
-use crate::format::{self, level, Front, Key, OrderTag, Schedule};
+use crate::format::level::{self, Level};
+use crate::format::{self, Front, Key, OrderTag, Schedule};
 use crate::log::chunks::Content;
 use crate::log::{Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
@@ -69,7 +70,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             .fetch_add(count as u64, Ordering::Relaxed)
     }
 
-    /// Numbers for items of a place.
+    /// Numbers for items of a place, which have no keys.
     pub(crate) fn new_items(&self, count: usize, place: Option<Place>) -> u64 {
         let serial = self.new_ids(count);
         if self.has_levels() {
@@ -81,7 +82,15 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// Whether the numbers of items have [levels](level).
     pub(crate) fn has_levels(&self) -> bool {
-        self.has_pages && O::TAG == OrderTag::ByPriority
+        self.has_pages && O::TAG != OrderTag::Fifo
+    }
+
+    /// The levels of these items, if they are those of keys.
+    #[inline]
+    pub(crate) fn levels_by_key(&self, items: &[T]) -> Option<Vec<Level>> {
+        let level_of = |item| level::of_key(&(self.key_of)(item));
+        let are_by_key = self.has_pages && O::TAG == OrderTag::ByKey;
+        are_by_key.then(|| items.iter().map(level_of).collect())
     }
 
     /// Whether the item with this number may be on the disk only, without an entry in memory.

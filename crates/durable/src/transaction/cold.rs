@@ -3,6 +3,7 @@
 use super::Local;
 use crate::batch::Run;
 use crate::error::StoreError;
+use crate::format::level::Level;
 use crate::order::{EntryOf, Order, Place};
 use crate::queue::pages::Pages;
 use parking_lot::Mutex;
@@ -43,19 +44,27 @@ impl<T: Send + 'static, O: Order<T>> Cold<T, O> {
 
 impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     /// Whether pushed items, which take so many bytes, stay on the disk, since the memory has no room for them.
-    pub(super) fn admit_cold(&self, bytes: usize, ram: &Ram<'_, T, O>) -> bool {
+    pub(super) fn admit_cold(
+        &self,
+        bytes: usize,
+        levels_by_key: impl Iterator<Item = Level>,
+        ram: &Ram<'_, T, O>,
+    ) -> bool {
         let Some(Cold { pages, staged }) = &self.cold else {
             return false;
         };
         let is_first = staged.lock().is_empty();
-        !is_first || ram.staged() == 0 && pages.admit(bytes)
+        !is_first || ram.staged() == 0 && pages.admit(bytes, levels_by_key)
     }
 
     /// Items that stay on the disk are staged.
-    pub(super) fn add_cold(&self, run: Run, place: Option<Place>) {
-        if let Some(Cold { staged, .. }) = &self.cold {
+    pub(super) fn add_cold(&self, runs: Vec<Run>, place: Option<Place>) {
+        let Some(Cold { staged, .. }) = &self.cold else {
+            return;
+        };
+        let mut staged = staged.lock();
+        for run in runs {
             let is_later = !self.shared.is_paged(run.first);
-            let mut staged = staged.lock();
             match place.filter(|_| is_later) {
                 Some(place) => staged.later.push((run, place)),
                 None => staged.runs.push(run),

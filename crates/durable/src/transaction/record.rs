@@ -1,16 +1,16 @@
 //! Recording: pushed items become bytes in the batch, then they are staged in memory.
 
+use super::numbers::Numbers;
 use super::Local;
-use crate::batch::{Extent, Run};
+use crate::batch::Extent;
 use crate::entry::Entry;
 use crate::error::PushError;
 use crate::order::{EntryOf, Load, Order, Place};
-use crate::queue::pages::{Pages, BESIDE};
+use crate::queue::pages::BESIDE;
 use crate::ticket::Tickets;
 use requeue::{DuplicateOf, StorePlace};
 use std::collections::VecDeque;
 use std::mem;
-use std::ops::Range;
 
 /// Entries that were not staged in memory.
 type Refused<L, T, O> = requeue::PushError<<L as Load>::Of<EntryOf<T, O>>>;
@@ -18,8 +18,7 @@ type Refused<L, T, O> = requeue::PushError<<L as Load>::Of<EntryOf<T, O>>>;
 /// Items that are in the batch, and not staged in memory yet. They are taken out of the batch when this is dropped.
 pub(super) struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     local: &'t Local<T, O>,
-    /// The numbers of the items.
-    ids: Range<u64>,
+    numbers: Numbers,
     /// What the batch had before.
     before: Extent,
     place: Option<Place>,
@@ -44,25 +43,30 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             return Err(PushError::Duplicate((), DuplicateOf::Recent));
         }
         let front = shared.front(place);
-        let first = shared.new_items(items.len(), place);
+        let numbers = Numbers::new(shared, items, place);
         let recorded; // dropped after the lock, if the codec fails or panics
         let mut batch = local.batch();
         recorded = Self {
             local,
-            ids: first..first + items.len() as u64,
+            numbers,
             before: batch.extent(),
             place,
             supersedes: local.at_once && items.len() == 1,
             is_cold: false,
             apart: VecDeque::new(),
         };
-        let first = shared.key(first);
         let encode = |item: &T, bytes: &mut Vec<u8>| shared.codec.encode(item, bytes);
-        let pushed = batch.push_all(first, front, items, encode);
+        let pushed = if recorded.numbers.are_consecutive() {
+            batch.push_values(front, items.iter(), encode)
+        } else {
+            let sorted = recorded.numbers.sort(items);
+            batch.push_values(front, sorted.into_iter(), encode)
+        };
         pushed.map_err(|error| PushError::Codec((), error.at(&shared.name, None)))?;
+        recorded.numbers.add_to(&mut batch.pushes);
         if recorded.supersedes {
             let value = batch.values[recorded.before.values..].to_vec();
-            shared.pushing.lock().insert(first.id, value);
+            shared.pushing.lock().insert(recorded.first(), value);
         }
         drop(batch);
         Ok(recorded)
@@ -71,21 +75,26 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     /// Has them stay on the disk, if the memory has no room for them.
     pub(super) fn admit(&mut self, ram: &requeue::Transaction<'_, EntryOf<T, O>, O::Ram>) {
         let Self { local, before, .. } = self;
-        if local.shared.has_pages && !self.ids.is_empty() {
+        if local.shared.has_pages && !self.numbers.is_empty() {
             let lengths = &local.batch.lock().lengths[before.items..];
             let bytes = lengths.iter().map(|length| *length as usize + BESIDE).sum();
-            self.is_cold = local.admit_cold(bytes, ram);
+            self.is_cold = local.admit_cold(bytes, self.numbers.levels(), ram);
         }
     }
 
     /// They are staged.
     fn keep(self) -> Tickets {
         if self.is_cold {
-            let count = u32::try_from(self.ids.end - self.ids.start).unwrap_or(u32::MAX);
-            let run = Run::of(self.local.shared.key(self.ids.start), count);
-            self.local.add_cold(run, self.place);
+            let mut runs = Vec::new();
+            self.numbers.add_to(&mut runs);
+            self.local.add_cold(runs, self.place);
         }
-        Tickets(mem::ManuallyDrop::new(self).ids.clone())
+        mem::ManuallyDrop::new(self).numbers.take_tickets()
+    }
+
+    /// The number of the first item.
+    fn first(&self) -> u64 {
+        self.numbers.nth(0)
     }
 
     /// Where they go in memory.
@@ -96,7 +105,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         let supersedes = self.supersedes;
         StorePlace {
             supersedes,
-            ..place.numbered(self.ids.start)
+            ..place.numbered(self.first())
         }
     }
 
@@ -104,11 +113,13 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     #[inline]
     pub(super) fn entries<L: Load>(&mut self, load: L::Of<T>) -> L::Of<EntryOf<T, O>> {
         let Local { shared, batch, .. } = self.local;
+        let mut nths = 0..;
+        let mut next = || nths.next().unwrap_or_default();
         if self.is_cold {
-            let ids = &mut self.ids.clone();
             return L::map(load, |item| {
+                let key = (shared.key_of)(&item);
                 self.apart.push_back(item);
-                Entry::on_disk(ids.next().unwrap_or_default(), Pages::<T, O>::key())
+                Entry::on_disk(self.numbers.nth(next()), key)
             });
         }
         let lengths = if shared.besides.budget.is_some() {
@@ -116,12 +127,10 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         } else {
             Vec::new()
         };
-        let (mut id, mut lengths) = (self.ids.start, lengths.into_iter());
         L::map(load, |item| {
-            let bytes = lengths.next().unwrap_or(0);
-            let entry = shared.entry(id, item, bytes as usize);
-            id += 1;
-            entry
+            let nth = next();
+            let bytes = lengths.get(self.numbers.before(nth)).copied();
+            shared.entry(self.numbers.nth(nth), item, bytes.unwrap_or(0) as usize)
         })
     }
 
@@ -137,7 +146,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             // It is in the log, and not in the batch.
             Ok(()) if waits => {
                 self.local.set_noted();
-                Ok(Tickets(self.ids.clone()))
+                Ok(self.numbers.take_tickets())
             }
             Ok(()) => Ok(self.keep()),
             Err(error) => {
@@ -151,7 +160,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     /// The value that another item would get; `None` if one has it.
     fn take_pushing(&self) -> Option<Vec<u8>> {
         let pushing = self.supersedes.then(|| self.local.shared.pushing.lock());
-        pushing?.remove(&self.ids.start)
+        pushing?.remove(&self.first())
     }
 
     /// The item of an entry that was not staged.

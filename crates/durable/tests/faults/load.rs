@@ -2,22 +2,23 @@
 //!
 //! | queue | has | must hold |
 //! |---|---|---|
-//! | `plain` | what two producers push and a consumer pops | each producer's numbers from one to another, without a gap |
+//! | `plain`, and `keyed`, fair by producer | what two producers push and a consumer pops | each producer's numbers from one to another, without a gap |
 //! | `jobs`, by priority | a job whose worker pushes two follow-ups, three times over | a job is there, or both its follow-ups were |
 //! | `left`, `right`, with room for all | tokens that are moved from one to the other | each token in one of them |
 //! | `even`, `odd`, with a time to live | numbers, pushed in turn and buffered | a prefix of the numbers |
 //! | `replaced` | growing numbers of one key, which replace each other or follow the one that is held | the last number, or it was taken; none that was taken |
 //! | `once` | numbers that are pushed and popped, whose keys stay taken | no number that was popped, nor can it be pushed |
-//! | `removed` | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
+//! | `removed`, fair by three keys | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
 
 use crate::{child, count, open};
 use requeue_durable::{
-    commit_all, ByPriority, Durability, DurableQueue, OnDuplicate, Order, Store,
+    commit_all, ByKey, ByPriority, Durability, DurableQueue, OnDuplicate, Order, Store,
 };
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -26,6 +27,8 @@ use std::time::Duration;
 
 const ROUND: &str = "DURABLE_ROUND";
 const TOKENS: u64 = 20;
+/// Half of them push to the first queue, the others to the second one.
+const PRODUCERS: usize = 4;
 /// The depth of the last follow-ups.
 const DEPTH: u32 = 3;
 
@@ -40,6 +43,7 @@ type Buffered = (u64, u64);
 struct Queues {
     store: Store,
     plain: DurableQueue<Plain>,
+    keyed: DurableQueue<Plain, ByKey<u64, Plain>>,
     jobs: DurableQueue<Job, ByPriority>,
     left: DurableQueue<u64>,
     right: DurableQueue<u64>,
@@ -47,7 +51,7 @@ struct Queues {
     odd: DurableQueue<Buffered>,
     replaced: DurableQueue<u64>,
     once: DurableQueue<Buffered>,
-    removed: DurableQueue<u64>,
+    removed: DurableQueue<u64, ByKey<u64, u64>>,
 }
 
 impl Queues {
@@ -56,11 +60,14 @@ impl Queues {
         let expect = "the queue opens";
         let replaced = store.builder("replaced").unique_by(|_| ());
         let once = store.builder("once").unique_by(|number| *number);
+        let keyed = store.builder("keyed").fair_by(|item: &Plain| item.1);
+        let removed = store.builder("removed").fair_by(|number| number % 3);
         let room = usize::try_from(TOKENS).unwrap();
         let tokens = |name| store.builder(name).capacity(room).build();
         let timed = |name| store.builder(name).ttl(Duration::from_secs(3600)).build();
         Self {
             plain: store.queue("plain").expect(expect),
+            keyed: keyed.build().expect(expect),
             jobs: store.builder("jobs").by_priority().build().expect(expect),
             left: tokens("left").expect(expect),
             right: tokens("right").expect(expect),
@@ -74,7 +81,7 @@ impl Queues {
                 .unique_for(Duration::from_secs(3600))
                 .build()
                 .expect(expect),
-            removed: store.queue("removed").expect(expect),
+            removed: removed.build().expect(expect),
             store,
         }
     }
@@ -99,9 +106,11 @@ pub(crate) fn run(path: &Path) {
     acknowledge("opened");
     thread::scope(|scope| {
         for producer in 0..2 {
-            scope.spawn(move || produce(queues, round, producer));
+            scope.spawn(move || produce(&queues.plain, round, producer));
+            scope.spawn(move || produce(&queues.keyed, round, producer + 2));
         }
-        scope.spawn(|| consume(queues));
+        scope.spawn(|| consume(&queues.plain));
+        scope.spawn(|| consume(&queues.keyed));
         for worker in 0..2 {
             scope.spawn(move || work(queues, round, worker));
         }
@@ -115,8 +124,8 @@ pub(crate) fn run(path: &Path) {
     });
 }
 
-fn produce(queues: &Queues, round: u64, producer: u64) {
-    let mut handle = queues.plain.handle();
+fn produce<O: Order<Plain>>(queue: &DurableQueue<Plain, O>, round: u64, producer: u64) {
+    let mut handle = queue.handle();
     for number in 0.. {
         if handle.push((round, producer, number)).is_err() {
             return acknowledge("failed");
@@ -125,8 +134,8 @@ fn produce(queues: &Queues, round: u64, producer: u64) {
     }
 }
 
-fn consume(queues: &Queues) {
-    let mut handle = queues.plain.handle();
+fn consume<O: Order<Plain>>(queue: &DurableQueue<Plain, O>) {
+    let mut handle = queue.handle();
     while let Ok((_, producer, number)) = handle.pop_blocking() {
         acknowledge(&format!("popped {producer} {number}"));
     }
@@ -235,7 +244,7 @@ fn do_once(numbers: &DurableQueue<Buffered>, round: u64) {
     }
 }
 
-fn remove(numbers: &DurableQueue<u64>) {
+fn remove<O: Order<u64>>(numbers: &DurableQueue<u64, O>) {
     for step in 0.. {
         let first = step / 3 * 10;
         let done = match step % 3 {
@@ -255,8 +264,8 @@ fn remove(numbers: &DurableQueue<u64>) {
 pub(crate) struct Acknowledged {
     opened: bool,
     /// By producer: how many numbers were pushed and popped.
-    pushed: [u64; 2],
-    popped: [u64; 2],
+    pushed: [u64; PRODUCERS],
+    popped: [u64; PRODUCERS],
     roots: HashSet<(u64, u64)>,
     done: HashSet<(u64, u64, u32)>,
     buffered: u64,
@@ -282,8 +291,8 @@ impl Acknowledged {
         match (what, &*numbers) {
             ("opened", []) => self.opened = true,
             ("opens" | "moved" | "failed", []) => {}
-            ("pushed", [producer, number]) => self.pushed[usize::from(*producer == 1)] = number + 1,
-            ("popped", [producer, number]) => self.popped[usize::from(*producer == 1)] = number + 1,
+            ("pushed", [producer, number]) => self.pushed[index(*producer)] = number + 1,
+            ("popped", [producer, number]) => self.popped[index(*producer)] = number + 1,
             ("root", [worker, root]) => drop(self.roots.insert((*worker, *root))),
             ("done", [worker, root, way]) => {
                 let way = u32::try_from(*way).unwrap();
@@ -298,6 +307,10 @@ impl Acknowledged {
             _ => panic!("an unknown line: {line:?}"),
         }
     }
+}
+
+fn index(producer: u64) -> usize {
+    usize::try_from(producer).expect("few producers")
 }
 
 /// A child under load, and what it has acknowledged.
@@ -357,7 +370,8 @@ impl Loaded {
 /// Opens a store after its process died, checks everything, and empties all queues but those of the tokens.
 pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
     let queues = Queues::open(path);
-    check_plain(&drain(&queues.plain), round, acknowledged);
+    check_plain(0..2, &drain(&queues.plain), round, acknowledged);
+    check_plain(2..4, &drain(&queues.keyed), round, acknowledged);
     check_jobs(&drain(&queues.jobs), round, acknowledged);
     check_buffered(
         &drain(&queues.even),
@@ -369,7 +383,9 @@ pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
     numbers.extend(drain(&queues.replaced)); // what followed
     check_replaced(&numbers, acknowledged);
     check_once(&queues.once, round, acknowledged);
-    check_removed(&drain(&queues.removed), acknowledged);
+    let mut removed = drain(&queues.removed);
+    removed.sort_unstable(); // the keys take turns
+    check_removed(&removed, acknowledged);
     check_tokens(&queues, round, acknowledged);
 }
 
@@ -383,9 +399,9 @@ where
     items
 }
 
-fn check_plain(items: &[Plain], round: u64, acknowledged: &Acknowledged) {
+fn check_plain(producers: Range<u64>, items: &[Plain], round: u64, acknowledged: &Acknowledged) {
     let mut unacknowledged_pops = 0;
-    for producer in 0..2 {
+    for producer in producers {
         let own = items.iter().filter(|item| item.1 == producer);
         let numbers: Vec<u64> = own
             .map(|(of, _, number)| {
@@ -393,7 +409,7 @@ fn check_plain(items: &[Plain], round: u64, acknowledged: &Acknowledged) {
                 *number
             })
             .collect();
-        let producer = usize::try_from(producer).unwrap();
+        let producer = index(producer);
         let (popped, pushed) = (acknowledged.popped[producer], acknowledged.pushed[producer]);
         let Some(first) = numbers.first() else {
             assert!(

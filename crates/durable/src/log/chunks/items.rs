@@ -8,7 +8,7 @@ use crate::format::{
 use crate::log::tables::{guarded, rows};
 use crate::log::{Disk, Visit};
 use fjall::{UserKey, UserValue};
-use std::ops::{Deref, Range};
+use std::ops::{Deref, Range, RangeInclusive};
 use std::sync::Arc;
 use std::vec;
 
@@ -155,10 +155,16 @@ impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Iterator for 
 }
 
 impl Disk {
-    /// The items of a queue from a number on, in the rows from another number on, as they are now.
-    pub(crate) fn items(&self, from: Key, row: u64) -> Result<Items<Visit>, StoreError> {
+    /// The items of a queue from a number on, in the rows of these numbers, as they are now. Where rows were removed, reading on
+    /// takes time: so the last row should be no later than needed.
+    pub(crate) fn items(
+        &self,
+        from: Key,
+        in_rows: RangeInclusive<u64>,
+    ) -> Result<Items<Visit>, StoreError> {
         let key = |id| Key { id, ..from }.to_bytes();
-        let rows = rows(&self.tables[ITEMS], key(row)..=key(u64::MAX))?;
+        let (first, last) = in_rows.into_inner();
+        let rows = rows(&self.tables[ITEMS], key(first)..=key(last))?;
         Ok(Items::new(rows, from))
     }
 
@@ -182,7 +188,7 @@ impl Disk {
                 break Key::of(&key)?.id;
             }
         };
-        let item = self.items(at, row)?.next().transpose()?;
+        let item = self.items(at, row..=u64::MAX)?.next().transpose()?;
         Ok(item.filter(|item| item.at == at))
     }
 }

@@ -71,7 +71,7 @@ impl GroupWriter<'_, '_> {
 
     /// Gives each item of a chunk a row. Nothing else in the group is of them.
     pub(in crate::log) fn spread(&mut self, first: Key) -> Result<(), StoreError> {
-        let items = self.disk.items(first, first.id)?;
+        let items = self.disk.items(first, first.id..=u64::MAX)?;
         let mut is_first_there = false;
         let mut spread = None;
         for item in items {

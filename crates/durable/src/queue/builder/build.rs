@@ -29,7 +29,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     where
         C: Codec<T>,
     {
-        let may_have_pages = O::unkeyed().is_some() && self.settings.may_have_pages();
+        let may_have_pages = self.settings.may_have_pages();
         let Settings { store, name, .. } = self.settings;
         let store = Arc::clone(&store.inner);
         let open = store.enter(&name)?;
@@ -85,7 +85,7 @@ fn needed(has_pages: bool, after_ttl: Option<AfterTtl>) -> u32 {
 impl<T> Settings<T> {
     /// Whether an item may be decoded after the queue was opened.
     fn may_have_pages(&self) -> bool {
-        self.on_undecodable != OnUndecodable::Refuse && !self.ages
+        self.on_undecodable != OnUndecodable::Refuse && !self.is_in_memory
     }
 }
 

@@ -34,7 +34,8 @@ struct Settings<T> {
     on_duplicate: OnDuplicate,
     unique_for: Duration,
     reopened: bool,
-    ages: bool,
+    /// Whether all items have entries in memory in any case.
+    is_in_memory: bool,
     has_ttl: bool,
     after_ttl: AfterTtl,
     on_undecodable: OnUndecodable,
@@ -42,11 +43,12 @@ struct Settings<T> {
 
 /// The settings that are those of the queue in memory.
 macro_rules! set {
-    ($($(#[$on:meta])* $name:ident($($arg:ident: $type:ty)?);)+) => {$(
+    ($($(#[$on:meta])* $name:ident($($arg:ident: $type:ty)?) $(, $flag:ident)?;)+) => {$(
         $(#[$on])*
         #[track_caller]
         pub fn $name(mut self $(, $arg: $type)?) -> Self {
             self.ram = self.ram.$name($($arg)?);
+            $(self.settings.$flag = true;)?
             self
         }
     )+};
@@ -73,7 +75,7 @@ impl<T: Send + 'static> Builder<T> {
                 on_duplicate: OnDuplicate::Refuse,
                 unique_for: Duration::ZERO,
                 reopened: false,
-                ages: false,
+                is_in_memory: false,
                 has_ttl: false,
                 after_ttl: AfterTtl::default(),
                 on_undecodable: OnUndecodable::default(),
@@ -206,8 +208,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// Sets how many bytes the items of the queue take in memory. The default is that of the
     /// [store](crate::StoreOptions::memory), unlimited unless it is set.
     ///
-    /// A queue that is FIFO or [by priority](Self::by_priority), without unique keys, weights or [ageing](Self::age_after), has pages
-    /// then: the items that are next are in memory, with some 200 bytes besides each, and the others on the disk only, until their turn
+    /// A queue without unique keys, weights, [ageing](Self::age_after), or a [limit of each key](Self::key_capacity), has pages
+    /// then: the items that are next are in memory, if it is [fair](Self::fair_by) those of each key, with some 200 bytes besides each, and the others on the disk only, until their turn
     /// comes. An item that is [returned to the tail](Self::on_failure) is behind those in memory then. In other queues, and if they have a
     /// due time, all items have entries in memory of some 50 bytes each, and the bytes limit their contents: further ones are read from
     /// the disk when they are popped.

@@ -36,14 +36,15 @@ impl<T: Send + 'static, K: Hash + Eq + Clone + Send + Sync + 'static, C>
     set! {
         /// See [`requeue::Builder::weight`].
         weight(weigh: impl Fn(&K) -> u32 + Send + Sync + 'static);
-        /// See [`requeue::Builder::key_capacity`]. A key that has more items on the disk keeps them.
+        /// See [`requeue::Builder::key_capacity`]. A key that has more items on the disk keeps them. All items have entries in memory
+        /// then.
         ///
         /// # Panics
         ///
         /// If `limit` is 0.
-        key_capacity(limit: usize);
-        /// See [`requeue::Builder::serial`].
-        serial();
+        key_capacity(limit: usize), is_in_memory;
+        /// See [`requeue::Builder::serial`]. All items have entries in memory then.
+        serial(), is_in_memory;
     }
 }
 
@@ -56,7 +57,7 @@ impl<T: Send + 'static, C> Builder<T, ByPriority, C> {
     #[track_caller]
     pub fn age_after(mut self, step: Duration) -> Self {
         self.ram = self.ram.age_after(step);
-        self.settings.ages = true;
+        self.settings.is_in_memory = true;
         self
     }
 }

@@ -14,7 +14,6 @@ use requeue::Reason;
 use std::io;
 use std::iter;
 use std::ops::RangeBounds;
-use std::slice;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
@@ -336,10 +335,11 @@ impl StoreInner {
         if front.pushed.is_some() {
             self.log.disk().upgrade(WITH_TIMES)?;
         }
-        batch.push_all(key, front, slice::from_ref(&item.bytes), |item, bytes| {
+        batch.push_values(front, iter::once(&item.bytes), |item, bytes| {
             bytes.extend_from_slice(item);
             Ok(())
         })?;
+        Run::add(&mut batch.pushes, key, 1);
         let attempts = item.attempts;
         if let Some(delayed) = item.delayed {
             let change = Change::Delayed(key, attempts, to_millis(delayed));

@@ -1,12 +1,13 @@
 //! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
 
-use super::{Index, Pages, State, BESIDE, LEAST_ITEMS, MOST_LOST, MOST_OF_PAGE};
+use super::{Index, Pages, State, BESIDE, LEAST_ITEMS, LEAST_OF_ALL, MOST_LOST, MOST_OF_PAGE};
 use crate::codec::CodecError;
 use crate::entry::Entry;
 use crate::error::{Damage, StoreError};
 use crate::format::level::{self, Level};
 use crate::format::{Digest, Front};
 use crate::order::{Engine, EntryOf};
+use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -48,34 +49,63 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         count > wanted && count >= i64::try_from(least).unwrap_or(i64::MAX)
     }
 
-    fn is_page(&self, items: usize, bytes: usize) -> bool {
-        let most = MOST_OF_PAGE.min(self.budget.most() / 4);
-        items >= LEAST_ITEMS && (bytes >= most || !self.budget.has_room(BESIDE))
+    /// Whether these are enough for a page. Levels by key have theirs in memory at the same time, and share the room.
+    fn is_page(&self, index: &Index, page: &Page<T, O>) -> bool {
+        let (share, least) = if Self::BY_KEY {
+            let levels = index.count_unread().max(1);
+            (2 * levels, (LEAST_OF_ALL / levels).clamp(1, LEAST_ITEMS))
+        } else {
+            (4, LEAST_ITEMS)
+        };
+        let most = MOST_OF_PAGE.min(self.budget.most() / share);
+        let has_room = || self.budget.has_room(BESIDE);
+        page.entries.len() >= least && (page.bytes >= most || !has_room())
     }
 
-    /// Brings items into memory until it has at least `least` ready ones, as far as there are any.
+    /// Brings items into memory until it has at least `least` ready ones, and some of each level by key, as far as there are any.
     pub(super) fn fill(&self, state: &mut State<T, O>, least: usize) {
+        let mut is_looked_at = !Self::BY_KEY;
         // ORDERING: Relaxed; it changes under the lock of the state.
         while self.is_cold.load(Ordering::Relaxed) && state.index.failed.is_none() {
             if state.index.is_over() {
                 self.thaw(state);
-            } else if state.index.waits()
-                || (state.index.count() > 0 && self.is_full(&state.index, least))
-                || self.lost.lock().len() >= MOST_LOST
-            {
+            } else if state.index.waits() || self.lost.lock().len() >= MOST_LOST {
                 break; // after many were lost, it goes on when they are dropped
-            } else if let Err(error) = self.read_page(&mut state.index) {
-                state.index.failed = Some(error);
-                // Ends the waits for items that cannot be read.
-                self.ram.close();
-                state.keeper.rollback();
+            } else if !mem::replace(&mut is_looked_at, true) {
+                for level in self.look_for_absent(&mut state.index) {
+                    self.read_page(state, Some(level));
+                }
+            } else if state.index.count() > 0 && self.is_full(&state.index, least) {
+                break;
+            } else {
+                self.read_page(state, state.index.unread());
             }
         }
     }
 
-    fn read_page(&self, index: &mut Index) -> Result<(), StoreError> {
+    /// Some levels by key without items in memory.
+    fn look_for_absent(&self, index: &mut Index) -> Vec<Level> {
+        let mut absent = index.take_absent();
+        self.ram
+            .retain_empty(|entry| level::of(entry.id), &mut absent);
+        // They are looked at again, in case that the pages have no items.
+        absent.retain(|level| index.is_unread(*level) && index.look_for(*level));
+        absent
+    }
+
+    /// Reads a page of a level, or what was read is checked if there is none.
+    fn read_page(&self, state: &mut State<T, O>, level: Option<Level>) {
+        if let Err(error) = self.try_read_page(&mut state.index, level) {
+            state.index.failed = Some(error);
+            // Ends the waits for items that cannot be read.
+            self.ram.close();
+            state.keeper.rollback();
+        }
+    }
+
+    fn try_read_page(&self, index: &mut Index, level: Option<Level>) -> Result<(), StoreError> {
         let mut page = Page::default();
-        let read = self.read_rows(index, &mut page);
+        let read = self.read_rows(index, level, &mut page);
         // At the head they are in a strict order with later pushes. Others are there only if a pop asks for more than a page. By
         // priority they come after those that are ready, in any case.
         let at_tail = !index.has_levels && !self.ram.is_empty();
@@ -112,13 +142,17 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             restore = restore.at_tail();
         }
         let mut timed = Vec::new();
-        for (entry, front) in page.entries {
+        let mut add = |(entry, front): (EntryOf<T, O>, Front)| {
             let place = self.shared.place_of(entry.id, front, &mut timed);
-            if !restore.add(entry, place, 0, Duration::ZERO) {
-                return Err(StoreError::NoRoom);
-            }
-        }
+            restore.add(entry, place, 0, Duration::ZERO)
+        };
+        let added = catch_unwind(AssertUnwindSafe(|| page.entries.into_iter().all(&mut add)));
         drop(restore);
+        match added {
+            Ok(true) => {}
+            Ok(false) => return Err(StoreError::NoRoom),
+            Err(_) => return Err(CodecError::new("`Hash` or `Eq` of a key panicked").into()),
+        }
         self.shared.note(timed.into_iter());
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         // ORDERING: SeqCst; pairs with `took`. Items that were taken meanwhile are subtracted.
@@ -143,8 +177,13 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// Reads rows of a level until the page is full: those that come late, then the next ones. The log is settled only if these rows may be
     /// there: that waits for the sync of a group.
-    fn read_rows(&self, index: &mut Index, page: &mut Page<T, O>) -> Result<(), StoreError> {
-        let Some(level) = index.unread() else {
+    fn read_rows(
+        &self,
+        index: &mut Index,
+        level: Option<Level>,
+        page: &mut Page<T, O>,
+    ) -> Result<(), StoreError> {
+        let Some(level) = level else {
             return self.check_left(index.digest);
         };
         let shared = &self.shared;
@@ -153,13 +192,13 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             let content = shared.content(id)?;
             index.digest.remove(shared.key(id).digest());
             self.add(page, id, &content)?;
-            if self.is_page(page.entries.len(), page.bytes) {
+            if self.is_page(index, page) {
                 return Ok(());
             }
         }
         while self.read_next(index, level, page)? {
             if index.unwritten.is_none() {
-                index.rows_of(level).is_at_end = true;
+                index.end_level(level);
                 break;
             }
             self.settle(index)?;
@@ -181,9 +220,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let (shared, disk) = (&self.shared, self.shared.log().disk());
         let rows = index.rows_of(level);
         let (next, row) = (rows.next, rows.row);
-        let end = index.end_of(level).max(next);
+        let (end, last) = (index.end_of(level).max(next), index.last_of(level));
         let mut known = None;
-        for item in disk.items(shared.key(next), row)? {
+        for item in disk.items(shared.key(next), row..=last)? {
             let item = item?;
             if item.row() >= end {
                 break;
@@ -201,7 +240,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             }
             index.digest.remove(at.digest());
             self.add(page, at.id, &item.content)?;
-            if self.is_page(page.entries.len(), page.bytes) {
+            if self.is_page(index, page) {
                 return Ok(false);
             }
         }
@@ -220,21 +259,24 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     fn add(&self, page: &mut Page<T, O>, id: u64, content: &[u8]) -> Result<(), StoreError> {
         let (shared, bytes) = (&self.shared, content.len());
-        let decode = || shared.decode(id, content);
-        let item = match catch_unwind(AssertUnwindSafe(decode)) {
-            Ok(Err(StoreError::Codec(error))) => {
-                page.undecodable.push((id, error));
-                return Ok(());
-            }
-            Ok(decoded) => {
-                let (front, item) = decoded?;
-                (shared.entry(id, item, bytes), front)
-            }
-            // Whoever pops it has that panic.
-            Err(_) => (Entry::on_disk(id, Self::key()), Front::default()),
+        let decode = || {
+            let (front, item) = shared.decode(id, content)?;
+            Ok((shared.entry(id, item, bytes), front))
         };
-        page.bytes += bytes;
-        page.entries.push(item);
+        let item = match (catch_unwind(AssertUnwindSafe(decode)), O::unkeyed()) {
+            (Ok(Err(StoreError::Codec(error))), _) => Err(error),
+            (Ok(decoded), _) => Ok(decoded?),
+            // Whoever pops it has that panic.
+            (Err(_), Some(key)) => Ok((Entry::on_disk(id, key), Front::default())),
+            (Err(_), None) => Err(CodecError::new("the codec or the key function panicked")),
+        };
+        match item {
+            Ok(item) => {
+                page.bytes += bytes;
+                page.entries.push(item);
+            }
+            Err(error) => page.undecodable.push((id, error)),
+        }
         Ok(())
     }
 

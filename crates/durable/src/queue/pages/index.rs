@@ -6,7 +6,11 @@ use crate::format::level::{self, Level};
 use crate::format::{Digest, Key};
 use crate::log::chunks::earliest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
 use std::ops::Range;
+
+/// How many levels are looked at together.
+const MOST_LOOKED_AT: usize = 16;
 
 /// The cold part of a queue: in each level the rows from a number on, and some earlier ones.
 #[derive(Clone, Default)]
@@ -15,6 +19,10 @@ pub(crate) struct Index {
     pub(super) has_levels: bool,
     /// The levels with rows that are to be read, or were read since the cold part began.
     levels: BTreeMap<Level, Rows>,
+    /// Those with rows that are to be read.
+    unread: BTreeSet<Level>,
+    /// With levels by key: those of them that may have no items in memory, the first of which is looked at next.
+    absent: VecDeque<Level>,
     /// In the other levels the rows from this number on were not read.
     begun: u64,
     /// Rows that are not read: those of commits and of removals that have not ended, by their first numbers.
@@ -41,7 +49,9 @@ pub(super) struct Rows {
     /// Earlier ones, whose commits ended when those after them had been read.
     late: VecDeque<Range<u64>>,
     /// Whether the last row was read.
-    pub(super) is_at_end: bool,
+    is_at_end: bool,
+    /// Whether it is to be looked at whether the level has items in memory.
+    is_absent: bool,
 }
 
 impl Rows {
@@ -64,14 +74,21 @@ impl Index {
         begun: u64,
     ) -> Self {
         let rows = |&level| (level, Rows::from(level::with_serial(level, 0)));
-        Self {
-            has_levels: levels.is_some(),
-            levels: levels.unwrap_or(&[0]).iter().map(rows).collect(),
+        let has_levels = levels.is_some();
+        let levels = levels.unwrap_or(&[0]);
+        let mut index = Self {
+            has_levels,
+            levels: levels.iter().map(rows).collect(),
+            unread: levels.iter().copied().collect(),
             begun,
             marked,
             digest,
             ..Self::default()
+        };
+        for level in levels {
+            index.look_for(*level);
         }
+        index
     }
 
     /// How many items are on the disk only. Of a damaged store it is what should be there.
@@ -85,6 +102,8 @@ impl Index {
     pub(super) fn begin(&mut self, next: u64) {
         self.begun = next;
         self.levels.clear();
+        self.unread.clear();
+        self.absent.clear();
         self.marked.clear();
     }
 
@@ -126,6 +145,9 @@ impl Index {
             if !late.is_empty() {
                 rows.late.push_back(late);
             }
+            if self.unread.insert(level) {
+                self.look_for(level);
+            }
         }
     }
 
@@ -139,9 +161,48 @@ impl Index {
 
     /// The first level with rows that are to be read.
     pub(super) fn unread(&self) -> Option<Level> {
-        let mut levels = self.levels.iter();
-        let unread = levels.find(|(_, rows)| !rows.is_at_end || !rows.late.is_empty());
-        unread.map(|(level, _)| *level)
+        self.unread.first().copied()
+    }
+
+    /// How many levels have rows that are to be read.
+    pub(super) fn count_unread(&self) -> usize {
+        self.unread.len()
+    }
+
+    /// Has it looked at whether a level has items in memory; returns whether that is new.
+    pub(super) fn look_for(&mut self, level: Level) -> bool {
+        let is_new = !mem::replace(&mut self.rows_of(level).is_absent, true);
+        self.absent.extend(is_new.then_some(level));
+        is_new
+    }
+
+    /// Takes some of the levels that are to be looked at.
+    pub(super) fn take_absent(&mut self) -> Vec<Level> {
+        let most = self.absent.len().min(MOST_LOOKED_AT);
+        let absent: Vec<_> = self.absent.drain(..most).collect();
+        for level in &absent {
+            self.rows_of(*level).is_absent = false;
+        }
+        absent
+    }
+
+    /// Whether a level has rows that are to be read.
+    pub(super) fn is_unread(&self, level: Level) -> bool {
+        self.unread.contains(&level)
+    }
+
+    /// The rows of a level were read up to the end, except late ones.
+    pub(super) fn end_level(&mut self, level: Level) {
+        self.rows_of(level).is_at_end = true;
+        self.note_read(level);
+    }
+
+    /// Some rows of a level were read.
+    fn note_read(&mut self, level: Level) {
+        let rows = self.levels.get(&level);
+        if rows.is_none_or(|rows| rows.is_at_end && rows.late.is_empty()) {
+            self.unread.remove(&level);
+        }
     }
 
     /// Whether all rows were read, and no transaction may add one.
@@ -173,10 +234,18 @@ impl Index {
 
     /// The end of the rows of a level that are in the tables.
     pub(super) fn end_of(&self, level: Level) -> u64 {
-        match (self.unwritten, level.checked_add(1)) {
-            (Some(serial), _) => self.in_level(level, serial),
-            (None, Some(next)) if self.has_levels => level::with_serial(next, 0),
-            (None, _) => u64::MAX,
+        match self.unwritten {
+            Some(serial) => self.in_level(level, serial),
+            None => u64::MAX,
+        }
+    }
+
+    /// The last number that a row of a level may have.
+    pub(super) fn last_of(&self, level: Level) -> u64 {
+        if self.has_levels {
+            level::last(level)
+        } else {
+            u64::MAX
         }
     }
 
@@ -186,6 +255,7 @@ impl Index {
         let next = late.front_mut()?.next();
         if late.front().is_some_and(Range::is_empty) {
             late.pop_front();
+            self.note_read(level);
         }
         next
     }
@@ -196,9 +266,12 @@ impl Index {
         levels.flat_map(|rows| rows.late.iter().cloned().flatten())
     }
 
-    /// Where a visit of all rows but the late ones begins: the item, and the row that may have it.
-    pub(super) fn start(&self) -> (u64, u64) {
-        let first = self.levels.values().next();
+    /// Where a visit of all rows but the late ones begins, or of those of a level: the item, and the row that may have it.
+    pub(super) fn start(&self, level: Option<Level>) -> (u64, u64) {
+        let first = match level {
+            Some(level) => self.levels.get(&level),
+            None => self.levels.values().next(),
+        };
         first.map_or((u64::MAX, u64::MAX), |rows| (rows.next, rows.row))
     }
 
@@ -218,11 +291,21 @@ impl Index {
         }
     }
 
-    /// The items of these rows are in memory.
+    /// The items of these rows are in memory. In a level of which nothing is to be read the next row is one after them.
     pub(super) fn mark(&mut self, runs: &[Run]) {
-        for key in runs.iter().flat_map(|run| run.keys()) {
-            if self.is_ahead(key.id) {
-                self.marked.insert(key.id);
+        for run in runs {
+            let level = self.level_of(run.first);
+            let ahead = run.keys().map(|key| key.id).filter(|id| self.is_ahead(*id));
+            let ahead: Vec<_> = ahead.collect();
+            if self.has_levels && !ahead.is_empty() && !self.is_unread(level) {
+                let begun = self.in_level(level, self.begun);
+                let rows = self
+                    .levels
+                    .entry(level)
+                    .or_insert_with(|| Rows::from(begun));
+                (rows.next, rows.row) = (run.end(), earliest(run.end()));
+            } else {
+                self.marked.extend(ahead);
             }
         }
     }
@@ -259,6 +342,9 @@ impl Index {
             let late = rows.late.iter().cloned().flatten();
             let left = late.filter(|id| gone.binary_search(id).is_err());
             rows.late = left.map(|id| id..id + 1).collect();
+        }
+        for level in self.unread.clone() {
+            self.note_read(level);
         }
         let mut runs = Vec::new();
         Run::add_each(&mut runs, queue, gone.into_iter());

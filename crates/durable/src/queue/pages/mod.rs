@@ -20,7 +20,8 @@ use crate::call::swallow_panic;
 use crate::codec::OnUndecodable;
 use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
-use crate::format::Key;
+use crate::format::level::Level;
+use crate::format::{Key, OrderTag};
 use crate::order::{Engine, EntryOf, Place, RamQueue, RamTx};
 use parking_lot::{Mutex, MutexGuard};
 use requeue::DeferredWakes;
@@ -33,6 +34,8 @@ use std::time::Duration;
 /// The most bytes of a page, and the fewest items, whatever the budget is.
 const MOST_OF_PAGE: usize = 256 << 10;
 const LEAST_ITEMS: usize = 8;
+/// The fewest items of pages of all levels by key, unless each has one.
+const LEAST_OF_ALL: usize = 512;
 
 /// The most items that are lost before their destructors run.
 const MOST_LOST: usize = if cfg!(test) { 2 } else { 1_000 };
@@ -103,6 +106,9 @@ impl<T: Send + 'static, O: Engine<T>> DerefMut for Locked<'_, T, O> {
 }
 
 impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
+    /// Whether the levels are those of keys, which take turns.
+    const BY_KEY: bool = matches!(O::TAG, OrderTag::ByKey);
+
     /// Those of a queue that is opened, with its cold part.
     pub(in crate::queue) fn open(
         shared: &Arc<Shared<T, O>>,
@@ -171,14 +177,13 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         state.keeper.stage_nothing()
     }
 
-    /// The key of any item.
-    pub(crate) fn key() -> O::Key {
-        O::unkeyed().expect("a queue with pages has no keys")
-    }
-
     /// Adds the pushes of a transaction, which have their numbers and take so many bytes in memory, to the cold part, or returns
-    /// `false`: they go to memory.
-    pub(crate) fn admit(&self, bytes: usize) -> bool {
+    /// `false`: they go to memory. By key so do those of levels of which nothing is to be read.
+    pub(crate) fn admit(
+        &self,
+        bytes: usize,
+        mut levels_by_key: impl Iterator<Item = Level>,
+    ) -> bool {
         // ORDERING: SeqCst; pairs with the fence of `freeze`: of a push and the beginning of a cold part either this one sees the
         // flag, or the other one a number after those of the push.
         fence(Ordering::SeqCst);
@@ -187,6 +192,13 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             return false;
         }
         let mut state = self.state();
+        let index = &state.index;
+        if Self::BY_KEY
+            && self.budget.has_room(bytes)
+            && !levels_by_key.any(|it| index.is_unread(it))
+        {
+            return false;
+        }
         let is_cold = self.freeze(&mut state);
         state.index.open += usize::from(is_cold);
         is_cold
@@ -226,7 +238,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     /// These items of a commit are in memory. A push that follows others of its transaction goes where these went, also if the cold
-    /// part began between them: then its row is after those that are in memory.
+    /// part began between them: then its row is after those that are in memory. By key others go to memory too.
     pub(crate) fn mark(&self, runs: &[Run]) {
         // ORDERING: SeqCst; pairs with the fence of `freeze`, as in `admit`: or else the cold part begins after these numbers.
         fence(Ordering::SeqCst);
@@ -235,14 +247,19 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
     }
 
-    /// Items of a commit that are in no page come into memory, without their contents. They have room.
+    /// Items of a commit that are in no page come into memory, without their contents. They have room. Items with keys are in
+    /// pages.
     pub(crate) fn restore(&self, items: Vec<(Run, Place)>) {
         let mut restore = self.ram.restore().with_room();
+        let keyed = O::unkeyed().map(|key| (key, items));
+        let Some((unkeyed, items)) = keyed else {
+            return;
+        };
         for (run, mut place) in items {
             // A push whose time is over is one of now, also for its time to live.
             place.due = place.due.filter(|due| *due > self.shared.clock.now());
             for Key { id, .. } in run.keys() {
-                let entry = Entry::on_disk(id, Self::key());
+                let entry = Entry::on_disk(id, unkeyed.clone());
                 restore.add(entry, place.numbered(id), 0, Duration::ZERO);
             }
         }

@@ -3,6 +3,7 @@
 use super::{Index, Pages};
 use crate::batch::Run;
 use crate::error::StoreError;
+use crate::format::level::{self, Level};
 use crate::log::chunks::{Item, Items, Known};
 use crate::log::Visit;
 use crate::order::Engine;
@@ -11,6 +12,8 @@ use crate::order::Engine;
 pub(in crate::queue) struct Snapshot {
     index: Index,
     items: Items<Visit>,
+    /// Whose rows are visited, if not all.
+    level: Option<Level>,
 }
 
 impl Snapshot {
@@ -21,8 +24,11 @@ impl Snapshot {
 }
 
 impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
-    /// The cold part of the queue, if it has one.
-    pub(in crate::queue) fn snapshot(&self) -> Result<Option<Snapshot>, StoreError> {
+    /// The cold part of the queue, or of a level, if it has one.
+    pub(in crate::queue) fn snapshot(
+        &self,
+        level: Option<Level>,
+    ) -> Result<Option<Snapshot>, StoreError> {
         if !self.is_cold() {
             return Ok(None);
         }
@@ -33,19 +39,29 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let index = state.index.clone();
         let log = self.shared.log();
         log.settle()?;
-        let (next, row) = index.start();
-        let items = log.disk().items(self.shared.key(next), row)?;
-        Ok(Some(Snapshot { index, items }))
+        let (next, row) = index.start(level);
+        let last = level.map_or(u64::MAX, |level| index.last_of(level));
+        let items = log.disk().items(self.shared.key(next), row..=last)?;
+        Ok(Some(Snapshot {
+            index,
+            items,
+            level,
+        }))
     }
 
-    /// Visits the rows of a cold part, and checks that they are those that were committed.
+    /// Visits the rows of a cold part. If it is all, checks that they are those that were committed.
     pub(in crate::queue) fn visit(
         &self,
-        Snapshot { index, items }: &mut Snapshot,
+        Snapshot {
+            index,
+            items,
+            level,
+        }: &mut Snapshot,
         mut visit: impl FnMut(Item) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (mut left, disk) = (index.digest, self.shared.log().disk());
-        for id in index.late() {
+        let is_visited = |id| level.is_none_or(|level| level::of(id) == level);
+        for id in index.late().filter(|id| is_visited(*id)) {
             left.remove(self.shared.key(id).digest());
             // It may have been taken since.
             if let Some(item) = disk.item(self.shared.key(id))?.filter(|_| index.has(id)) {
@@ -54,12 +70,15 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
         for item in items {
             let item = item?;
+            if !is_visited(item.at.id) {
+                break;
+            }
             if index.has_next(item.at.id) {
                 left.remove(item.at.digest());
                 visit(item)?;
             }
         }
-        self.check_left(left)
+        level.map_or_else(|| self.check_left(left), |_| Ok(()))
     }
 
     pub(in crate::queue) fn decode(&self, item: &Item) -> Result<T, StoreError> {

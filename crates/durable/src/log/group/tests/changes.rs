@@ -4,15 +4,16 @@ use super::random::Random;
 use super::{Case, Item, Rows, CHUNKS};
 use crate::batch::{Batch, Change, Run};
 use crate::format::{begin_value, Front, Key, LetterRow, Mark, Schedule};
-use std::slice;
+use std::iter;
 
 fn push(batch: &mut Batch, key: Key, (front, bytes): &Item) {
     let encode = |bytes: &Vec<u8>, values: &mut Vec<u8>| {
         values.extend_from_slice(bytes);
         Ok(())
     };
-    let items = slice::from_ref(bytes);
-    batch.push_all(key, *front, items, encode).unwrap();
+    let items = iter::once(bytes);
+    batch.push_values(*front, items, encode).unwrap();
+    Run::add(&mut batch.pushes, key, 1);
 }
 
 fn remove(batch: &mut Batch, key: Key) {

@@ -202,7 +202,7 @@ impl Case {
             queue: CHUNKS,
             id: 0,
         };
-        let items = self.disk().items(from, 0).unwrap();
+        let items = self.disk().items(from, 0..=u64::MAX).unwrap();
         let chunks: BTreeSet<_> = items
             .filter_map(|item| item.unwrap().chunk)
             .map(|it| it.0)
@@ -211,7 +211,7 @@ impl Case {
         self.number += 1;
         self.disk().write(&mut group, self.number, false).unwrap();
         self.compare();
-        let mut items = self.disk().items(from, 0).unwrap();
+        let mut items = self.disk().items(from, 0..=u64::MAX).unwrap();
         assert!(items.all(|item| item.unwrap().chunk.is_none()));
     }
 
@@ -231,7 +231,7 @@ impl Case {
         assert_eq!(catalog.queues.items(), items.sum::<u64>());
         let mut items = Rows::new();
         for queue in 0..u32::try_from(QUEUES).unwrap() {
-            for item in disk.items(Key { queue, id: 0 }, 0).unwrap() {
+            for item in disk.items(Key { queue, id: 0 }, 0..=u64::MAX).unwrap() {
                 let item = item.unwrap();
                 let (front, bytes) = item.split().unwrap();
                 items.insert(item.at, (front, bytes.to_vec()));

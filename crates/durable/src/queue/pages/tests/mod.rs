@@ -1,3 +1,4 @@
+mod by_key;
 mod by_priority;
 
 use crate::format::{is_key, ITEMS};
