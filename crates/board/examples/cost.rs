@@ -1,4 +1,5 @@
-//! What a board of 100 queues costs with no viewer and with one: the time of processors of this process, which is the viewer too.
+//! What a board of 100 queues costs with no viewer and with one: the time of processors of this process, which is the viewer too. The
+//! queues are in memory, or in the database that `COST_POSTGRES` names, in the schema `cost`.
 
 use requeue::Queue;
 use requeue_board::{serve, Board, InMemory};
@@ -7,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
+const QUEUES: usize = 100;
 const SPAN: Duration = Duration::from_secs(30);
 
 /// The time of processors so far, in hundredths of a second.
@@ -19,14 +21,35 @@ fn ticks() -> u64 {
         .sum()
 }
 
-#[tokio::main(worker_threads = 2)]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn board() -> Result<Board, Box<dyn std::error::Error>> {
     let mut board = Board::new();
-    for number in 0..100 {
+    #[cfg(feature = "postgres")]
+    if let Ok(url) = std::env::var("COST_POSTGRES") {
+        use requeue_postgres::Postgres;
+
+        let database = Postgres::options(&url).schema("cost").connect().await?;
+        database.install().await?;
+        for number in 0..QUEUES {
+            let queue = database.queue::<u32>(&name(number));
+            queue.push_batch(0..1000).await?;
+        }
+        return Ok(board.source(requeue_board::InPostgres::of(database, "cost")));
+    }
+    for number in 0..QUEUES {
         let queue = Queue::builder().timestamps().build();
         queue.push_batch(0..1000_u32)?;
-        board = board.queue(&format!("queue-{number:02}"), InMemory::new(&queue));
+        board = board.queue(&name(number), InMemory::new(&queue));
     }
+    Ok(board)
+}
+
+fn name(number: usize) -> String {
+    format!("queue-{number:02}")
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let board = board().await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     tokio::spawn(serve(listener, board.into_router()));

@@ -92,6 +92,7 @@ impl Shared {
         self.make_ready(&self.sql.lapse_forgotten, &[]).await?;
         self.run(&self.sql.sweep_attempts, &[]).await?;
         self.run(&self.sql.sweep_uniques, &[]).await?;
+        self.run(&self.sql.sweep_activity, &[]).await?;
         while count(&self.run(&self.sql.sweep_finished, &[]).await?[0], 0) > 0 {}
         Ok(())
     }

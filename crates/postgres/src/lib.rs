@@ -92,6 +92,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(private_bounds)]
 
+mod activity;
 mod background;
 mod claim;
 mod codec;

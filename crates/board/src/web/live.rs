@@ -13,7 +13,7 @@ pub(crate) const VIEWERS: usize = 32;
 const TICK: Duration = Duration::from_secs(1);
 const SLOW_TICK: Duration = Duration::from_secs(10);
 /// A sample may take this part of the time.
-const SHARE: u32 = 50;
+const SHARE: u32 = 100;
 const LONGEST: Duration = Duration::from_secs(60);
 /// A viewer who has taken nothing for so long is slow, or gone: it loses its place.
 const STALLED: Duration = Duration::from_secs(30);

@@ -2,7 +2,7 @@
 
 use crate::client::{Answer, Client, TOKEN};
 use crate::server::SERVER;
-use requeue_board::{Board, InPostgres};
+use requeue_board::{Board, InPostgres, Source};
 use requeue_postgres::{PgQueue, Postgres};
 use std::time::Duration;
 
@@ -171,4 +171,58 @@ async fn statements_are_texts() {
         client.change(&fields).await;
     }
     assert_eq!(queue.dead_letters().len().await.unwrap(), 1);
+}
+
+/// The rate with the name of a queue is its pace.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pace_of_a_queue_is_changed() {
+    let db = database("paced").await;
+    let hour = Duration::from_secs(3600);
+    let _pace = db.rate("jobs", 1, hour).pace().await.unwrap();
+    let queue = db.queue::<String>("jobs");
+    queue.push("a".into()).await.unwrap();
+    db.queue::<String>("other").push("a".into()).await.unwrap();
+    let client = logged_in(&db, "paced").await;
+    client.get("/queue?name=other").await.hides("Set pace");
+    client.get("/queue?name=jobs").await.shows("Set pace");
+    let per_minute = [("verb", "pace"), ("rate", "0.5")];
+    change(&client, &per_minute).await.shows("Done: pace");
+    let spacing = async || {
+        let mut tx = db.begin().await.unwrap();
+        let rows = tx
+            .client()
+            .query("select spacing from paced.rates", &[])
+            .await;
+        rows.unwrap()[0].get::<_, i64>(0)
+    };
+    assert_eq!(spacing().await, 2_000_000_000);
+    change(&client, &[("verb", "pace"), ("rate", "")]).await;
+    assert_eq!(spacing().await, 1);
+}
+
+/// What came in and what has gone, as other processes say.
+#[tokio::test(flavor = "multi_thread")]
+async fn finished_items_are_counted() {
+    let db = database("counted").await;
+    let queue = db.queue::<String>("jobs");
+    let items = ["a", "b", "c", "d"].map(String::from);
+    queue.push_batch(items).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop_batch(&queue, 2).await.unwrap();
+    tx.commit().await.unwrap();
+    fail(&db, &queue, "e").await;
+    let shown = InPostgres::of(db.clone(), "counted");
+    let counted = async {
+        loop {
+            let queues = shown.queues().await.unwrap();
+            let counts = queues[0].1.counts().await.unwrap();
+            if counts.done == Some(3) {
+                break counts;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let counts = tokio::time::timeout(Duration::from_secs(60), counted).await;
+    let counts = counts.expect("it is told");
+    assert_eq!((counts.pushed, counts.ready), (Some(5), 2));
 }

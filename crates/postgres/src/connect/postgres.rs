@@ -1,6 +1,7 @@
 //! A database with queues.
 
 use super::{Connection, Manner, Options, Owner, Params, Server};
+use crate::activity::Activity;
 use crate::background::Task;
 use crate::codec::Json;
 use crate::error::{Error, Result};
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) hub: Hub,
     pub(crate) leases: Leases,
     pub(crate) promoter: Task,
+    pub(crate) activity: Activity,
     pub(crate) commits: Commits,
     pub(crate) running: Running,
     pub(crate) fronts: Fronts,
@@ -125,6 +127,7 @@ impl Postgres {
             hub: Hub::default(),
             leases: Leases::default(),
             promoter: Task::default(),
+            activity: Activity::default(),
             commits: Commits::default(),
             running: Running::default(),
             fronts: Fronts::default(),

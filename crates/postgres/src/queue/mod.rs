@@ -141,6 +141,10 @@ impl Core {
         self.db.shared.once(self, |core| &core.id, find).await
     }
 
+    pub(crate) fn known_id(&self) -> Option<i32> {
+        self.id.get().copied()
+    }
+
     async fn find(&self) -> Result<i32> {
         let (name, max_attempts) = (&*self.name, self.rules.max_attempts);
         let dead_on_expiry = self

@@ -1,5 +1,5 @@
 
-insert into @.version values (5);
+insert into @.version values (6);
 end if;
 
 if installed = 1 then
@@ -64,4 +64,15 @@ if installed is null or installed < 5 then -- programs that use version 4 go on
     alter table @.ready add column if not exists late boolean not null default true;
     create index if not exists ready_late on @.ready (queue, priority, id) where late;
     update @.version set version = 5;
+end if;
+if installed is null or installed < 6 then -- programs that use version 5 go on
+    -- How many items processes have finished. Those of processes that are silent for an hour are in the row of process 0.
+    create table if not exists @.activity (
+        queue int not null,
+        process bigint not null,
+        finished bigint not null,
+        told timestamptz not null default now(),
+        primary key (queue, process)
+    ) with (fillfactor = 50);
+    update @.version set version = 6;
 end if;

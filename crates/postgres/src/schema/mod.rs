@@ -7,7 +7,7 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 use tokio_postgres::error::SqlState;
 
 /// The version of the tables that this crate reads and writes.
-const VERSION: i32 = 5;
+const VERSION: i32 = 6;
 /// Creates the tables, or changes those of an earlier version, and makes the functions and views.
 const INSTALL: [&str; 9] = [
     include_str!("begin.sql"),

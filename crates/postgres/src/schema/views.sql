@@ -8,7 +8,8 @@ create or replace view @.show_queues as
         (select count(*) from @.dead i where i.queue = q.id) as dead,
         (select clock_timestamp() - min(i.pushed) from @.ready i where i.queue = q.id) as oldest,
         (select count(*) from @.listeners l where l.queue = q.id and l.until > now()) as listening,
-        q.max_attempts, case when q.dead_on_expiry then 'dead letter' else 'removed' end as on_expiry, q.timed_out
+        q.max_attempts, case when q.dead_on_expiry then 'dead letter' else 'removed' end as on_expiry, q.timed_out,
+        (select coalesce(sum(a.finished), 0)::bigint from @.activity a where a.queue = q.id) as finished
     from @.queues q order by q.name;
 comment on view @.show_queues is 'A row for each queue, which counts its items: that takes time in proportion to them.';
 comment on column @.show_queues.ready is 'Items that can be taken, and those that open transactions hold by locks.';
@@ -18,6 +19,7 @@ comment on column @.show_queues.oldest is 'How long ago the oldest ready item wa
 comment on column @.show_queues.listening is 'Processes that wait for items, and are notified.';
 comment on column @.show_queues.max_attempts is 'After this number of deliveries an item is a dead letter.';
 comment on column @.show_queues.on_expiry is 'What becomes of items whose time to live is over.';
+comment on column @.show_queues.finished is 'How many items were done, as their processes say every two seconds.';
 comment on column @.show_queues.timed_out is 'How many items were removed since it was over.';
 
 create or replace view @.show_jobs as

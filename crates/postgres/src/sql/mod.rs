@@ -380,6 +380,15 @@ statements! {
             select ctid from @.finished where until <= now()
                 and (select pg_try_advisory_xact_lock(hashtextextended(:channel, 4)))
             order by until limit 1000)) returning id) select count(*) from gone";
+    /// The process `$1` has finished `$3` items more of the queues `$2`.
+    add_finished: format!("insert into @.activity as a (queue, process, finished)
+        select queue, $1, items from unnest($2::int[], $3::bigint[]) as t(queue, items) where {NO_SYNC}
+        on conflict (queue, process) do update set finished = a.finished + excluded.finished, told = now()");
+    sweep_activity: "with old as (delete from @.activity a
+            where process <> 0 and told < now() - interval '1 hour' and (select pg_try_advisory_xact_lock(hashtextextended(:channel, 5)))
+            returning queue, finished)
+        insert into @.activity as a (queue, process, finished) select queue, 0, sum(finished) from old group by queue
+        on conflict (queue, process) do update set finished = a.finished + excluded.finished";
     propose_front: "select below, writers, server from @.propose_front()";
     find_fronts: "select @.find_fronts($1, $2, $3, $4, $5)";
     time_to_look: "select @.time_to_look($1)";

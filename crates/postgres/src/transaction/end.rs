@@ -197,6 +197,9 @@ impl Taken {
         if let Some(buffer) = &self.core.buffer {
             buffer.ended();
         }
+        if let (true, Some(queue)) = (self.is_done(), self.core.known_id()) {
+            self.core.db.shared.note_finished(queue);
+        }
         if let (Ending::Done | Ending::Dead(..), Some(mut start)) = (self.ending, self.start) {
             start.end(Pace::spend);
         }

@@ -35,14 +35,16 @@ async fn the_statements_of_the_installation_can_be_run_by_several_at_once() {
 }
 
 /// What tables of these versions had instead, besides what those of the next version had.
-const EARLIER: [(i32, &str); 4] = [
+const EARLIER: [(i32, &str); 5] = [
+    (5, NOT_IN_5),
     (4, NOT_IN_4),
     (3, NO_COLUMNS),
     (2, SMALL_PRIORITIES),
     (1, "drop index @.leased_holder"),
 ];
+const NOT_IN_5: &str = "drop view @.show_queues; drop table @.activity";
 const NOT_IN_4: &str = "drop table @.periodic; drop table @.finished;
-    drop view @.show_queues, @.show_jobs, @.show_dead_letters, @.show_holders;
+    drop view @.show_jobs, @.show_dead_letters, @.show_holders;
     drop function @.push_items, @.push_payloads, @.push, @.push_bytes, @.push_many, @.write_items, @.grant_push, @.grant_work;
     alter table @.queues drop column serial; alter table @.ready drop column late";
 const NO_COLUMNS: &str =

@@ -1,6 +1,6 @@
 //! The views for people with `psql`.
 
-use crate::{Db, LONG};
+use crate::{until, Db, LONG};
 use requeue_postgres::PgQueue;
 
 #[tokio::test]
@@ -50,4 +50,35 @@ async fn views_and_functions_have_comments() {
     let functions = "select count(*) from pg_proc where pronamespace = '@'::regnamespace and obj_description(oid, 'pg_proc') <> ''
         and proname in ('push', 'push_many', 'push_bytes', 'grant_push', 'grant_work', 'revoke_all')";
     assert_eq!(db.number(functions).await, 6);
+}
+
+/// Processes say what they have finished, some time later.
+#[tokio::test]
+async fn finished_items_are_counted() {
+    let db = Db::new().await;
+    let (queue, other) = (db.queue::<u32>("q"), db.queue::<u32>("other"));
+    queue.push_batch(0..5).await.unwrap();
+    other.push(5).await.unwrap();
+    let counts = "select coalesce(sum(finished * case queue when 'q' then 10 else 1 end), 0)::bigint from @.show_queues";
+    for expected in [21, 42] {
+        let mut tx = db.begin().await.unwrap();
+        tx.pop_batch(&queue, 2).await.unwrap();
+        tx.pop(&other).await.unwrap().unwrap();
+        tx.commit().await.unwrap();
+        let mut tx = db.begin().await.unwrap();
+        tx.pop(&queue).await.unwrap().unwrap();
+        tx.abort().await.unwrap();
+        until(|| async { db.number(counts).await == expected }).await;
+        other.push(6).await.unwrap();
+    }
+    // A process that is silent for long has no row of its own any more.
+    db.execute("update @.activity set told = now() - interval '2 hours'")
+        .await;
+    let sweeps = db.other().await;
+    let leased: PgQueue<u32> = sweeps.builder("q").leased(LONG).build();
+    let mut tx = sweeps.begin().await.unwrap();
+    tx.pop(&leased).await.unwrap().unwrap();
+    let old = "select coalesce(max(process), 0) from @.activity";
+    until(|| async { db.number(old).await == 0 }).await;
+    assert_eq!(db.number(counts).await, 42);
 }
