@@ -258,14 +258,21 @@ impl<T, M: Copy> Lists<T, M> {
         self.item_at(list.first)
     }
 
-    /// The first item of a list that is not taken out.
-    pub(super) fn peek<'l>(&'l self, list: &'l List) -> Option<&'l T> {
-        let items = self.places_of(list, list.first);
-        let mut items = items.filter_map(|place| match self.chunks.get(place)? {
+    /// The last item of a list, unless it is taken out.
+    pub(super) fn last<'l>(&'l self, list: &List) -> Option<&'l T> {
+        match self.chunks.get(list.last)? {
             Slot::Item { item, .. } => Some(item),
             _ => None,
-        });
-        items.next()
+        }
+    }
+
+    /// The items of a list that are not taken out.
+    pub(super) fn each<'l>(&'l self, list: &'l List) -> impl Iterator<Item = &'l T> + 'l {
+        let places = self.places_of(list, list.first);
+        places.filter_map(|place| match self.chunks.get(place)? {
+            Slot::Item { item, .. } => Some(item),
+            _ => None,
+        })
     }
 
     /// The position of the first item of a list, or its gap.

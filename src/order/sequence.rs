@@ -69,8 +69,8 @@ pub(crate) trait Sequence<T, M> {
         self.ready()
     }
 
-    /// In a fair sequence: adds to these groups of keys those whose last item has left since the last call, and removes those that
-    /// have items, also such as are not ready. The group of a key is that of its items.
+    /// In a fair sequence: adds to these groups those whose last item has left since the last call, and removes those that have items, also
+    /// such as are not ready, except those that are shown.
     fn retain_empty(&mut self, _group_of: fn(&T) -> u16, _groups: &mut Vec<u16>) {}
 
     /// The number of items that are not ready, since others of their key are held.

@@ -52,9 +52,8 @@ impl<T, O: Order<T>> Queue<T, O> {
         sorted.unwrap_or_else(|| usize::try_from(shared.ready_items()).unwrap_or(usize::MAX))
     }
 
-    /// In a [fair](crate::Builder::fair_by) queue: adds to these groups of keys those whose last item has left since the last call, and
-    /// removes those that have items which are ready or wait for others of their key. The group of a key is that of any of its
-    /// items.
+    /// In a [fair](crate::Builder::fair_by) queue: adds to these groups of items those of which the last one has left since the last call,
+    /// and removes those that have any which is ready or waits for others of its key.
     #[doc(hidden)]
     pub fn retain_empty(&self, group_of: fn(&T) -> u16, groups: &mut Vec<u16>) {
         let shared = self.shared();
@@ -235,6 +234,9 @@ mod tests {
         queue.push(2).unwrap();
         assert!(queue.drain().eq([11, 2]));
         assert_eq!(empty(&[2]), [2, 1, 2]);
+        queue.push_batch([3, 13, 3]).unwrap();
+        assert!(queue.pop().is_ok() && queue.pop().is_ok());
+        assert!(empty(&[3]).is_empty());
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub(crate) struct Besides<T> {
     pub(crate) weigh: Option<Weigh<T>>,
     /// Says the hash of the key, if that stays taken for a time.
     pub(crate) hash: Option<HashOf<T>>,
+    /// Whether an item is delivered only while no other one of its key is held.
+    pub(crate) is_serial: bool,
 }
 
 impl<T> Besides<T> {
@@ -92,6 +94,7 @@ impl<T> Besides<T> {
             unique,
             weigh,
             hash,
+            ..
         } = self;
         let charge = budget.as_ref().and_then(|budget| budget.charge(bytes));
         let has_room = budget.is_none() || charge.is_some();

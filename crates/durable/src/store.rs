@@ -53,9 +53,9 @@ type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 /// The default size of a memtable, in bytes, and the least that a budget gives it.
 const MEMTABLE: u64 = 8 << 20;
 const LEAST_MEMTABLE: u64 = 1 << 20;
-/// How many memtables fit into the memory of a store. Eleven are needed under load: three, each of whose rows take twice what is
-/// counted, the groups that are collected and written, and the cache of the storage engine, which takes two.
-const MEMTABLES: u64 = 16;
+/// How many memtables fit into the memory of a store. There are three under load, in which each small row takes twice what is counted;
+/// the allocator keeps as much again, since rows of several memtables share its pages.
+const MEMTABLES: u64 = 40;
 /// The most bytes of commits that are collected: further commits wait.
 const MOST_BUFFERED: u64 = 64 << 20;
 /// The part of the memory of a store that its pages take.
@@ -153,7 +153,7 @@ impl StoreOptions {
     }
 
     /// Sets how many bytes of changes the storage engine collects in memory before it sorts them into a file. The default
-    /// is 8 MiB, or a sixteenth of [`memory`](Self::memory) if that is less, and at least 1 MiB. More takes more memory, and longer
+    /// is 8 MiB, or a fortieth of [`memory`](Self::memory) if that is less, and at least 1 MiB. More takes more memory, and longer
     /// to open after a crash; less has the storage engine merge files more often. Commits wait while so many bytes of earlier ones are
     /// not written yet, 64 MiB at most.
     pub fn memtable(mut self, bytes: u64) -> Self {
@@ -169,7 +169,7 @@ impl StoreOptions {
 
     /// Sets how many bytes the store takes in memory, about. A quarter is for the items of all queues together that have no [limit of
     /// their own](Builder::memory), and can have pages: those without unique keys, weights, [ageing](Builder::age_after), or a
-    /// [limit of each key](Builder::key_capacity). The others of their items are on the disk only, and are read by pages when
+    /// [capacity of each key](Builder::key_capacity). The others of their items are on the disk only, and are read by pages when
     /// their turn comes, so opening a queue reads its first page, what was delivered before, and what is scheduled. The rows of such a
     /// queue are [checked](Self::check) when they are read. The rest is for commits that are not written yet, for the
     /// [memtables](Self::memtable) and for the cache of the storage engine; less than 16 MiB for the store is not kept.

@@ -63,7 +63,7 @@ pub(crate) struct Local<T: Send + 'static, O: Order<T>> {
     pub(crate) noted: AtomicBool,
     /// Whether a thread drives its futures, which may block it.
     pub(crate) blocks: bool,
-    /// Whether it is that of one push at once, whose item may replace another one, or follow it.
+    /// Whether it is that of one push at once.
     pub(crate) at_once: bool,
     /// Whether its commit has failed, for the error of its dead letters.
     pub(crate) failed: bool,
@@ -173,9 +173,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// The transaction of one push at once.
     pub(crate) fn at_once(mut self) -> Result<Self, StoreError> {
         let local = &mut self.core_mut().local;
-        local.at_once = local.shared.supersedes;
+        local.at_once = true;
         // What replaces or follows is in the log before the commit, which would check that.
-        let is_full = local.at_once && local.shared.log().disk().is_full(0);
+        let is_full = local.shared.supersedes && local.shared.log().disk().is_full(0);
         (!is_full).then_some(self).ok_or(StoreError::DiskFull)
     }
 

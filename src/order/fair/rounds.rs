@@ -216,7 +216,6 @@ impl<T> Rounds<T> {
     /// Removes a key without items, and returns how many of its items are still to be unregistered.
     #[inline]
     fn forget(&mut self, number: u32) -> u32 {
-        self.end_group(number);
         self.keys.take(number).gone
     }
 
@@ -237,10 +236,10 @@ impl<T> Rounds<T> {
         let entry = self.items.take(at)?;
         let is_first = self.items.is_first(&key.items, at);
         self.blocked += usize::from(is_serial && is_first && !key.is_out());
-        Some(Shown {
-            entry: with_meta(entry, KeyMeta::new(number, key.weight)),
-            position: KeyPosition { key: number, at },
-        })
+        let entry = with_meta(entry, KeyMeta::new(number, key.weight));
+        self.note_left(&entry.item.item);
+        let position = KeyPosition { key: number, at };
+        Some(Shown { entry, position })
     }
 
     /// Releases the memory of places that are not needed, unless a visit needs them.
@@ -271,7 +270,6 @@ impl<T> Rounds<T> {
         }
         self.ring += 1;
         self.note_age(number);
-        self.note_group(number);
     }
 
     /// Removes a key from the ring.
@@ -339,7 +337,9 @@ impl<T> Rounds<T> {
     #[cold]
     #[inline(never)]
     fn dequeue_among_gaps(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
-        self.dequeue::<true>(for_good)
+        let dequeued = self.dequeue::<true>(for_good)?;
+        self.note_left(&dequeued.entry.item.item);
+        Some(dequeued)
     }
 }
 
@@ -364,11 +364,15 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
                 self.note_age(meta.key);
             }
         }
+        if self.groups.is_some() {
+            self.note_arrived(meta.key);
+        }
     }
 
     /// Gives the key a turn back, unless its service in this round has not begun.
     fn come_back(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
         let meta = entry.item.meta;
+        self.note_came(&entry.item.item);
         let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
         key.len += 1;
@@ -388,7 +392,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
 
     #[inline(always)] // the pop
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
-        if self.items.has_gaps() {
+        if self.items.has_gaps() || self.groups.is_some() {
             self.dequeue_among_gaps(for_good)
         } else {
             self.dequeue::<false>(for_good)
@@ -497,6 +501,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     fn put_back(&mut self, _: &mut Visit, shown: Shown<T, KeyMeta, KeyPosition>) {
         let KeyPosition { key: number, at } = shown.position;
         let is_serial = self.is_serial();
+        self.note_came(&shown.entry.item.item);
         let key = &mut self.keys[number];
         let is_first = self.items.is_first(&key.items, at);
         let put = self.items.put_back(at, with_meta(shown.entry, ()));

@@ -54,7 +54,8 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
             return false;
         };
         let is_first = staged.lock().is_empty();
-        !is_first || ram.staged() == 0 && pages.admit(bytes, levels_by_key)
+        let may_be_hot = || self.at_once && pages.have_read(bytes, levels_by_key);
+        !is_first || ram.staged() == 0 && !may_be_hot() && pages.admit(bytes)
     }
 
     /// Items that stay on the disk are staged.

@@ -51,7 +51,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             numbers,
             before: batch.extent(),
             place,
-            supersedes: local.at_once && items.len() == 1,
+            supersedes: shared.supersedes && local.at_once && items.len() == 1,
             is_cold: false,
             apart: VecDeque::new(),
         };

@@ -43,12 +43,12 @@ struct Settings<T> {
 
 /// The settings that are those of the queue in memory.
 macro_rules! set {
-    ($($(#[$on:meta])* $name:ident($($arg:ident: $type:ty)?) $(, $flag:ident)?;)+) => {$(
+    ($($(#[$on:meta])* $name:ident($($arg:ident: $type:ty)?) $(, $($flag:ident).+)?;)+) => {$(
         $(#[$on])*
         #[track_caller]
         pub fn $name(mut self $(, $arg: $type)?) -> Self {
             self.ram = self.ram.$name($($arg)?);
-            $(self.settings.$flag = true;)?
+            $(self.settings.$($flag).+ = true;)?
             self
         }
     )+};
@@ -71,6 +71,7 @@ impl<T: Send + 'static> Builder<T> {
                     unique: None,
                     weigh: None,
                     hash: None,
+                    is_serial: false,
                 },
                 on_duplicate: OnDuplicate::Refuse,
                 unique_for: Duration::ZERO,
@@ -208,7 +209,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// Sets how many bytes the items of the queue take in memory. The default is that of the
     /// [store](crate::StoreOptions::memory), unlimited unless it is set.
     ///
-    /// A queue without unique keys, weights, [ageing](Self::age_after), or a [limit of each key](Self::key_capacity), has pages
+    /// A queue without unique keys, weights, [ageing](Self::age_after), or a [capacity of each key](Self::key_capacity), has pages
     /// then: the items that are next are in memory, if it is [fair](Self::fair_by) those of each key, with some 200 bytes besides each, and the others on the disk only, until their turn
     /// comes. An item that is [returned to the tail](Self::on_failure) is behind those in memory then. In other queues, and if they have a
     /// due time, all items have entries in memory of some 50 bytes each, and the bytes limit their contents: further ones are read from

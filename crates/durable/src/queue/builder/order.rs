@@ -43,8 +43,8 @@ impl<T: Send + 'static, K: Hash + Eq + Clone + Send + Sync + 'static, C>
         ///
         /// If `limit` is 0.
         key_capacity(limit: usize), is_in_memory;
-        /// See [`requeue::Builder::serial`]. All items have entries in memory then.
-        serial(), is_in_memory;
+        /// See [`requeue::Builder::serial`].
+        serial(), besides.is_serial;
     }
 }
 

@@ -7,6 +7,7 @@ use crate::error::{Damage, StoreError};
 use crate::format::level::{self, Level};
 use crate::format::{Digest, Front};
 use crate::order::{Engine, EntryOf};
+use std::collections::BTreeSet;
 use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering;
@@ -46,20 +47,25 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         // ORDERING: SeqCst; as above.
         self.ready.fetch_add(count - before, Ordering::SeqCst);
+        if self.shared.besides.is_serial {
+            // Others of these keys make nothing ready; for a pop that waits for several, those that share their levels may.
+            return count > wanted || wanted == 0 || !self.budget.has_room(BESIDE);
+        }
         count > wanted && count >= i64::try_from(least).unwrap_or(i64::MAX)
     }
 
     /// Whether these are enough for a page. Levels by key have theirs in memory at the same time, and share the room.
     fn is_page(&self, index: &Index, page: &Page<T, O>) -> bool {
-        let (share, least) = if Self::BY_KEY {
-            let levels = index.count_unread().max(1);
-            (2 * levels, (LEAST_OF_ALL / levels).clamp(1, LEAST_ITEMS))
+        let (items, levels) = (page.entries.len(), index.count_unread().max(1));
+        let (share, bytes, least) = if Self::BY_KEY {
+            let least = (LEAST_OF_ALL / levels).clamp(1, LEAST_ITEMS);
+            (levels, page.bytes + items * BESIDE, least)
         } else {
-            (4, LEAST_ITEMS)
+            (4, page.bytes, LEAST_ITEMS)
         };
         let most = MOST_OF_PAGE.min(self.budget.most() / share);
         let has_room = || self.budget.has_room(BESIDE);
-        page.entries.len() >= least && (page.bytes >= most || !has_room())
+        items >= least && (bytes >= most || !has_room())
     }
 
     /// Brings items into memory until it has at least `least` ready ones, and some of each level by key, as far as there are any.
@@ -72,25 +78,37 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             } else if state.index.waits() || self.lost.lock().len() >= MOST_LOST {
                 break; // after many were lost, it goes on when they are dropped
             } else if !mem::replace(&mut is_looked_at, true) {
-                for level in self.look_for_absent(&mut state.index) {
-                    self.read_page(state, Some(level));
+                let absent = self.look_for_absent(&mut state.index);
+                let mut pages = absent.into_iter().map(Some);
+                while state.index.failed.is_none() && pages.len() > 0 {
+                    self.read_page(state, pages.next().flatten());
                 }
             } else if state.index.count() > 0 && self.is_full(&state.index, least) {
                 break;
             } else {
-                self.read_page(state, state.index.unread());
+                let level = state.index.take_turn(Self::BY_KEY);
+                self.read_page(state, level);
             }
         }
     }
 
     /// Some levels by key without items in memory.
     fn look_for_absent(&self, index: &mut Index) -> Vec<Level> {
-        let mut absent = index.take_absent();
-        self.ram
-            .retain_empty(|entry| level::of(entry.id), &mut absent);
-        // They are looked at again, in case that the pages have no items.
-        absent.retain(|level| index.is_unread(*level) && index.look_for(*level));
-        absent
+        loop {
+            let mut absent = index.take_absent();
+            let is_last = absent.is_empty();
+            self.ram
+                .retain_empty(|entry| level::of(entry.id), &mut absent);
+            let mut looked_at = BTreeSet::new();
+            absent.retain(|level| index.is_unread(*level) && looked_at.insert(*level));
+            if is_last || !absent.is_empty() {
+                // They are looked at again, in case that the pages have no items.
+                for level in &absent {
+                    index.look_for(*level);
+                }
+                return absent;
+            }
+        }
     }
 
     /// Reads a page of a level, or what was read is checked if there is none.
@@ -154,7 +172,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             Err(_) => return Err(CodecError::new("`Hash` or `Eq` of a key panicked").into()),
         }
         self.shared.note(timed.into_iter());
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        // In a serial queue perhaps none is ready.
+        let is_serial = self.shared.besides.is_serial;
+        let count = i64::try_from(count).map_or(0, |count| if is_serial { 0 } else { count });
         // ORDERING: SeqCst; pairs with `took`. Items that were taken meanwhile are subtracted.
         self.ready.fetch_add(count, Ordering::SeqCst);
         // ORDERING: Release; pairs with `pages_read`.

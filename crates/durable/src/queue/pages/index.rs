@@ -23,6 +23,8 @@ pub(crate) struct Index {
     unread: BTreeSet<Level>,
     /// With levels by key: those of them that may have no items in memory, the first of which is looked at next.
     absent: VecDeque<Level>,
+    /// Which of them is read next, if others are needed too.
+    turn: Level,
     /// In the other levels the rows from this number on were not read.
     begun: u64,
     /// Rows that are not read: those of commits and of removals that have not ended, by their first numbers.
@@ -169,11 +171,21 @@ impl Index {
         self.unread.len()
     }
 
-    /// Has it looked at whether a level has items in memory; returns whether that is new.
-    pub(super) fn look_for(&mut self, level: Level) -> bool {
-        let is_new = !mem::replace(&mut self.rows_of(level).is_absent, true);
-        self.absent.extend(is_new.then_some(level));
-        is_new
+    /// The level that is read next; those by key take turns.
+    pub(super) fn take_turn(&mut self, by_key: bool) -> Option<Level> {
+        let next = self.unread.range(self.turn..).next().copied();
+        let level = next.or_else(|| self.unread());
+        self.turn = level
+            .filter(|_| by_key)
+            .map_or(0, |level| level.saturating_add(1));
+        level
+    }
+
+    /// Has it looked at whether a level has items in memory.
+    pub(super) fn look_for(&mut self, level: Level) {
+        if !mem::replace(&mut self.rows_of(level).is_absent, true) {
+            self.absent.push_back(level);
+        }
     }
 
     /// Takes some of the levels that are to be looked at.

@@ -177,13 +177,19 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         state.keeper.stage_nothing()
     }
 
+    /// Whether nothing is to be read of these levels, and there is room for so many bytes: a push of keys without a backlog, which is a
+    /// transaction of its own, goes to memory.
+    pub(crate) fn have_read(&self, bytes: usize, mut levels: impl Iterator<Item = Level>) -> bool {
+        if !Self::BY_KEY || !self.is_cold() || !self.budget.has_room(bytes) {
+            return false;
+        }
+        let state = self.state();
+        levels.all(|level| !state.index.is_unread(level))
+    }
+
     /// Adds the pushes of a transaction, which have their numbers and take so many bytes in memory, to the cold part, or returns
-    /// `false`: they go to memory. By key so do those of levels of which nothing is to be read.
-    pub(crate) fn admit(
-        &self,
-        bytes: usize,
-        mut levels_by_key: impl Iterator<Item = Level>,
-    ) -> bool {
+    /// `false`: they go to memory.
+    pub(crate) fn admit(&self, bytes: usize) -> bool {
         // ORDERING: SeqCst; pairs with the fence of `freeze`: of a push and the beginning of a cold part either this one sees the
         // flag, or the other one a number after those of the push.
         fence(Ordering::SeqCst);
@@ -192,13 +198,6 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             return false;
         }
         let mut state = self.state();
-        let index = &state.index;
-        if Self::BY_KEY
-            && self.budget.has_room(bytes)
-            && !levels_by_key.any(|it| index.is_unread(it))
-        {
-            return false;
-        }
         let is_cold = self.freeze(&mut state);
         state.index.open += usize::from(is_cold);
         is_cold

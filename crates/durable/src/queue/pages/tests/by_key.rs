@@ -1,23 +1,49 @@
 //! Pages of queues that are fair by key.
 
+use crate::format::level;
 use crate::{ByKey, DurableQueue, StoreOptions};
 use std::collections::HashMap;
+use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::thread;
 
 type Jobs = DurableQueue<u64, ByKey<u64, u64>>;
 
 /// The key of a job is what it has besides thousands.
-fn open(path: &Path) -> Jobs {
-    let store = StoreOptions::new().memory(0).open(path).unwrap();
+fn build(path: &Path, memory: usize, is_serial: bool) -> Jobs {
+    let store = StoreOptions::new().memory(memory).open(path).unwrap();
     let jobs = store.builder("jobs").fair_by(|job: &u64| job % 1_000);
+    let jobs = if is_serial { jobs.serial() } else { jobs };
     jobs.build().unwrap()
+}
+
+fn open(path: &Path) -> Jobs {
+    build(path, 0, false)
+}
+
+/// How many items have entries in memory and are not held.
+fn hot(jobs: &Jobs) -> usize {
+    jobs.keys().iter().map(|(_, items)| items).sum()
 }
 
 /// Some jobs of a key.
 fn jobs_of(key: u64, nths: std::ops::Range<u64>) -> impl Iterator<Item = u64> {
     nths.map(move |nth| nth * 1_000 + key)
+}
+
+/// Counts how often it is called.
+fn waker() -> (Arc<AtomicUsize>, Waker) {
+    let woken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&woken);
+    let calls = super::Calls(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    (woken, Waker::from(Arc::new(calls)))
 }
 
 /// Pops all items, one by one. Those of a key come in their order.
@@ -232,4 +258,184 @@ fn panics_of_keys_lose_nothing() {
         (before, 0)
     );
     PANICS.store(0, Ordering::Relaxed);
+}
+
+#[test]
+fn the_backlog_of_a_serial_queue_is_served_key_by_key() {
+    let files = tempfile::tempdir().unwrap();
+    let open = || build(files.path(), 0, true);
+    let jobs = open();
+    for key in 1..=3 {
+        jobs.push_batch(jobs_of(key, 0..30)).unwrap();
+    }
+    drop(jobs);
+    let jobs = open();
+    for nth in 0..7 {
+        let (one, other) = (jobs.begin_owned(), jobs.begin_owned());
+        let three = [one.pop(), one.pop(), other.pop()].map(|job| *job.unwrap());
+        let mut three = three.map(|job| (job % 1_000, job / 1_000));
+        three.sort_unstable();
+        assert_eq!(three, [(1, nth), (2, nth), (3, nth)]);
+        assert!(other.pop().unwrap_err().is_empty());
+        one.commit().unwrap();
+        other.commit().unwrap();
+        assert!(hot(&jobs) <= 2 * 3 * 8, "{} in memory", hot(&jobs));
+    }
+    // The last items of the pages are held: who waits gets the first one of the next pages.
+    let held = jobs.begin_owned();
+    let keys = held.pop_batch(3).unwrap().map(|job| *job % 1_000);
+    assert_eq!(keys.count(), 3);
+    let (woken, waker) = waker();
+    let (mut pop, mut context) = (pin!(jobs.pop_async()), Context::from_waker(&waker));
+    assert!(pop.as_mut().poll(&mut context).is_pending());
+    held.commit().unwrap();
+    assert_eq!(woken.load(Ordering::Relaxed), 1);
+    futures::executor::block_on(pop).unwrap();
+    assert_eq!(drain(&jobs, 3 * 8).len(), 90 - 21 - 4);
+    assert_eq!(super::rows(&jobs), 0);
+}
+
+#[test]
+fn threads_serve_the_keys_of_a_serial_queue_one_by_one() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = build(files.path(), 0, true);
+    let next: Vec<_> = (0..5).map(|_| AtomicUsize::new(0)).collect();
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut handle = jobs.handle();
+                loop {
+                    let tx = handle.begin();
+                    let Ok(job) = tx.pop_blocking().map(|job| *job) else {
+                        return;
+                    };
+                    let (key, nth) = (job % 1_000, job / 1_000);
+                    let before = next[usize::try_from(key).unwrap()].fetch_add(1, Ordering::SeqCst);
+                    assert_eq!(before as u64, nth, "of key {key}");
+                    tx.commit().unwrap();
+                }
+            });
+        }
+        for first in (0..60).step_by(20) {
+            for key in 0..5 {
+                jobs.push_batch(jobs_of(key, first..first + 20)).unwrap();
+            }
+        }
+        jobs.close().unwrap();
+    });
+    assert!(next.iter().all(|next| next.load(Ordering::SeqCst) == 60));
+}
+
+#[test]
+fn a_serial_queue_finds_a_key_behind_those_that_are_held() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = build(files.path(), 0, true);
+    let all = (0..20).flat_map(|nth| (1..=500).map(move |key| nth * 1_000 + key));
+    jobs.push_batch(all).unwrap();
+    let held = jobs.begin_owned();
+    while held.pop_batch(1_000).unwrap().len() > 0 {}
+    jobs.push(999).unwrap();
+    assert_eq!(jobs.pop().unwrap(), 999);
+}
+
+#[test]
+fn a_transaction_does_not_overtake_the_backlog_of_a_key() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = build(files.path(), 100_000, false);
+    jobs.push_batch(jobs_of(1, 0..1_000)).unwrap();
+    jobs.pop_batch(200).unwrap();
+    let tx = jobs.begin_owned();
+    tx.push(2).unwrap();
+    tx.push(1_000_001).unwrap();
+    tx.commit().unwrap();
+    let all = drain_in_any_order(&jobs);
+    let ones = all.iter().filter(|job| *job % 1_000 == 1);
+    assert!(ones.is_sorted() && all.contains(&2));
+}
+
+#[test]
+fn no_page_is_read_for_a_key_that_is_held() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = build(files.path(), 20_000, true);
+    jobs.push(1).unwrap();
+    let held = jobs.begin_owned();
+    assert_eq!(*held.pop().unwrap(), 1);
+    for first in (1..4_000).step_by(100) {
+        jobs.push_batch(jobs_of(1, first..first + 100)).unwrap();
+    }
+    for _ in 0..50 {
+        assert!(jobs.pop().is_err());
+    }
+    assert!(hot(&jobs) < 400, "{} in memory", hot(&jobs));
+}
+
+#[test]
+fn keys_may_be_others_than_in_the_process_before() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = open(files.path());
+    for key in 0..10 {
+        jobs.push_batch(jobs_of(key, 0..500)).unwrap();
+    }
+    drop(jobs);
+    let store = StoreOptions::new().memory(0).open(files.path()).unwrap();
+    let jobs = store.builder("jobs").fair_by(|_: &u64| 0_u64);
+    let jobs = jobs.build().unwrap();
+    for _ in 0..100 {
+        jobs.pop().unwrap();
+        assert!(jobs.ram.len() <= 10 * 8);
+    }
+}
+
+#[test]
+fn without_a_backlog_nothing_is_noted() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = build(files.path(), 100_000, false);
+    jobs.push_batch(jobs_of(1, 0..1_000)).unwrap();
+    assert_eq!(drain_in_any_order(&jobs).len(), 1_000);
+    assert!(!jobs.pages.as_ref().unwrap().is_cold());
+    for _ in 0..100 {
+        jobs.push(7).unwrap();
+        jobs.pop().unwrap();
+    }
+    let mut emptied = Vec::new();
+    let level_of = |entry: &crate::entry::Entry<u64, u64>| level::of(entry.id);
+    jobs.ram.retain_empty(level_of, &mut emptied);
+    assert!(emptied.len() <= 2);
+}
+
+#[test]
+fn the_next_page_of_a_key_comes_when_its_last_item_fails() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = build(files.path(), 0, true);
+    jobs.push_batch(jobs_of(1, 0..30)).unwrap();
+    for _ in 0..7 {
+        jobs.pop().unwrap();
+    }
+    let mut held = jobs.begin_owned();
+    assert_eq!(held.pop_batch(1).unwrap().len(), 1);
+    let (woken, waker) = waker();
+    let (mut pop, mut context) = (pin!(jobs.pop_async()), Context::from_waker(&waker));
+    assert!(pop.as_mut().poll(&mut context).is_pending());
+    held.fail_all("no good").unwrap();
+    assert_eq!(woken.load(Ordering::Relaxed), 1);
+    drop(held);
+    assert_eq!(futures::executor::block_on(pop).unwrap(), 8_001);
+}
+
+#[test]
+fn who_waits_for_a_key_that_is_held_gets_what_is_committed_later() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = build(files.path(), 0, true);
+    jobs.push_batch(jobs_of(1, 0..20)).unwrap();
+    let open = jobs.begin_owned();
+    open.push(9).unwrap();
+    assert!((0..16).all(|nth| jobs.pop().unwrap() == nth * 1_000 + 1));
+    let held = jobs.begin_owned();
+    assert_eq!(*held.pop().unwrap(), 16_001);
+    let (woken, waker) = waker();
+    let (mut pop, mut context) = (pin!(jobs.pop_async()), Context::from_waker(&waker));
+    assert!(pop.as_mut().poll(&mut context).is_pending());
+    open.commit().unwrap();
+    assert_eq!(woken.load(Ordering::Relaxed), 1);
+    assert_eq!(futures::executor::block_on(pop).unwrap(), 9);
 }
