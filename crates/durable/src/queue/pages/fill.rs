@@ -78,10 +78,10 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             } else if state.index.waits() || self.lost.lock().len() >= MOST_LOST {
                 break; // after many were lost, it goes on when they are dropped
             } else if !mem::replace(&mut is_looked_at, true) {
-                let absent = self.look_for_absent(&mut state.index);
-                let mut pages = absent.into_iter().map(Some);
-                while state.index.failed.is_none() && pages.len() > 0 {
-                    self.read_page(state, pages.next().flatten());
+                for level in self.look_for_absent(&mut state.index) {
+                    if state.index.failed.is_none() {
+                        self.read_page(state, Some(level));
+                    }
                 }
             } else if state.index.count() > 0 && self.is_full(&state.index, least) {
                 break;
