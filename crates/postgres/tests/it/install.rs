@@ -42,9 +42,11 @@ const EARLIER: [(i32, &str); 5] = [
     (2, SMALL_PRIORITIES),
     (1, "drop index @.leased_holder"),
 ];
-const NOT_IN_5: &str = "drop view @.show_queues; drop table @.activity";
+const NOT_IN_5: &str = "drop view @.show_queues; drop table @.activity;
+    create view @.show_queues as select null::text as queue, false as paused, 0::bigint as ready, 0::bigint as delayed, 0::bigint as held,
+        0::bigint as dead, null::interval as oldest, 0::bigint as listening, 0 as max_attempts, '' as on_expiry, 0::bigint as timed_out";
 const NOT_IN_4: &str = "drop table @.periodic; drop table @.finished;
-    drop view @.show_jobs, @.show_dead_letters, @.show_holders;
+    drop view @.show_queues, @.show_jobs, @.show_dead_letters, @.show_holders;
     drop function @.push_items, @.push_payloads, @.push, @.push_bytes, @.push_many, @.write_items, @.grant_push, @.grant_work;
     alter table @.queues drop column serial; alter table @.ready drop column late";
 const NO_COLUMNS: &str =

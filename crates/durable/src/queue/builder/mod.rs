@@ -210,8 +210,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// [store](crate::StoreOptions::memory), unlimited unless it is set.
     ///
     /// A queue without unique keys, weights, [ageing](Self::age_after), or a [capacity of each key](Self::key_capacity), has pages
-    /// then: the items that are next are in memory, if it is [fair](Self::fair_by) those of each key, with some 200 bytes besides each, and the others on the disk only, until their turn
-    /// comes. An item that is [returned to the tail](Self::on_failure) is behind those in memory then. In other queues, and if they have a
+    /// then: the items that are next are in memory, in a [fair](Self::fair_by) queue those of each key, with some 200 bytes besides each,
+    /// and the others on the disk only, until their turn comes. An item that is [returned to the tail](Self::on_failure) is behind those in memory then. In other queues, and if they have a
     /// due time, all items have entries in memory of some 50 bytes each, and the bytes limit their contents: further ones are read from
     /// the disk when they are popped.
     ///

@@ -8,7 +8,6 @@ use crate::format::level::{self, Level};
 use crate::format::{Digest, Front};
 use crate::order::{Engine, EntryOf};
 use std::collections::BTreeSet;
-use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -68,17 +67,24 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         items >= least && (bytes >= most || !has_room())
     }
 
-    /// Brings items into memory until it has at least `least` ready ones, and some of each level by key, as far as there are any.
+    /// Brings items into memory until it has at least `least` ready ones, as far as there are any: by key of as many levels, if that many
+    /// are absent.
     pub(super) fn fill(&self, state: &mut State<T, O>, least: usize) {
-        let mut is_looked_at = !Self::BY_KEY;
+        let mut pages = if Self::BY_KEY { 0 } else { least };
         // ORDERING: Relaxed; it changes under the lock of the state.
         while self.is_cold.load(Ordering::Relaxed) && state.index.failed.is_none() {
             if state.index.is_over() {
                 self.thaw(state);
             } else if state.index.waits() || self.lost.lock().len() >= MOST_LOST {
                 break; // after many were lost, it goes on when they are dropped
-            } else if !mem::replace(&mut is_looked_at, true) {
-                for level in self.look_for_absent(&mut state.index) {
+            } else if pages < least {
+                let absent = self.look_for_absent(&mut state.index);
+                pages = if absent.is_empty() {
+                    least
+                } else {
+                    pages + absent.len()
+                };
+                for level in absent {
                     if state.index.failed.is_none() {
                         self.read_page(state, Some(level));
                     }

@@ -23,7 +23,7 @@ pub(crate) struct Index {
     unread: BTreeSet<Level>,
     /// With levels by key: those of them that may have no items in memory, the first of which is looked at next.
     absent: VecDeque<Level>,
-    /// Which of them is read next, if others are needed too.
+    /// From this one on the next of them is read, if memory needs more items.
     turn: Level,
     /// In the other levels the rows from this number on were not read.
     begun: u64,

@@ -1,8 +1,9 @@
 //! Pages of queues that are fair by key.
 
+use super::drain;
 use crate::format::level;
 use crate::{ByKey, DurableQueue, StoreOptions};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
@@ -46,20 +47,11 @@ fn waker() -> (Arc<AtomicUsize>, Waker) {
     (woken, Waker::from(Arc::new(calls)))
 }
 
-/// Pops all items, one by one. Those of a key come in their order.
-fn drain(jobs: &Jobs, most_in_memory: usize) -> Vec<u64> {
-    let (mut items, mut last) = (Vec::new(), HashMap::new());
-    while !jobs.is_empty() {
-        let job = jobs.pop().unwrap();
-        let before = last.insert(job % 1_000, job);
-        assert!(before < Some(job), "{job} after {before:?}");
-        items.push(job);
-        let hot = jobs.ram.len();
-        assert!(hot <= most_in_memory, "{hot} in memory");
-    }
-    assert!(jobs.pop().unwrap_err().is_empty());
-    jobs.stats().check().unwrap();
-    items
+/// Whether those of a key are in their order.
+fn are_in_order(jobs: &[u64]) -> bool {
+    let mut last = HashMap::new();
+    let in_order = |job: &u64| last.insert(job % 1_000, *job) < Some(*job);
+    jobs.iter().all(in_order)
 }
 
 #[test]
@@ -83,8 +75,17 @@ fn keys_take_turns_though_one_has_a_backlog() {
     for key in [1, 2, 4] {
         assert!(served.iter().filter(|it| **it == key).count() >= 9, "{key}");
     }
-    let rest = drain(&jobs, 8 * 3);
-    assert!(rest.iter().all(|job| job % 1_000 == 1));
+    // As many as three pages: each key has its share.
+    jobs.push_batch(jobs_of(2, 20..100)).unwrap();
+    jobs.push_batch(jobs_of(4, 10..100)).unwrap();
+    let many = jobs.pop_batch(60).unwrap();
+    for key in [1, 2, 4] {
+        assert!(
+            many.iter().filter(|job| *job % 1_000 == key).count() >= 15,
+            "{key}"
+        );
+    }
+    assert!(are_in_order(&drain(&jobs, 8 * 8)));
 }
 
 #[test]
@@ -98,6 +99,7 @@ fn all_keys_are_served_in_rounds() {
     let jobs = open(files.path());
     assert_eq!(jobs.len(), 3_000);
     let mut items = drain(&jobs, 1_020);
+    assert!(are_in_order(&items));
     items.sort_unstable();
     assert!(items.into_iter().eq(all));
 }
@@ -190,22 +192,13 @@ fn what_a_key_without_a_backlog_gets_stays_in_memory() {
     tx.commit().unwrap();
     jobs.push(102_002).unwrap();
     jobs.push(1_501_001).unwrap();
-    let rest = drain_in_any_order(&jobs);
+    let rest = drain(&jobs, usize::MAX);
     assert!(rest.iter().filter(|job| *job % 1_000 == 1).is_sorted());
     let two: Vec<_> = rest.iter().filter(|job| *job % 1_000 == 2).collect();
     assert_eq!(two, [&100_002, &102_002]);
     drop(held);
-    assert_eq!(rest.len() + drain_in_any_order(&jobs).len(), 700 + 5);
+    assert_eq!(rest.len() + drain(&jobs, usize::MAX).len(), 700 + 5);
     assert_eq!(super::rows(&jobs), 0);
-}
-
-fn drain_in_any_order(jobs: &Jobs) -> Vec<u64> {
-    let mut all = Vec::new();
-    while let Ok(job) = jobs.pop() {
-        all.push(job);
-    }
-    jobs.stats().check().unwrap();
-    all
 }
 
 /// What panics: nothing, the hash of a key, or the key function.
@@ -348,7 +341,7 @@ fn a_transaction_does_not_overtake_the_backlog_of_a_key() {
     tx.push(2).unwrap();
     tx.push(1_000_001).unwrap();
     tx.commit().unwrap();
-    let all = drain_in_any_order(&jobs);
+    let all = drain(&jobs, usize::MAX);
     let ones = all.iter().filter(|job| *job % 1_000 == 1);
     assert!(ones.is_sorted() && all.contains(&2));
 }
@@ -391,7 +384,7 @@ fn without_a_backlog_nothing_is_noted() {
     let files = tempfile::tempdir().unwrap();
     let jobs = build(files.path(), 100_000, false);
     jobs.push_batch(jobs_of(1, 0..1_000)).unwrap();
-    assert_eq!(drain_in_any_order(&jobs).len(), 1_000);
+    assert_eq!(drain(&jobs, usize::MAX).len(), 1_000);
     assert!(!jobs.pages.as_ref().unwrap().is_cold());
     for _ in 0..100 {
         jobs.push(7).unwrap();
@@ -438,4 +431,46 @@ fn who_waits_for_a_key_that_is_held_gets_what_is_committed_later() {
     open.commit().unwrap();
     assert_eq!(woken.load(Ordering::Relaxed), 1);
     assert_eq!(futures::executor::block_on(pop).unwrap(), 9);
+}
+
+#[test]
+fn a_key_whose_items_leave_memory_again_gets_a_page_at_once() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = open(files.path());
+    let all = (0..40).flat_map(|nth| (1..=100).map(move |key| nth * 1_000 + key));
+    jobs.push_batch(all).unwrap();
+    // The levels of pages that were read are looked at again behind all others.
+    let mut items = Vec::new();
+    for _ in 0..10 {
+        items.append(&mut jobs.pop_batch(100).unwrap());
+    }
+    items.append(&mut drain(&jobs, usize::MAX));
+    assert!(are_in_order(&items));
+    for round in items.chunks(100).skip(1).take(30) {
+        let keys: HashSet<_> = round.iter().map(|job| job % 1_000).collect();
+        assert!(keys.len() > 90, "{} keys in a round", keys.len());
+    }
+}
+
+#[test]
+fn keys_may_share_a_level() {
+    let mut levels = HashMap::new();
+    let shared = (0..).find_map(|key: u64| Some((levels.insert(level::of_key(&key), key)?, key)));
+    let (one, other) = shared.unwrap();
+    let files = tempfile::tempdir().unwrap();
+    let store = StoreOptions::new().memory(0).open(files.path()).unwrap();
+    let jobs = store.builder("jobs").fair_by(|job: &u64| job / 100);
+    let jobs = jobs.build().unwrap();
+    let all = || (0..50).flat_map(|nth| [one * 100 + nth, other * 100 + nth]);
+    jobs.push_batch(all()).unwrap();
+    for key in [one, other] {
+        let mut items = Vec::new();
+        assert_eq!(jobs.items_of(&key, |job| items.push(*job)).unwrap(), 50);
+        assert!(items.iter().all(|job| job / 100 == key));
+    }
+    let mut items = drain(&jobs, 8);
+    items.sort_unstable();
+    let mut all: Vec<_> = all().collect();
+    all.sort_unstable();
+    assert_eq!(items, all);
 }

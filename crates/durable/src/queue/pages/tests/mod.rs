@@ -133,6 +133,19 @@ fn a_push_that_follows_one_in_memory_is_delivered_once() {
     numbers.stats().check().unwrap();
 }
 
+/// Pops all items, one by one.
+fn drain<O: Order<u64>>(jobs: &DurableQueue<u64, O>, most_in_memory: usize) -> Vec<u64> {
+    let mut items = Vec::new();
+    while !jobs.is_empty() {
+        items.push(jobs.pop().unwrap());
+        let hot = jobs.ram.len();
+        assert!(hot <= most_in_memory, "{hot} in memory");
+    }
+    assert!(jobs.pop().unwrap_err().is_empty());
+    jobs.stats().check().unwrap();
+    items
+}
+
 /// How many rows the items of a store take.
 fn rows<O: Order<u64>>(numbers: &DurableQueue<u64, O>) -> usize {
     numbers.shared.log().settle().unwrap();
