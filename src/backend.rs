@@ -87,6 +87,12 @@ pub trait Backend: Clone + Send + Sync {
     /// The time of a [timestamp](Tx::since).
     fn instant(&self, since: u64) -> Instant;
 
+    /// Whether commits wait for a disk or a server. Then a task goes on while
+    /// [some are under way](crate::WorkersBuilder::commits_in_flight). The default is that they do not.
+    fn commits_wait(&self) -> bool {
+        false
+    }
+
     /// Frees what the workers of a pool have left, when the pool has ended. It begins at the call.
     fn pool_ended(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
@@ -174,6 +180,12 @@ pub trait Tx: Holds {
     /// If it cannot be committed. Nothing has become visible, and the items are still to be given back, by an
     /// [`abort`](Self::abort) or by the drop of the transaction.
     fn commit(&mut self) -> impl Future<Output = Result<Committed, Self::Error>> + Send;
+
+    /// Whether the task of a run may go on while this transaction commits, if its pool allows that. One says no if its changes are to
+    /// be seen before those of later runs, or if it keeps others waiting until then, such as those for its connection.
+    fn commits_aside(&mut self) -> bool {
+        true
+    }
 
     /// Gives the popped items back as failed deliveries, and drops the pushed ones.
     ///

@@ -15,6 +15,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+/// How many commits of a task are under way at most, if they wait for a disk or a server: more than it does meanwhile, mostly.
+const IN_FLIGHT: usize = 64;
+
 /// Settings of a new pool of workers, from [`Workers::builder`](crate::Workers::builder).
 ///
 /// ```
@@ -40,12 +43,14 @@ pub struct PoolBuilder<B> {
     linger: Duration,
     backoff: Backoff,
     pub(super) run_timeout: Option<Duration>,
+    pub(super) commits_in_flight: usize,
     hooks: Hooks,
 }
 
 impl<B: Backend> PoolBuilder<B> {
     pub(super) fn new(queue: B) -> Self {
         Self {
+            commits_in_flight: IN_FLIGHT * usize::from(queue.commits_wait()),
             queue,
             count: None,
             name: "worker".to_owned(),
@@ -262,6 +267,33 @@ impl<B: Backend> PoolBuilder<B> {
         self
     }
 
+    /// Sets how many commits of a task may be under way while it runs on the next items. The default is 64 if they wait for a disk or
+    /// a server, and otherwise 0: a task waits for the commit of each run.
+    ///
+    /// Each run is one commit all the same, and counts as done when that has ended; if it fails, the run has failed, though the
+    /// task is busy with another one. If the process dies, up to `count` more runs of each task that had ended are repeated:
+    /// those of the last milliseconds. A pool that stops waits for its commits. Threads wait for each commit, and on disk
+    /// and in a database tasks wait for those of runs that push, so that these come in the order of the runs.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push_batch(0..100)?;
+    /// queue.close();
+    /// let builder = Workers::builder(&queue).tasks(1).commits_in_flight(16);
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
+    /// assert_eq!(tasks.join().await.done, 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    #[doc(alias("pipeline", "ahead"))]
+    pub fn commits_in_flight(mut self, count: usize) -> Self {
+        self.commits_in_flight = count;
+        self
+    }
+
     /// A new pool, its workers, which are still to be started, and what makes each of them one of its queue.
     #[allow(clippy::type_complexity)] // named once
     pub(super) fn workers<'q>(
@@ -286,6 +318,7 @@ impl<B: Backend> PoolBuilder<B> {
             worker,
             backoff,
             run_timeout: run_timeout.clone(),
+            commits_in_flight: self.commits_in_flight,
         };
         (started, workers, of_queue)
     }

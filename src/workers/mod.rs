@@ -14,6 +14,7 @@
 // | `owned` | runs that own their item |
 // | `others` | other queues that a run commits to |
 // | `spawn`, `task`, `tasks` | the same for tasks |
+// | `in_flight` | commits of a task that are under way while it goes on |
 // | `block` | drives futures on a thread |
 // | `status`, `failure` | the status of workers, and failed runs |
 // | `job`, `submit` | closures and futures as items |
@@ -32,6 +33,7 @@ mod block;
 mod builder;
 mod caught;
 mod failure;
+mod in_flight;
 mod job;
 mod job_error;
 mod others;

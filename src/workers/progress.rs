@@ -52,10 +52,15 @@ impl WorkerProgress {
         self.show(Phase::Busy);
     }
 
-    /// A run has succeeded.
+    /// The present run has succeeded.
     #[inline]
     pub(super) fn succeed(&self) {
         self.store((self.own() | PHASE) + 1);
+    }
+
+    /// A run has succeeded, perhaps an earlier one than the present one.
+    pub(super) fn count(&self) {
+        self.store(self.own() + ONE);
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use super::caught::Caught;
 use super::failure::RunError;
+use super::in_flight::InFlight;
 use super::step::{within, Batches, Left, Own, QueueWorker, Stop, NOT_OWN};
 use super::worker::{Ran, Worker};
 #[cfg(feature = "tokio")]
@@ -182,7 +183,9 @@ where
             let future = |worker: QueueWorker<B>| -> Option<WorkerFuture> {
                 let run = of_tasks.upgrade()?;
                 Some(Box::pin(async move {
-                    worker.work(|tx| step(&worker, tx, takes, &*run)).await;
+                    let in_flight = InFlight::new(worker.commits_in_flight);
+                    let work = worker.work(|tx| step(&worker, &in_flight, tx, takes, &*run));
+                    in_flight.drive(pin!(work)).await;
                 }))
             };
             workers.into_iter().filter_map(future).collect()
@@ -278,15 +281,16 @@ where
     }
 }
 
-/// Takes items, runs, and commits. The transaction is gone afterwards if the run keeps it.
-async fn step<B, K, Y: Into<Ran>, E: Debug, F, R>(
-    worker: &QueueWorker<B>,
+/// Takes items, runs, and commits. The transaction is gone afterwards if the run keeps it, or if the commit is in flight.
+async fn step<'w, B, K, Y: Into<Ran>, E: Debug, F, R>(
+    worker: &'w QueueWorker<B>,
+    in_flight: &InFlight<'w>,
     mut tx: B::Tx,
     takes: K,
     run: &F,
 ) -> Left<B>
 where
-    B: Backend,
+    B: Backend + 'w,
     B::Tx: 'static,
     K: Takes<B>,
     F: Fn(K::Items, TransactionOf<B>) -> R,
@@ -307,8 +311,13 @@ where
     let ran = worker.drive(running, cancelled).await;
     let (stepped, tx) = match (ran, keeper.into_value()) {
         (Ok(ran), Some(mut tx)) => {
-            let stepped = within(&span, pin!(worker.commit_and_tell(&mut tx, ran, own))).await;
-            (stepped, Some(tx))
+            let goes_on = in_flight.takes() && tx.commits_aside();
+            let commit = commit(worker, tx, ran, own, span);
+            if !goes_on {
+                return commit.await;
+            }
+            in_flight.add(worker.settle_aside(commit)).await;
+            return (Err(Stop::Interrupted), None, RunSpan::none());
         }
         (Ok(_), None) => {
             let kept = "the run's item or transaction is kept after its end";
@@ -317,4 +326,16 @@ where
         (Err(stop), tx) => (Err(stop), tx),
     };
     (stepped, tx, span)
+}
+
+/// Commits a run that has not failed, in its span.
+async fn commit<B: Backend, A>(
+    worker: &QueueWorker<B>,
+    mut tx: B::Tx,
+    ran: Ran,
+    own: Option<Own<A>>,
+    span: RunSpan,
+) -> Left<B> {
+    let stepped = within(&span, pin!(worker.commit_and_tell(&mut tx, ran, own))).await;
+    (stepped, Some(tx), span)
 }

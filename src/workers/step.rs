@@ -11,7 +11,6 @@ use crate::sync::swallow_panic;
 use crate::{Backoff, Clock, Wait};
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
-use std::mem;
 use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -52,6 +51,16 @@ pub(super) type Stepped<B> = Result<Ran, Stop<<B as Backend>::Error>>;
 /// How a step ended, its transaction, unless that is gone, and the span of its last run.
 pub(super) type Left<B> = (Stepped<B>, Option<<B as Backend>::Tx>, RunSpan);
 
+/// What a worker does after a step.
+pub(super) enum Settled {
+    /// It goes on.
+    Ended,
+    /// It goes on after a pause: the queue has an error, and nothing could be taken.
+    Idle,
+    /// It ends: the queue is closed and drained.
+    Closed,
+}
+
 /// The delivery of an item that a run owns, which ends when this is dropped.
 pub(super) struct Own<A> {
     pub(super) attempts: u32,
@@ -71,6 +80,8 @@ pub(super) struct QueueWorker<B> {
     pub(super) backoff: Backoff,
     /// How long a run of a task may take, by this clock.
     pub(super) run_timeout: Option<(Duration, Arc<dyn Clock>)>,
+    /// How many commits of a task may be under way while it goes on.
+    pub(super) commits_in_flight: usize,
 }
 
 impl<B> Drop for QueueWorker<B> {
@@ -85,16 +96,20 @@ impl<B: Backend> QueueWorker<B> {
     where
         S: Future<Output = Left<B>>,
     {
-        let (mut kept, mut errors) = (None, 0);
+        let (mut kept, mut errors) = (None, 0u32);
         while self.worker.go_on().await {
             let tx = kept.take().unwrap_or_else(|| self.begin());
-            let stepped = Caught::new(pin!(step(tx))).await;
-            let gone = |panic| (Err(Stop::panicked(panic)), None, RunSpan::none());
-            let (stepped, tx, span) = stepped.unwrap_or_else(gone);
+            let (stepped, tx, span) = unless_panicked::<B>(pin!(step(tx))).await;
             kept = tx;
-            let settling = self.settle(stepped, kept.as_mut(), span, &mut errors);
-            if !settling.await {
-                break;
+            let settled = self.settle(stepped, kept.as_mut(), span).await;
+            self.worker.rest(); // after the hooks, which may block
+            match settled {
+                Settled::Closed => break,
+                Settled::Ended => errors = 0,
+                Settled::Idle => {
+                    errors = errors.saturating_add(1);
+                    unless_interrupted(&self.worker, sleep(BACKOFF.delay(errors))).await;
+                }
             }
             #[cfg(feature = "tokio")]
             tokio::task::consume_budget().await;
@@ -218,24 +233,21 @@ impl<B: Backend> QueueWorker<B> {
         }
     }
 
-    /// Records how a step ended; aborts and reports a run that failed, in its span, unless `tx` is gone. Returns whether the
-    /// worker goes on: after `errors` of the queue in a row, not at once.
-    async fn settle(
+    /// Records how a step ended; aborts and reports a run that failed, in its span, unless `tx` is gone.
+    pub(super) async fn settle(
         &self,
         stepped: Stepped<B>,
         tx: Option<&mut B::Tx>,
         span: RunSpan,
-        errors: &mut u32,
-    ) -> bool {
+    ) -> Settled {
         let (worker, pool) = (&self.worker, &self.pool);
-        let before = mem::take(errors);
         let (error, of_run) = match stepped {
             Ok(ran) => {
-                worker.end_run(ran);
-                return true;
+                worker.count(ran);
+                return Settled::Ended;
             }
-            Err(Stop::Interrupted) => return true,
-            Err(Stop::Closed) => return false,
+            Err(Stop::Interrupted) => return Settled::Ended,
+            Err(Stop::Closed) => return Settled::Closed,
             Err(Stop::Failed(error)) => (error, true),
             Err(Stop::Error(error)) => {
                 let text = error.to_string().into();
@@ -260,13 +272,20 @@ impl<B: Backend> QueueWorker<B> {
             worker.count(ran);
         }
         error.report(worker, given_back, &pool.hooks);
-        worker.rest(); // after the hooks, which may block
-        if !has_run {
-            *errors = before.saturating_add(1);
-            unless_interrupted(worker, sleep(BACKOFF.delay(*errors))).await;
+        if has_run {
+            Settled::Ended
+        } else {
+            Settled::Idle
         }
-        true
     }
+}
+
+/// Waits for a step. One that panics has lost its transaction.
+pub(super) async fn unless_panicked<B: Backend>(
+    step: impl Future<Output = Left<B>> + Unpin,
+) -> Left<B> {
+    let gone = |panic| (Err(Stop::panicked(panic)), None, RunSpan::none());
+    Caught::new(step).await.unwrap_or_else(gone)
 }
 
 /// Waits for the future, or says that the run is cancelled.

@@ -215,11 +215,13 @@ impl Worker {
         self.rest();
     }
 
-    /// Counts a run that was not done. The worker is busy until it [rests](Self::rest), so that a thread that sees it idle sees
-    /// the count.
+    /// Counts a run. The worker is busy until it [rests](Self::rest), so that a thread that sees it idle sees the count.
     #[cold]
     pub(super) fn count(&self, ran: Ran) {
-        lock(&self.record).ran[ran as usize] += 1;
+        match ran {
+            Ran::Done => self.progress.count(),
+            _ => lock(&self.record).ran[ran as usize] += 1,
+        }
     }
 
     /// The worker is idle from now on.

@@ -8,7 +8,7 @@ use crate::item::Item;
 use crate::log::Urgency;
 use crate::order::{One, Order};
 use crate::transaction::Core;
-use crate::{DurableQueue, OwnedTransaction};
+use crate::{Durability, DurableQueue, OwnedTransaction};
 use requeue::backend::{AbortCause, Backend, Committed, Holds, RunSpan, Settlement, Tx};
 use requeue::{Clock, Wait};
 use std::future::{poll_fn, Future};
@@ -56,6 +56,10 @@ impl<T: Send + 'static, O: Order<T>> Backend for DurableQueue<T, O> {
 
     fn instant(&self, since: u64) -> Instant {
         Backend::instant(&self.ram, since)
+    }
+
+    fn commits_wait(&self) -> bool {
+        self.shared.store.durability == Durability::Synced
     }
 
     fn is_fatal(error: &PushError<T>) -> bool {
@@ -187,6 +191,11 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
         };
         self.put_core(core);
         committed
+    }
+
+    /// What is pushed at the same time by several transactions comes into memory in any order.
+    fn commits_aside(&mut self) -> bool {
+        self.core().ram.staged() == 0
     }
 
     async fn abort(&mut self, mut cause: AbortCause) -> Result<(), PushError<T>> {

@@ -4,7 +4,6 @@ use crate::connect::{in_task, Param, Params, Shared};
 use crate::error::Result;
 use crate::front::Ranges;
 use crate::item::Record;
-use crate::prefetch::take_ahead;
 use crate::queue::Core;
 use crate::sql::{Order, Statement};
 use std::mem;
@@ -166,16 +165,13 @@ impl Drop for Claimed {
     }
 }
 
-/// Claims up to `max` items, or takes them from those that were claimed ahead. If the future is dropped, they are given back.
+/// Claims up to `max` items. If the future is dropped, they are given back.
 pub(crate) async fn claim_leased(
     core: &Arc<Core>,
     id: i32,
     max: usize,
     on_control: bool,
 ) -> Result<Claimed> {
-    if let Some(buffer) = &core.buffer {
-        return take_ahead(core, buffer, id, max).await;
-    }
     let core = Arc::clone(core);
     in_task(async move { claim(&core, id, max, on_control).await }).await
 }

@@ -43,7 +43,7 @@
 //! | a rate limit or a concurrency limit over all processes | [`Postgres::rate`], [`Postgres::concurrency`], [`Builder::pace`] |
 //! | work that takes long | [`Builder::leased`] |
 //! | pops without a round trip | [`Builder::prefetch`] |
-//! | workers that do not wait for the disk | [`Builder::repeats_after_crash`] |
+//! | workers that do not wait for the disk | [`WorkersBuilder::commits_in_flight`], [`Builder::repeats_after_crash`] |
 //! | items that failed go behind the others | [`Builder::on_failure`], [`PgTransaction::retry_to`] |
 //! | items that are not delivered after some time | [`Builder::ttl`], [`PgQueue::expires_in`] |
 //! | at most one item of a key | [`Builder::unique_by`], [`Builder::unique_for`], [`Builder::on_duplicate`] |

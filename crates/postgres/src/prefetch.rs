@@ -80,6 +80,12 @@ impl Buffer {
         self.ahead.lock().items.len()
     }
 
+    /// Drops an item that is a dead letter.
+    pub(crate) fn cancel(&self, ticket: i64) {
+        let mut ahead = self.ahead.lock();
+        ahead.items.retain(|item| item.record.ticket != ticket);
+    }
+
     /// An item has ended.
     pub(crate) fn ended(&self) {
         if self.learns {
@@ -167,6 +173,15 @@ pub(crate) async fn take_ahead(
 }
 
 impl Core {
+    /// The items that are claimed ahead, for a worker or another pop. Those of which there are no more than workers do soon are
+    /// for workers alone, and are none if an item is delivered once only: a crash would end all of them.
+    pub(crate) fn buffer(&self, of_worker: bool) -> Option<&Arc<Buffer>> {
+        let learns = of_worker && self.rules.max_attempts != Some(1);
+        self.buffer
+            .as_ref()
+            .filter(|buffer| learns || !buffer.learns)
+    }
+
     /// The period of the leases of this process, unless they may have expired.
     fn period(&self) -> Option<u64> {
         let alive = self.db.shared.leases.alive(&self.rules);

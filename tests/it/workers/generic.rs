@@ -1,22 +1,21 @@
 //! Functions that are generic over queues in memory or not.
 
-use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::future::{ready, Future};
-use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
+use super::remote::{Remote, RemoteTx};
 use crate::common::ends;
 use crate::common::futures::block_on;
 use futures::FutureExt;
-use requeue::backend::{AbortCause, Backend, Committed, Holds, Settlement, Tx};
+use requeue::backend::{AbortCause, Backend, Holds, Settlement, Tx};
 use requeue::error::TransactionError;
 use requeue::{
     Backoff, Expired, FairQueue, ManualClock, PriorityQueue, PushError, Queue, Reason, Transaction,
     Wait, Workers,
 };
-use tokio::sync::Notify;
+use tokio::sync::Semaphore;
 
 /// Pushes follow-up items, and ends the transaction like a run; the future is `Send`.
 #[allow(clippy::manual_async_fn)] // an `async fn` would not require `Send`
@@ -179,176 +178,6 @@ fn pushes_of_a_transaction_wait() {
     }
 }
 
-/// A queue of another kind: a locked deque of items and the numbers of their deliveries.
-#[derive(Clone, Debug, Default)]
-struct Remote {
-    stored: Arc<Mutex<VecDeque<(u32, u32)>>>,
-    closed: Arc<Mutex<bool>>,
-    held: Arc<Mutex<usize>>,
-    /// If it is there, workers do not notice the close, and the answer to a commit waits for this.
-    answer: Option<Arc<Notify>>,
-}
-
-#[derive(Debug)]
-struct RemoteTx {
-    queue: Remote,
-    staged: Mutex<Vec<(u32, u32)>>,
-    held: Mutex<Vec<(u32, u32)>>,
-}
-
-#[derive(Debug)]
-struct RemoteItem(u32, u32);
-
-impl Deref for RemoteItem {
-    type Target = u32;
-
-    fn deref(&self) -> &u32 {
-        &self.0
-    }
-}
-
-impl DerefMut for RemoteItem {
-    fn deref_mut(&mut self) -> &mut u32 {
-        &mut self.0
-    }
-}
-
-impl Backend for Remote {
-    type Item = u32;
-    type Error = std::io::Error;
-    type Tx = RemoteTx;
-
-    fn begin(&self, _worker: Option<Arc<str>>) -> RemoteTx {
-        RemoteTx {
-            queue: self.clone(),
-            staged: Mutex::default(),
-            held: Mutex::default(),
-        }
-    }
-
-    async fn close(&self) -> std::io::Result<bool> {
-        *self.closed.lock().unwrap() = true;
-        Ok(self.answer.is_none())
-    }
-
-    fn is_closed(&self) -> bool {
-        *self.closed.lock().unwrap()
-    }
-
-    async fn left(&self) -> std::io::Result<u64> {
-        let held = *self.held.lock().unwrap();
-        Ok((self.stored.lock().unwrap().len() + held) as u64)
-    }
-
-    fn instant(&self, _since: u64) -> Instant {
-        Instant::now()
-    }
-}
-
-impl Holds for RemoteTx {
-    type Item = u32;
-    type Held<'t> = RemoteItem;
-    type View = Self;
-
-    fn attempts(item: &RemoteItem) -> u32 {
-        item.1
-    }
-
-    fn view(&self) -> &Self {
-        self
-    }
-}
-
-impl RemoteTx {
-    /// Ends the transaction, with what becomes of its items.
-    fn end(&self, commits: bool) {
-        let mut stored = self.queue.stored.lock().unwrap();
-        let held = std::mem::take(&mut *self.held.lock().unwrap());
-        *self.queue.held.lock().unwrap() -= held.len();
-        let staged = std::mem::take(&mut *self.staged.lock().unwrap());
-        let back = if commits { staged } else { held };
-        back.into_iter()
-            .rev()
-            .for_each(|item| stored.push_front(item));
-    }
-}
-
-impl Drop for RemoteTx {
-    fn drop(&mut self) {
-        self.end(false);
-    }
-}
-
-impl Tx for RemoteTx {
-    type Error = std::io::Error;
-    type Refused = std::io::Error;
-
-    async fn pop(&self, wait: Wait) -> std::io::Result<Option<RemoteItem>> {
-        loop {
-            let popped = {
-                let mut stored = self.queue.stored.lock().unwrap();
-                let popped = stored.pop_front();
-                *self.queue.held.lock().unwrap() += usize::from(popped.is_some());
-                popped
-            };
-            if let Some((item, attempts)) = popped {
-                self.held.lock().unwrap().push((item, attempts + 1));
-                return Ok(Some(RemoteItem(item, attempts + 1)));
-            }
-            let is_over = self.queue.is_closed() && self.queue.left().await? == 0;
-            if is_over || wait != Wait::Forever {
-                return Ok(None);
-            }
-            tokio::task::yield_now().await;
-        }
-    }
-
-    async fn pop_batch(&self, _max: usize, wait: Wait) -> std::io::Result<Vec<RemoteItem>> {
-        Ok(self.pop(wait).await?.into_iter().collect())
-    }
-
-    fn push(&self, item: u32, _wait: Wait) -> impl Future<Output = std::io::Result<()>> + Send {
-        self.staged.lock().unwrap().push((item, 0));
-        ready(Ok(()))
-    }
-
-    fn settle(&self, item: RemoteItem, settlement: Settlement) -> std::io::Result<()> {
-        if settlement != Settlement::Retry {
-            return Err(std::io::ErrorKind::Unsupported.into());
-        }
-        self.staged.lock().unwrap().push((item.0, item.1));
-        Ok(())
-    }
-
-    async fn commit(&mut self) -> std::io::Result<Committed> {
-        self.end(true);
-        if let Some(answer) = &self.queue.answer {
-            answer.notified().await;
-        }
-        Ok(Committed::default())
-    }
-
-    async fn abort(&mut self, _cause: AbortCause) -> std::io::Result<()> {
-        self.end(false);
-        Ok(())
-    }
-
-    fn deliveries(&mut self) -> (usize, u32) {
-        let held = self.held.lock().unwrap();
-        (
-            held.len(),
-            held.iter()
-                .map(|(_, attempts)| *attempts)
-                .max()
-                .unwrap_or(0),
-        )
-    }
-
-    fn since(&self) -> u64 {
-        0
-    }
-}
-
 #[test]
 fn a_queue_elsewhere() {
     let remote = Remote::default();
@@ -383,7 +212,7 @@ fn workers_of_a_queue_elsewhere() {
 #[test]
 #[cfg(feature = "tokio")]
 fn a_finish_waits_for_the_answers_to_commits() {
-    let answer = Arc::new(Notify::new());
+    let answer = Arc::new(Semaphore::new(0));
     let remote = Remote {
         answer: Some(Arc::clone(&answer)),
         ..Remote::default()
@@ -398,7 +227,7 @@ fn a_finish_waits_for_the_answers_to_commits() {
         }
         let (report, ()) = tokio::join!(tasks.finish(Duration::MAX), async {
             tokio::task::yield_now().await;
-            answer.notify_one();
+            answer.add_permits(1);
         });
         assert_eq!((report.done, report.failed, report.left), (1, 0, 0));
     });

@@ -1,12 +1,15 @@
 //! Pools of workers.
 
 use super::{directory, open, options};
+use futures::executor::block_on;
+use requeue::backend::{Backend, Tx};
 use requeue::{Backoff, ManualClock, Reason};
 use requeue_durable::{
-    Cause, Codec, CodecError, DurableQueue, Fifo, PushError, WorkerState, Workers, WorkersBuilder,
+    Cause, Codec, CodecError, Durability, DurableQueue, Fifo, PushError, WorkerState, Workers,
+    WorkersBuilder,
 };
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{channel, Receiver};
 use std::thread;
 use std::time::Duration;
 
@@ -284,4 +287,75 @@ fn an_item_whose_transaction_was_dropped_counts_as_delivered() {
     assert_eq!(jobs.begin_owned().pop().unwrap().attempts(), 2);
     assert_eq!(jobs.begin_owned().pop().unwrap().attempts(), 3);
     assert_eq!(jobs.dead_letters().len(), 1);
+}
+
+/// An item whose destructor waits until it may go on.
+struct Waits(u8, Option<Receiver<()>>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        if let Some(go) = &self.1 {
+            let _ = go.recv();
+        }
+    }
+}
+
+struct OneByte;
+
+impl Codec<Waits> for OneByte {
+    fn encode(&self, item: &Waits, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        to.push(item.0);
+        Ok(())
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<Waits, CodecError> {
+        Ok(Waits(bytes[0], None))
+    }
+}
+
+/// The first commit waits in memory, after the disk has it.
+#[test]
+fn a_task_of_a_synced_store_goes_on_while_commits_are_under_way() {
+    let directory = directory();
+    let store = open(&directory);
+    let jobs = store.builder::<Waits>("jobs").codec(OneByte);
+    let jobs = jobs.build().unwrap();
+    let (go, wait) = channel();
+    jobs.push(Waits(0, Some(wait))).unwrap();
+    jobs.push_batch((1..100).map(|number| Waits(number, None)))
+        .unwrap();
+    let (send, begun) = channel();
+    let spawn = |worker| drop(thread::spawn(|| block_on(worker)));
+    let builder = Workers::builder(&jobs).threads(1);
+    let workers = builder.run_on(spawn, move |job, _| {
+        send.send(job.0).unwrap();
+        async { Ok::<(), ()>(()) }
+    });
+    let first: Vec<_> = begun.iter().take(65).collect();
+    assert!(first.iter().copied().eq(0..65));
+    assert_eq!(workers.status()[0].done, 0);
+    go.send(()).unwrap();
+    jobs.close().unwrap();
+    assert_eq!(workers.join().done, 100);
+}
+
+/// What several transactions push at the same time comes into memory in any order.
+#[test]
+fn a_task_waits_for_commits_of_runs_that_push() {
+    let directory = directory();
+    let jobs: DurableQueue<u32> = open(&directory).queue("jobs").unwrap();
+    jobs.push(1).unwrap();
+    let mut tx = jobs.begin_owned();
+    tx.pop().unwrap();
+    assert!(Tx::commits_aside(&mut tx));
+    tx.push(2).unwrap();
+    assert!(!Tx::commits_aside(&mut tx));
+    tx.commit().unwrap();
+    let buffered = Durability::Buffered {
+        at_most: Duration::from_millis(1),
+    };
+    let second = super::directory();
+    let store = options().durability(buffered).open(second.path()).unwrap();
+    let waits = [jobs, store.queue("jobs").unwrap()].map(|jobs| jobs.commits_wait());
+    assert_eq!(waits, [true, false]);
 }

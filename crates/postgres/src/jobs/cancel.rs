@@ -1,27 +1,40 @@
-//! Cancellation of runs: a table in memory says which run of this process works on which item.
+//! Cancellation of runs: a table in memory says which run of this process works on which item. Items that are claimed ahead are dropped.
 
 use crate::connect::Shared;
 use crate::error::Result;
 use crate::item::Ticket;
+use crate::prefetch::Buffer;
 use crate::queue::{count, PgQueue};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 
-/// The items that runs of this process work on.
-#[derive(Debug, Default)]
-pub(crate) struct Running(Mutex<HashMap<i64, Told>>);
+/// The items that runs of this process work on, and those that it has claimed ahead.
+#[derive(Default)]
+pub(crate) struct Running(Mutex<HashMap<i64, Told>>, Mutex<Vec<Weak<Buffer>>>);
+
+requeue::debug_struct!([] Running);
 
 /// The tickets of the items of a run that are cancelled.
 type Told = watch::Sender<Vec<i64>>;
 
 impl Running {
-    /// Tells the run that works on this item.
+    /// Tells the run that works on this item, or drops it before its run.
     pub(crate) fn cancel(&self, ticket: i64) {
+        let ahead = self.1.lock();
+        let ahead = ahead.iter().filter_map(Weak::upgrade);
+        ahead.for_each(|buffer| buffer.cancel(ticket));
         if let Some(told) = self.0.lock().get(&ticket) {
             told.send_modify(|cancelled| cancelled.push(ticket));
         }
+    }
+
+    /// Items of this buffer may be cancelled.
+    pub(crate) fn claims_ahead(&self, buffer: &Arc<Buffer>) {
+        let mut buffers = self.1.lock();
+        buffers.retain(|buffer| buffer.strong_count() > 0);
+        buffers.push(Arc::downgrade(buffer));
     }
 }
 
@@ -79,8 +92,8 @@ impl<T: 'static> PgQueue<T> {
     /// [dead letter](Self::dead_letters) with the reason `cancelled`. Returns whether somebody held it. For items that nobody holds see
     /// [`cancel`](Self::cancel).
     ///
-    /// The future of a run of tasks is dropped as soon as its process is notified, and the run has failed; a run of threads is not
-    /// interrupted, but can ask [`OwnedTransaction::is_cancelled`](crate::OwnedTransaction::is_cancelled). What the run has pushed
+    /// The future of a run of tasks is dropped as soon as its process is notified, and the run has failed; an item that was claimed
+    /// [ahead](crate::guide::prefetch) gets no run; a run of threads is not interrupted, but can ask [`OwnedTransaction::is_cancelled`](crate::OwnedTransaction::is_cancelled). What the run has pushed
     /// and changed in its transaction is undone.
     ///
     /// A [leased](crate::Builder::leased) item is a dead letter when this returns, and its holder cannot commit, also if it is

@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
+/// How many items are claimed ahead at most, unless the queue says how many.
+const AHEAD: usize = 1000;
+
 /// Builds a queue with options, from [`Postgres::builder`].
 ///
 /// ```no_run
@@ -70,6 +73,13 @@ impl<T, E> Builder<T, E> {
     /// Holds items by a lease instead of a lock: a pop marks the item and commits the mark, so no database transaction is open
     /// while the item is worked on. The process renews its leases; when it stops, its items are ready again after `term`.
     ///
+    /// [Workers](PgQueue::workers) claim items ahead, as many as they do in 50 milliseconds and no more than 1,000, so that most claims are
+    /// of many items; processes with slow jobs hold few that others could do. A crash counts as an attempt of those
+    /// too, so with a [`max_attempts`](Self::max_attempts) of 1 none are claimed ahead. [`prefetch`](Self::prefetch) says how many instead, and for all pops.
+    ///
+    /// A task goes on while up to 64 of its [commits are under way](crate::WorkersBuilder::commits_in_flight), if its runs have only ended their
+    /// items. It waits for those that push or have used the [client](crate::PgTransaction::client), so what they change is seen in their order.
+    ///
     /// For work that takes longer than seconds: an open transaction keeps the server from removing dead rows, of all tables.
     ///
     /// # Panics
@@ -79,6 +89,8 @@ impl<T, E> Builder<T, E> {
     pub fn leased(mut self, term: Duration) -> Self {
         assert!(term >= Duration::from_millis(1), "a lease without a term");
         self.core.rules.term = Some(term);
+        let buffer = || Arc::new(Buffer::new(AHEAD, true));
+        self.core.buffer.get_or_insert_with(buffer);
         self
     }
 
@@ -90,17 +102,17 @@ impl<T, E> Builder<T, E> {
     /// may not have been delivered: with [`max_attempts`](Self::max_attempts), a job that kills its process that often makes
     /// dead letters of its neighbours too. An item that a transaction gives back returns to its place in the database.
     ///
-    /// A good `count` is what the process does in some tens of milliseconds.
+    /// A good `count` is what the process does in some tens of milliseconds. With 0 nothing is claimed ahead, by workers neither.
     ///
     /// # Panics
     ///
-    /// Unless the queue is [leased](Self::leased), and if `count` is 0.
+    /// Unless the queue is [leased](Self::leased).
     #[track_caller]
     pub fn prefetch(mut self, count: usize) -> Self {
         let is_leased = self.core.rules.term.is_some();
         assert!(is_leased, "only a leased queue can prefetch");
-        assert!(count > 0, "a prefetch of nothing");
-        self.core.buffer = Some(Arc::new(Buffer::new(count, false)));
+        let buffer = || Arc::new(Buffer::new(count, false));
+        self.core.buffer = (count > 0).then(buffer);
         self
     }
 
@@ -113,9 +125,7 @@ impl<T, E> Builder<T, E> {
     /// [follow](Self::on_duplicate) others or keep their [keys](Self::unique_for). A run counts as done when it has ended: if its lease had
     /// expired, its item is delivered again.
     ///
-    /// Workers also claim items ahead, as many as they do in 50 milliseconds and no more than `count`, unless
-    /// [`prefetch`](Self::prefetch) says how many: so processes with slow jobs hold few that others could do. The end of a pool writes
-    /// the completions and gives the other items back.
+    /// The end of a pool writes the completions.
     ///
     /// ```no_run
     /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
@@ -138,8 +148,6 @@ impl<T, E> Builder<T, E> {
         assert!(is_leased, "only runs of a leased queue can be repeated");
         assert!(count > 0, "a repetition of nothing");
         self.core.completions = Some(Arc::new(Completions::new(count)));
-        let buffer = || Arc::new(Buffer::new(count, true));
-        self.core.buffer.get_or_insert_with(buffer);
         self
     }
 
@@ -310,6 +318,9 @@ impl<T, E> Builder<T, E> {
             key: self.key,
             unique: self.unique,
         };
+        if let Some(buffer) = &self.core.buffer {
+            self.core.db.shared.running.claims_ahead(buffer);
+        }
         PgQueue {
             core: Arc::new(self.core),
             items: Arc::new(items),

@@ -97,16 +97,12 @@ impl PgTransaction<'_> {
 
     /// Writes how the items end and what is pushed, and commits.
     pub(super) async fn write(&mut self) -> Result<Vec<Ticket>> {
+        let (is_grouped, locks) = (self.is_grouped(), self.locks());
         let (part, shared) = (self.part(), self.shared());
-        let replaces = part.staged.iter().any(Staged::replaces);
-        let locks = replaces || self.taken.iter().any(Taken::keeps_key);
-        let keeps = self.taken.iter().any(Taken::is_kept);
-        if !self.link.begun && !locks && !keeps && self.taken.iter().all(Taken::is_done) {
-            return match &self.goes_on {
-                Some(core) if self.may_be_late(core, &part) => {
-                    core.complete_later(part.finished).await
-                }
-                _ => shared.write_in_group(part).await,
+        if is_grouped {
+            return match self.late(&part) {
+                Some(core) => core.complete_later(part.finished).await,
+                None => shared.write_in_group(part).await,
             };
         }
         self.link.open().await?;
@@ -142,13 +138,31 @@ impl PgTransaction<'_> {
         Ok(tickets.unwrap_or_default())
     }
 
-    /// Whether nothing but the end of an item of this queue is to be written, for which nobody waits.
-    fn may_be_late(&self, core: &Arc<Core>, part: &Part) -> bool {
+    /// Whether unique keys are locked by the commit.
+    fn locks(&self) -> bool {
+        let replaces = self.staged.iter().any(Staged::replaces);
+        replaces || self.taken.iter().any(Taken::keeps_key)
+    }
+
+    /// Whether the commit needs no connection of its own, and nobody can see whether it comes before or after another one.
+    pub(super) fn ends_items_only(&self) -> bool {
+        self.staged.is_empty() && self.is_grouped()
+    }
+
+    /// Whether the commit is a part of a statement that is written together with others, on no connection of its own.
+    fn is_grouped(&self) -> bool {
+        let alone = |taken: &Taken| taken.is_kept() || !taken.is_done();
+        !self.link.begun && !self.locks() && !self.taken.iter().any(alone)
+    }
+
+    /// The queue of a worker, if nothing but the end of its item is to be written, for which nobody waits.
+    fn late(&self, part: &Part) -> Option<&Arc<Core>> {
         let [taken] = &*self.taken else {
-            return false;
+            return None;
         };
-        let is_of_queue = Arc::ptr_eq(&taken.core, core) && taken.claim.is_some();
-        is_of_queue && part.staged.is_empty() && !part.serial && !taken.is_followed()
+        let is_late = self.of_worker && taken.claim.is_some() && taken.core.completions.is_some();
+        let alone = part.staged.is_empty() && !part.serial && !taken.is_followed();
+        (is_late && alone).then_some(&taken.core)
     }
 
     /// Locks the unique keys of what is pushed or keeps its key, in their order.

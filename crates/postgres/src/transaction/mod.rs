@@ -61,8 +61,8 @@ pub struct PgTransaction<'c> {
     pub(crate) link: Link<'c>,
     pub(crate) staged: Vec<Staged>,
     taken: Vec<Taken>,
-    /// The queue whose worker goes on before completions are written.
-    goes_on: Option<Arc<Core>>,
+    /// It is that of a worker, for which items are claimed ahead, and which may go on before completions are written.
+    of_worker: bool,
     /// A call runs, or was dropped, or failed: what is held is unknown.
     broken: bool,
 }
@@ -145,7 +145,7 @@ impl<'c> PgTransaction<'c> {
             link: Link::new(shared),
             staged: Vec::new(),
             taken: Vec::new(),
-            goes_on: None,
+            of_worker: false,
             broken: false,
         }
     }

@@ -112,7 +112,7 @@ impl Bound {
     /// The transaction, which a new one replaces.
     fn take(&mut self) -> Self {
         let mut new = PgTransaction::new(&self.tx.link.shared);
-        new.goes_on.clone_from(&self.tx.goes_on);
+        new.of_worker = self.tx.of_worker;
         let mut new = Self::new(new);
         let shared = &self.tx.link.shared;
         let cancellation = self.marks.cancellation.as_ref();
@@ -333,8 +333,7 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
 
     fn begin(&self, worker: Option<Arc<str>>) -> OwnedTransaction<T> {
         let mut tx = PgTransaction::new(&self.core.db.shared);
-        let goes_on = worker.is_some() && self.core.completions.is_some();
-        tx.goes_on = goes_on.then(|| Arc::clone(&self.core));
+        tx.of_worker = worker.is_some();
         let cancellation = worker.map(|_| Cancellation::new(&self.core.db.shared));
         OwnedTransaction::with(self, tx, cancellation)
     }
@@ -355,6 +354,11 @@ impl<T: Send + 'static> Backend for PgQueue<T> {
 
     fn instant(&self, since: u64) -> Instant {
         *START + Duration::from_micros(since)
+    }
+
+    /// Those of locked items keep a connection until they have ended.
+    fn commits_wait(&self) -> bool {
+        self.core.rules.term.is_some() && self.core.completions.is_none()
     }
 
     fn pool_ended(&self) -> impl Future<Output = ()> + Send {
@@ -429,6 +433,11 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
         let mut bound = self.bound.lock().await;
         inside(&self.queue.core, bound.tx.commit_in_place()).await?;
         Ok(Committed::new(bound.take().marks.given_up))
+    }
+
+    fn commits_aside(&mut self) -> bool {
+        let bound = self.bound.try_lock();
+        bound.is_ok_and(|bound| bound.tx.ends_items_only())
     }
 
     async fn abort(&mut self, cause: AbortCause) -> Result<()> {

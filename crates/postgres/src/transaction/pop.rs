@@ -5,6 +5,7 @@ use crate::claim::{claim_leased, Leased, Turn};
 use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::pace::Start;
+use crate::prefetch::take_ahead;
 use crate::queue::{Core, PgQueue};
 use requeue::{Limiter, ReturnTo, Wait};
 use std::collections::HashMap;
@@ -229,7 +230,11 @@ impl PgTransaction<'_> {
     ) -> Result<Vec<(Record, Option<i64>)>, Error> {
         self.check()?;
         if core.rules.term.is_some() && !self.link.is_within() {
-            let claimed = claim_leased(core, id, max, self.link.connection.is_some()).await?;
+            let buffer = core.buffer(self.of_worker);
+            let claimed = match buffer {
+                Some(buffer) => take_ahead(core, buffer, id, max).await?,
+                None => claim_leased(core, id, max, self.link.connection.is_some()).await?,
+            };
             let held = |item: Leased| (item.record, Some(item.claim));
             return Ok(claimed.into_items().into_iter().map(held).collect());
         }

@@ -1,8 +1,8 @@
-//! Completions that are written later, and what is claimed ahead for them.
+//! Commits that are under way while a worker goes on, completions that are written later, and what workers claim ahead.
 
 use crate::{client, until, Db, LONG};
 use requeue::backend::{Backend, Tx};
-use requeue_postgres::{Error, PgQueue, Postgres, Tasks};
+use requeue_postgres::{Error, PgQueue, Postgres, Tasks, WorkersBuilder};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
@@ -27,9 +27,13 @@ struct Pool {
 
 impl Pool {
     fn new(queue: &PgQueue<u32>) -> Self {
+        Self::with(queue.workers())
+    }
+
+    fn with(builder: WorkersBuilder<u32>) -> Self {
         let (begun, go) = (Arc::new(AtomicU32::new(0)), watch::Sender::new(false));
         let (count, wait) = (Arc::clone(&begun), go.subscribe());
-        let tasks = queue.workers().tasks(1).run_async(move |_, _| {
+        let tasks = builder.tasks(1).run_async(move |_, _| {
             count.fetch_add(1, Ordering::Relaxed);
             let mut wait = wait.clone();
             async move { wait.wait_for(|go| *go).await.map(drop) }
@@ -228,4 +232,117 @@ async fn repetitions_without_a_lease_or_of_nothing_are_panics() {
     )));
     assert!(panics(&|| drop(leased().repeats_after_crash(0))));
     assert!(!panics(&|| drop(leased().repeats_after_crash(1))));
+}
+
+/// Each is a commit of its own, which has ended when the run counts as done.
+#[tokio::test]
+async fn workers_go_on_while_commits_are_under_way_but_not_without_end() {
+    for in_flight in [0, 3] {
+        let db = Db::new().await;
+        let queue: PgQueue<u32> = db.builder("q").leased(LONG).prefetch(10).build();
+        queue.push_batch(0..10).await.unwrap();
+        let pool = Pool::with(queue.workers().commits_in_flight(in_flight));
+        pool.has_begun(1).await;
+        let locked = lock(&db).await;
+        pool.go.send_replace(true);
+        let begun = 1 + u32::try_from(in_flight).unwrap();
+        pool.has_begun(begun).await;
+        assert_eq!(held(&queue).await, 10);
+        assert_eq!((pool.begun(), pool.tasks.status()[0].done), (begun, 0));
+        locked.batch_execute("commit").await.unwrap();
+        pool.has_begun(10).await;
+        assert_eq!(pool.tasks.stop().await.done, 10);
+        assert_eq!(held(&queue).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn by_default_leased_workers_go_on_and_claim_ahead_and_locked_ones_wait() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.jobs("q").build();
+    queue.push_batch(0..20_000).await.unwrap();
+    let pool = Pool::new(&queue);
+    pool.has_begun(1).await;
+    assert_eq!(held(&queue).await, 1); // nothing has ended yet
+    pool.go.send_replace(true);
+    pool.has_begun(200).await;
+    pool.go.send_replace(false);
+    let done = || pool.tasks.status()[0].done;
+    until(async || u64::from(pool.begun()) == done() + 1).await; // no commit is under way
+    until(async || held(&queue).await > 1).await;
+    pool.go.send_replace(true);
+    let done = pool.tasks.stop().await.done;
+    let stats = queue.stats().await.unwrap();
+    assert_eq!((stats.held, stats.ready), (0, 20_000 - done));
+    let locked: PgQueue<u32> = db.queue("locked");
+    assert_eq!(
+        [queue, locked].map(|queue| queue.commits_wait()),
+        [true, false]
+    );
+}
+
+/// A crash would end items that were claimed ahead, if they are delivered once only; and only workers do soon what they have claimed.
+#[tokio::test]
+async fn nothing_is_claimed_ahead_for_single_deliveries_and_by_hand() {
+    let db = Db::new().await;
+    for attempts in [1, 2] {
+        let name = format!("q{attempts}");
+        let queue: PgQueue<u32> = db.jobs(&name).max_attempts(attempts).build();
+        queue.push_batch(0..1000).await.unwrap();
+        let mut most = 0;
+        for _ in 0..300 {
+            // Workers begin transactions with a name.
+            let worker = (attempts == 1).then(|| "worker".into());
+            let mut tx = Backend::begin(&queue, worker);
+            tx.pop().await.unwrap().unwrap();
+            most = most.max(held(&queue).await);
+            Tx::commit(&mut tx).await.unwrap();
+        }
+        assert_eq!(most, 1);
+    }
+}
+
+/// It has failed, and the worker was told, though it was busy with another one.
+#[tokio::test]
+async fn a_commit_under_way_whose_lease_has_expired_is_a_failed_run() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.builder("q").leased(LONG).prefetch(10).build();
+    queue.push_batch(0..9).await.unwrap();
+    let pool = Pool::new(&queue);
+    pool.has_begun(1).await;
+    let steal = format!(
+        "update {}.leased set claim = claim # (1 << 20) where json = '4'",
+        db.schema
+    );
+    client().await.batch_execute(&steal).await.unwrap();
+    pool.go.send_replace(true);
+    until(async || pool.tasks.status()[0].failed == 1 && pool.tasks.status()[0].done == 8).await;
+    pool.tasks.stop().await;
+    assert_eq!(db.number("select json::bigint from @.leased").await, 4);
+}
+
+/// When the first run is cancelled, its process has been told of the other item too.
+#[tokio::test]
+async fn an_item_that_is_cancelled_after_it_was_claimed_ahead_is_not_run() {
+    for elsewhere in [false, true] {
+        let db = Db::new().await;
+        let queue: PgQueue<u32> = db.jobs("q").prefetch(10).build();
+        let tickets = queue.push_batch(0..6).await.unwrap();
+        let pool = Pool::new(&queue);
+        pool.has_begun(1).await;
+        let listens = "select count(*) from pg_stat_activity where query = 'listen \"requeue_@\"'";
+        until(async || db.number(listens).await == 1).await;
+        assert_eq!(held(&queue).await, 6);
+        let other = db.other().await;
+        let by = if elsewhere { &other } else { &*db };
+        let by: PgQueue<u32> = by.jobs("q").build();
+        for cancelled in [3, 0] {
+            assert!(by.cancel_running(tickets[cancelled]).await.unwrap());
+        }
+        until(async || pool.tasks.status()[0].failed == 1).await;
+        pool.go.send_replace(true);
+        until(async || pool.tasks.status()[0].done == 4).await;
+        assert_eq!((pool.begun(), pool.tasks.stop().await.failed), (5, 1));
+        assert_eq!(queue.dead_letters().len().await.unwrap(), 2);
+    }
 }

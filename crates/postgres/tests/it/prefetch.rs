@@ -1,6 +1,7 @@
 //! Items that are leased ahead.
 
 use crate::{client, until, Db, LONG};
+use requeue::backend::{Backend, Tx};
 use requeue::Pace;
 use requeue_postgres::{Error, PgItem, PgQueue, PgTransaction, Postgres};
 use std::future::Future;
@@ -259,11 +260,18 @@ async fn a_pace_limits_deliveries_and_not_claims() {
 }
 
 #[tokio::test]
-async fn a_prefetch_without_a_lease_or_of_nothing_is_a_panic() {
+async fn a_prefetch_without_a_lease_is_a_panic_and_one_of_nothing_claims_nothing_ahead() {
     let db = Db::new().await;
     let leased = || db.builder::<u32>("q").leased(Duration::from_secs(1));
     let panics = |build: &dyn Fn()| catch_unwind(AssertUnwindSafe(build)).is_err();
     assert!(panics(&|| drop(db.builder::<u32>("q").prefetch(1))));
-    assert!(panics(&|| drop(leased().prefetch(0))));
     assert!(!panics(&|| drop(leased().prefetch(1))));
+    let queue = leased().prefetch(1).prefetch(0).build();
+    queue.push_batch(0..300).await.unwrap();
+    let mut worker = Backend::begin(&queue, Some("worker".into()));
+    for _ in 0..300 {
+        worker.pop().await.unwrap().unwrap();
+        assert_eq!(held(&queue).await, 1);
+        Tx::commit(&mut worker).await.unwrap();
+    }
 }
