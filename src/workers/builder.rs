@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How many commits of a task are under way at most, if they wait for a disk or a server: more than it does meanwhile, mostly.
-const IN_FLIGHT: usize = 64;
+const IN_FLIGHT: usize = 256;
 
 /// Settings of a new pool of workers, from [`Workers::builder`](crate::Workers::builder).
 ///
@@ -267,7 +267,7 @@ impl<B: Backend> PoolBuilder<B> {
         self
     }
 
-    /// Sets how many commits of a task may be under way while it runs on the next items. The default is 64 if they wait for a disk or
+    /// Sets how many commits of a task may be under way while it runs on the next items. The default is 256 if they wait for a disk or
     /// a server, and otherwise 0: a task waits for the commit of each run.
     ///
     /// Each run is one commit all the same, and counts as done when that has ended; if it fails, the run has failed, though the

@@ -4,6 +4,7 @@ use super::step::{unless_panicked, Left, QueueWorker};
 use crate::backend::Backend;
 use crate::sync::{lock, swallow_panic, Mutex};
 use std::future::{poll_fn, Future};
+use std::mem;
 use std::pin::{pin, Pin};
 use std::task::{Context, Poll};
 
@@ -28,16 +29,19 @@ impl<'w> InFlight<'w> {
         self.max > 0
     }
 
-    /// Adds a commit, and waits while there are too many.
+    /// Begins a commit, and waits while there are too many. The others are polled when one of them has woken the task.
     pub(super) async fn add(&self, commit: impl Future<Output = ()> + Send + 'w) {
         lock(&self.commits).push(Box::pin(commit));
-        poll_fn(|context| self.poll(context, self.max)).await;
+        let mut from = lock(&self.commits).len() - 1;
+        poll_fn(|context| self.poll(context, mem::take(&mut from), self.max)).await;
     }
 
-    /// Polls the commits. Ready if no more than so many have not ended.
-    fn poll(&self, context: &mut Context<'_>, max: usize) -> Poll<()> {
-        let mut commits = lock(&self.commits);
-        commits.retain_mut(|commit| commit.as_mut().poll(context).is_pending());
+    /// Polls the commits from this one on. Ready if no more than so many have not ended.
+    fn poll(&self, context: &mut Context<'_>, from: usize, max: usize) -> Poll<()> {
+        let (mut commits, mut place) = (lock(&self.commits), 0..);
+        commits.retain_mut(|commit| {
+            place.next() < Some(from) || commit.as_mut().poll(context).is_pending()
+        });
         if commits.len() > max {
             return Poll::Pending;
         }
@@ -48,7 +52,7 @@ impl<'w> InFlight<'w> {
     pub(super) async fn drive(&self, work: impl Future<Output = ()> + Unpin) {
         let mut work = Some(work);
         poll_fn(|context| {
-            let ended = self.poll(context, 0);
+            let ended = self.poll(context, 0, 0);
             let Some(working) = &mut work else {
                 return ended;
             };
@@ -56,7 +60,7 @@ impl<'w> InFlight<'w> {
                 return Poll::Pending;
             }
             work = None;
-            self.poll(context, 0)
+            self.poll(context, 0, 0)
         })
         .await;
     }

@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("{kind:<9} {threads:>2} threads {plain:>16.1} {counted:>10.1}");
         }
     }
-    for under_way in [0, 64] {
+    for under_way in [0, 256] {
         let files = folder(directory.as_deref())?;
         let store = Store::open(files.path())?;
         let [plain, counted] = [
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let least = took.min().unwrap_or_default();
             least.as_secs_f64() * 1e6 / f64::from(jobs)
         });
-        println!("a task, {under_way:>2} under way {plain:>12.1} {counted:>10.1}");
+        println!("a task, {under_way:>3} under way {plain:>11.1} {counted:>10.1}");
     }
     Ok(())
 }

@@ -402,7 +402,7 @@ pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
     let queues = Queues::open(path);
     check_plain(0..2, &drain(&queues.plain), (round, 1), acknowledged);
     check_plain(2..4, &drain(&queues.keyed), (round, 1), acknowledged);
-    check_plain(4..5, &drain(&queues.pooled), (round, 65), acknowledged);
+    check_plain(4..5, &drain(&queues.pooled), (round, 257), acknowledged);
     check_jobs(&drain(&queues.jobs), round, acknowledged);
     check_buffered(
         &drain(&queues.even),

@@ -77,7 +77,7 @@ impl<T, E> Builder<T, E> {
     /// of many items; processes with slow jobs hold few that others could do. A crash counts as an attempt of those
     /// too, so with a [`max_attempts`](Self::max_attempts) of 1 none are claimed ahead. [`prefetch`](Self::prefetch) says how many instead, and for all pops.
     ///
-    /// A task goes on while up to 64 of its [commits are under way](crate::WorkersBuilder::commits_in_flight), if its runs have only ended their
+    /// A task goes on while up to 256 of its [commits are under way](crate::WorkersBuilder::commits_in_flight), if its runs have only ended their
     /// items. It waits for those that push or have used the [client](crate::PgTransaction::client), so what they change is seen in their order.
     ///
     /// For work that takes longer than seconds: an open transaction keeps the server from removing dead rows, of all tables.
