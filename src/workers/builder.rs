@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// How many commits of a task are under way at most, if they wait for a disk or a server: more than it does meanwhile, mostly.
+/// How many commits of the tasks of a pool are under way at most, if they wait for a disk or a server. More tasks share syncs as it is.
 const IN_FLIGHT: usize = 256;
 
 /// Settings of a new pool of workers, from [`Workers::builder`](crate::Workers::builder).
@@ -43,20 +43,20 @@ pub struct PoolBuilder<B> {
     linger: Duration,
     backoff: Backoff,
     pub(super) run_timeout: Option<Duration>,
-    pub(super) commits_in_flight: usize,
+    commits_in_flight: Option<usize>,
     hooks: Hooks,
 }
 
 impl<B: Backend> PoolBuilder<B> {
     pub(super) fn new(queue: B) -> Self {
         Self {
-            commits_in_flight: IN_FLIGHT * usize::from(queue.commits_wait()),
             queue,
             count: None,
             name: "worker".to_owned(),
             linger: Duration::ZERO,
             backoff: BACKOFF,
             run_timeout: None,
+            commits_in_flight: None,
             hooks: Hooks::default(),
         }
     }
@@ -267,8 +267,8 @@ impl<B: Backend> PoolBuilder<B> {
         self
     }
 
-    /// Sets how many commits of a task may be under way while it runs on the next items. The default is 256 if they wait for a disk or
-    /// a server, and otherwise 0: a task waits for the commit of each run.
+    /// Sets how many commits of a task may be under way while it runs on the next items. The default is 256 divided by the number of
+    /// tasks if commits wait for a disk or a server, and otherwise 0: a task waits for the commit of each run.
     ///
     /// Each run is one commit all the same, and counts as done when that has ended; if it fails, the run has failed, though the
     /// task is busy with another one. If the process dies, up to `count` more runs of each task that had ended are repeated:
@@ -290,7 +290,7 @@ impl<B: Backend> PoolBuilder<B> {
     /// ```
     #[doc(alias("pipeline", "ahead"))]
     pub fn commits_in_flight(mut self, count: usize) -> Self {
-        self.commits_in_flight = count;
+        self.commits_in_flight = Some(count);
         self
     }
 
@@ -307,8 +307,11 @@ impl<B: Backend> PoolBuilder<B> {
         B: 'q,
     {
         let count = self.count.or_else(|| thread::available_parallelism().ok());
+        let count = count.map_or(1, NonZeroUsize::get);
+        let waits = usize::from(self.queue.commits_wait());
+        let commits_in_flight = self.commits_in_flight.unwrap_or(waits * IN_FLIGHT / count);
         let pool = WorkerPool::new(self.name, self.hooks);
-        let workers = pool.resize(count.map_or(1, NonZeroUsize::get));
+        let workers = pool.resize(count);
         let started = Workers::new(Arc::clone(&pool), AnyQueue::of(&self.queue));
         let (queue, backoff) = (self.queue, self.backoff);
         let run_timeout = self.run_timeout.map(|limit| (limit, queue.clock()));
@@ -318,7 +321,7 @@ impl<B: Backend> PoolBuilder<B> {
             worker,
             backoff,
             run_timeout: run_timeout.clone(),
-            commits_in_flight: self.commits_in_flight,
+            commits_in_flight,
         };
         (started, workers, of_queue)
     }

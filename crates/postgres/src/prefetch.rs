@@ -1,7 +1,8 @@
 //! Items that a process leases ahead of their delivery: a queue in memory between a leased queue and its pops.
 //!
 //! A pop takes from memory. If less than half of the items are left there, a task claims more; if there are none, the pop waits
-//! for a claim. How many are claimed is fixed, or what the workers of this process do soon: as many as they have ended lately. One claim runs at a time, on the connection for short statements. An item whose lease may have expired since it
+//! for a claim. How many are claimed is fixed, or what the workers of this process do soon: as many as they have ended lately; if they
+//! take none for a while, those that are left are given back, so that none waits behind a slow job. One claim runs at a time, on the connection for short statements. An item whose lease may have expired since it
 //! was claimed is given back unseen: it has the period of its holder, which changes then. What a claim brings after the items
 //! were released is given back too: it has the number of releases at its begin.
 
@@ -12,15 +13,18 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
-use tokio::time::Instant;
+use tokio::time::{sleep_until, Instant};
 
 /// Items are claimed for this time, if their number is not fixed.
 const SOON: Duration = Duration::from_millis(50);
 /// What ended in less than this time says nothing yet.
 const LATELY: Duration = Duration::from_millis(10);
+
+/// If no item was taken for this time, all are given back, if their number is not fixed.
+const IDLE: Duration = Duration::from_millis(500);
 
 /// The items that are claimed and not delivered.
 pub(crate) struct Buffer {
@@ -36,6 +40,8 @@ pub(crate) struct Buffer {
 #[derive(Default)]
 struct Ahead {
     items: VecDeque<Leased>,
+    /// How many items pops are waiting for that have not claimed yet.
+    waiting: usize,
     /// How often all were released.
     releases: u64,
     /// How many items ended since this time.
@@ -43,6 +49,8 @@ struct Ahead {
     since: Option<Instant>,
     /// How many end soon, as far as is known.
     soon: usize,
+    /// When one was taken, or claimed, last, while somebody looks whether they are to be given back.
+    taken: Option<Instant>,
 }
 
 impl Ahead {
@@ -113,6 +121,7 @@ impl Buffer {
     fn take(&self, claimed: &mut Claimed, max: usize, period: Option<u64>) -> u64 {
         let mut expired = Claimed::new(&claimed.shared, Vec::new());
         let mut ahead = self.ahead.lock();
+        ahead.taken = ahead.taken.map(|_| Instant::now());
         while claimed.items.len() < max {
             let Some(item) = ahead.items.pop_front() else {
                 break;
@@ -131,10 +140,15 @@ impl Buffer {
         (mut claimed, max): (Claimed, usize),
         releases: u64,
     ) -> Result<Claimed> {
-        let _claims = core.db.shared.lock(&self.claims).await?;
+        let missing = max - claimed.items.len();
+        self.ahead.lock().waiting += missing;
+        let claims = core.db.shared.lock(&self.claims).await;
+        self.ahead.lock().waiting -= missing;
+        let _claims = claims?;
         self.take(&mut claimed, max, core.period());
         let missing = max - claimed.items.len();
-        let wanted = self.wanted().max(missing);
+        let others = self.ahead.lock().waiting; // until this claim has ended
+        let wanted = self.wanted().max(missing + others);
         if wanted == 0 || max > 0 && missing == 0 {
             return Ok(claimed); // another claim has filled it meanwhile
         }
@@ -146,6 +160,39 @@ impl Buffer {
             ahead.items.extend(new.into_items());
         }
         Ok(claimed)
+    }
+}
+
+impl Buffer {
+    /// Whether somebody is to look from now on whether the items are given back.
+    fn begins(&self) -> bool {
+        let mut ahead = self.ahead.lock();
+        let begins = self.learns && ahead.taken.is_none() && !ahead.items.is_empty();
+        if begins {
+            ahead.taken = Some(Instant::now());
+        }
+        begins
+    }
+
+    /// Until when the items are kept, unless one is taken. `None` if they are to be given back, or there are none.
+    fn kept(&self) -> Option<Instant> {
+        let mut ahead = self.ahead.lock();
+        let until = ahead.taken.map(|taken| taken + IDLE);
+        let until = until.filter(|until| *until > Instant::now() && !ahead.items.is_empty());
+        if until.is_none() {
+            ahead.taken = None;
+        }
+        until
+    }
+}
+
+/// Gives back what is claimed ahead, when the workers take none of it for a while.
+async fn give_back(core: Weak<Core>, buffer: Arc<Buffer>) {
+    while let Some(until) = buffer.kept() {
+        sleep_until(until).await;
+    }
+    if let Some(core) = core.upgrade() {
+        drop(core.release_prefetched()); // in the background
     }
 }
 
@@ -161,7 +208,13 @@ pub(crate) async fn take_ahead(
     let releases = buffer.take(&mut claimed, max, core.period());
     let fill = |to| {
         let (core, buffer) = (Arc::clone(core), Arc::clone(buffer));
-        tokio::spawn(async move { buffer.fill((&core, id), to, releases).await })
+        tokio::spawn(async move {
+            let filled = buffer.fill((&core, id), to, releases).await;
+            if buffer.begins() {
+                tokio::spawn(give_back(Arc::downgrade(&core), buffer));
+            }
+            filled
+        })
     };
     if claimed.items.len() < max {
         return fill((claimed, max)).await.unwrap_or(Err(Error::Ended));

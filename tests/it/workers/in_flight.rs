@@ -136,3 +136,22 @@ async fn the_commits_of_a_pool_that_is_dropped_are_dropped() {
     assert_eq!(pool.remote.stored.lock().unwrap()[0].0, 2);
     assert_eq!(pool.answer.available_permits(), 0);
 }
+
+#[tokio::test]
+async fn by_default_the_tasks_of_a_pool_have_so_many_commits_under_way_together() {
+    for (tasks, begun) in [(1, 257), (8, 8 * 33), (256, 512), (257, 257)] {
+        let remote = Remote {
+            answer: Some(Arc::new(Semaphore::new(0))),
+            ..Remote::default()
+        };
+        let items = (0..1000).map(|item| (item, 0));
+        remote.stored.lock().unwrap().extend(items);
+        let builder = Workers::builder(&remote).tasks(tasks);
+        let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
+        for _ in 0..1000 {
+            yield_now().await;
+        }
+        assert_eq!(remote.stored.lock().unwrap().len(), 1000 - begun);
+        drop(tasks);
+    }
+}

@@ -65,6 +65,10 @@ impl Backend for Remote {
         Ok(self.answer.is_none())
     }
 
+    fn commits_wait(&self) -> bool {
+        self.answer.is_some()
+    }
+
     fn is_closed(&self) -> bool {
         *self.closed.lock().unwrap()
     }

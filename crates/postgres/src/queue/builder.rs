@@ -73,12 +73,14 @@ impl<T, E> Builder<T, E> {
     /// Holds items by a lease instead of a lock: a pop marks the item and commits the mark, so no database transaction is open
     /// while the item is worked on. The process renews its leases; when it stops, its items are ready again after `term`.
     ///
-    /// [Workers](PgQueue::workers) claim items ahead, as many as they do in 50 milliseconds and no more than 1,000, so that most claims are
-    /// of many items; processes with slow jobs hold few that others could do. A crash counts as an attempt of those
-    /// too, so with a [`max_attempts`](Self::max_attempts) of 1 none are claimed ahead. [`prefetch`](Self::prefetch) says how many instead, and for all pops.
+    /// [Workers](PgQueue::workers) claim items ahead, as many as they do in 50 milliseconds and no more than 1,000, so that most
+    /// claims are of many items; processes with slow jobs hold few that others could do. A crash counts as an attempt of those too, so
+    /// with a [`max_attempts`](Self::max_attempts) of 1 none are claimed ahead. [`prefetch`](Self::prefetch) says how many instead, and
+    /// for all pops.
     ///
-    /// A task goes on while up to 256 of its [commits are under way](crate::WorkersBuilder::commits_in_flight), if its runs have only ended their
-    /// items. It waits for those that push or have used the [client](crate::PgTransaction::client), so what they change is seen in their order.
+    /// Tasks go on while up to 256 [commits](crate::WorkersBuilder::commits_in_flight) of their pool are under way, if their runs have only
+    /// ended their items. They wait for those that push or have used the [client](crate::PgTransaction::client), so what they change is seen in
+    /// their order.
     ///
     /// For work that takes longer than seconds: an open transaction keeps the server from removing dead rows, of all tables.
     ///
@@ -88,9 +90,9 @@ impl<T, E> Builder<T, E> {
     #[track_caller]
     pub fn leased(mut self, term: Duration) -> Self {
         assert!(term >= Duration::from_millis(1), "a lease without a term");
-        self.core.rules.term = Some(term);
-        let buffer = || Arc::new(Buffer::new(AHEAD, true));
-        self.core.buffer.get_or_insert_with(buffer);
+        if self.core.rules.term.replace(term).is_none() {
+            self.core.buffer = Some(Arc::new(Buffer::new(AHEAD, true)));
+        }
         self
     }
 

@@ -3,6 +3,7 @@
 use crate::{client, until, Db, LONG};
 use requeue::backend::{Backend, Tx};
 use requeue_postgres::{Error, PgQueue, Postgres, Tasks, WorkersBuilder};
+use std::future::pending;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
@@ -265,13 +266,11 @@ async fn by_default_leased_workers_go_on_and_claim_ahead_and_locked_ones_wait() 
     pool.has_begun(1).await;
     assert_eq!(held(&queue).await, 1); // nothing has ended yet
     pool.go.send_replace(true);
-    pool.has_begun(200).await;
-    pool.go.send_replace(false);
     let done = || pool.tasks.status()[0].done;
-    until(async || u64::from(pool.begun()) == done() + 1).await; // no commit is under way
-    until(async || held(&queue).await > 1).await;
-    pool.go.send_replace(true);
+    // More than commits are under way.
+    until(async || held(&queue).await > 300 || done() == 20_000).await;
     let done = pool.tasks.stop().await.done;
+    assert!(done < 20_000);
     let stats = queue.stats().await.unwrap();
     assert_eq!((stats.held, stats.ready), (0, 20_000 - done));
     let locked: PgQueue<u32> = db.queue("locked");
@@ -345,4 +344,38 @@ async fn an_item_that_is_cancelled_after_it_was_claimed_ahead_is_not_run() {
         assert_eq!((pool.begun(), pool.tasks.stop().await.failed), (5, 1));
         assert_eq!(queue.dead_letters().len().await.unwrap(), 2);
     }
+}
+
+/// Each waits for an item, and there is one claim at a time.
+#[tokio::test]
+async fn workers_that_begin_together_have_their_items_claimed_together() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.jobs("q").build();
+    queue.push_batch(0..200).await.unwrap();
+    let tasks = queue.workers().tasks(100);
+    let tasks = tasks.run_async(|_, _| pending::<Result<(), ()>>());
+    until(async || held(&queue).await == 100).await;
+    assert!(
+        db.number("select count(distinct claim) from @.leased")
+            .await
+            < 10
+    );
+    drop(tasks);
+}
+
+/// Another process can do them.
+#[tokio::test]
+async fn what_was_claimed_ahead_does_not_wait_behind_a_slow_job() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.jobs("q").build();
+    queue.push_batch(0..20_000).await.unwrap();
+    let pool = Pool::new(&queue);
+    pool.go.send_replace(true);
+    until(async || held(&queue).await > 300).await;
+    pool.go.send_replace(false);
+    until(async || held(&queue).await == 1).await;
+    assert_eq!(u64::from(pool.begun()), pool.tasks.status()[0].done + 1);
+    pool.go.send_replace(true);
+    pool.has_begun(pool.begun() + 300).await;
+    drop(pool);
 }
