@@ -183,7 +183,7 @@ pub trait Tx: Holds {
 
     /// Whether the task of a run may go on while this transaction commits, if its pool allows that. One says no if its changes are to
     /// be seen before those of later runs, or if it keeps others waiting until then, such as those for its connection.
-    fn commits_aside(&mut self) -> bool {
+    fn can_commit_in_flight(&mut self) -> bool {
         true
     }
 

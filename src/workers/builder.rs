@@ -194,7 +194,7 @@ impl<B: Backend> PoolBuilder<B> {
 
     /// Calls `hook` after each run that was committed with all of its items, on the worker's thread. A run that gave up an
     /// item has not succeeded, and neither has a [`Job`](crate::Job) that panicked. The worker is busy until the hook has
-    /// returned; a panic of the hook is ignored.
+    /// returned, unless it goes on with [commits in flight](Self::commits_in_flight); a panic of the hook is ignored.
     ///
     /// ```
     /// use requeue::{Queue, Workers};

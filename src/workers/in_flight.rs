@@ -68,7 +68,7 @@ impl<'w> InFlight<'w> {
 
 impl<B: Backend> QueueWorker<B> {
     /// Waits for the commit of a run, and settles that, while the worker runs on other items.
-    pub(super) async fn settle_aside(&self, commit: impl Future<Output = Left<B>>) {
+    pub(super) async fn settle_in_flight(&self, commit: impl Future<Output = Left<B>>) {
         let (stepped, mut tx, span) = unless_panicked::<B>(pin!(commit)).await;
         self.settle(stepped, tx.as_mut(), span).await;
         swallow_panic(|| drop(tx));

@@ -311,12 +311,12 @@ where
     let ran = worker.drive(running, cancelled).await;
     let (stepped, tx) = match (ran, keeper.into_value()) {
         (Ok(ran), Some(mut tx)) => {
-            let goes_on = in_flight.takes() && tx.commits_aside();
+            let goes_on = in_flight.takes() && tx.can_commit_in_flight();
             let commit = commit(worker, tx, ran, own, span);
             if !goes_on {
                 return commit.await;
             }
-            in_flight.add(worker.settle_aside(commit)).await;
+            in_flight.add(worker.settle_in_flight(commit)).await;
             return (Err(Stop::Interrupted), None, RunSpan::none());
         }
         (Ok(_), None) => {

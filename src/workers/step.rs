@@ -56,7 +56,7 @@ pub(super) enum Settled {
     /// It goes on.
     Ended,
     /// It goes on after a pause: the queue has an error, and nothing could be taken.
-    Idle,
+    NothingTaken,
     /// It ends: the queue is closed and drained.
     Closed,
 }
@@ -106,7 +106,7 @@ impl<B: Backend> QueueWorker<B> {
             match settled {
                 Settled::Closed => break,
                 Settled::Ended => errors = 0,
-                Settled::Idle => {
+                Settled::NothingTaken => {
                     errors = errors.saturating_add(1);
                     unless_interrupted(&self.worker, sleep(BACKOFF.delay(errors))).await;
                 }
@@ -275,7 +275,7 @@ impl<B: Backend> QueueWorker<B> {
         if has_run {
             Settled::Ended
         } else {
-            Settled::Idle
+            Settled::NothingTaken
         }
     }
 }

@@ -36,8 +36,8 @@ const MATCHING: &str =
 ///
 /// Rates are those of items that processes with this crate finish, which they say every two seconds, and of what comes in besides; they
 /// lack items that are removed. The pace that can be changed is the [rate](Postgres::rate) with the name of the queue, if there
-/// is one; it has no bursts then. Items that a transaction holds by a lock count as ready. Counting takes the server a time in proportion to the items, so
-/// with many there are fewer samples: they take 1 % of the time of one connection.
+/// is one; it has no bursts then. Items that a transaction holds by a lock count as ready. Counting takes the server a time in
+/// proportion to the items, so with many there are fewer samples: they take 1 % of the time of one connection.
 /// Dead letters that are retried have no time to live.
 #[derive(Debug)]
 pub struct InPostgres {

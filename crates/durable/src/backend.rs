@@ -194,7 +194,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
     }
 
     /// What is pushed at the same time by several transactions comes into memory in any order.
-    fn commits_aside(&mut self) -> bool {
+    fn can_commit_in_flight(&mut self) -> bool {
         self.core().ram.staged() == 0
     }
 

@@ -161,9 +161,7 @@ impl Buffer {
         }
         Ok(claimed)
     }
-}
 
-impl Buffer {
     /// Whether somebody is to look from now on whether the items are given back.
     fn begins(&self) -> bool {
         let mut ahead = self.ahead.lock();

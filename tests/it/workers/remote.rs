@@ -173,7 +173,7 @@ impl Tx for RemoteTx {
         Ok(Committed::default())
     }
 
-    fn commits_aside(&mut self) -> bool {
+    fn can_commit_in_flight(&mut self) -> bool {
         !self.queue.alone
     }
 

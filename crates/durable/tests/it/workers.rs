@@ -345,9 +345,9 @@ fn a_task_waits_for_commits_of_runs_that_push() {
     jobs.push(1).unwrap();
     let mut tx = jobs.begin_owned();
     tx.pop().unwrap();
-    assert!(Tx::commits_aside(&mut tx));
+    assert!(Tx::can_commit_in_flight(&mut tx));
     tx.push(2).unwrap();
-    assert!(!Tx::commits_aside(&mut tx));
+    assert!(!Tx::can_commit_in_flight(&mut tx));
     tx.commit().unwrap();
     let buffered = Durability::Buffered {
         at_most: Duration::from_millis(1),

@@ -12,7 +12,10 @@ use tokio::sync::watch;
 
 /// The items that runs of this process work on, and those that it has claimed ahead.
 #[derive(Default)]
-pub(crate) struct Running(Mutex<HashMap<i64, Told>>, Mutex<Vec<Weak<Buffer>>>);
+pub(crate) struct Running {
+    runs: Mutex<HashMap<i64, Told>>,
+    ahead: Mutex<Vec<Weak<Buffer>>>,
+}
 
 requeue::debug_struct!([] Running);
 
@@ -22,17 +25,17 @@ type Told = watch::Sender<Vec<i64>>;
 impl Running {
     /// Tells the run that works on this item, or drops it before its run.
     pub(crate) fn cancel(&self, ticket: i64) {
-        let ahead = self.1.lock();
+        let ahead = self.ahead.lock();
         let ahead = ahead.iter().filter_map(Weak::upgrade);
         ahead.for_each(|buffer| buffer.cancel(ticket));
-        if let Some(told) = self.0.lock().get(&ticket) {
+        if let Some(told) = self.runs.lock().get(&ticket) {
             told.send_modify(|cancelled| cancelled.push(ticket));
         }
     }
 
     /// Items of this buffer may be cancelled.
     pub(crate) fn claims_ahead(&self, buffer: &Arc<Buffer>) {
-        let mut buffers = self.1.lock();
+        let mut buffers = self.ahead.lock();
         buffers.retain(|buffer| buffer.strong_count() > 0);
         buffers.push(Arc::downgrade(buffer));
     }
@@ -57,7 +60,7 @@ impl Cancellation {
     /// The run works on this item too.
     pub(crate) fn add(&mut self, ticket: i64) {
         self.tickets.push(ticket);
-        let mut running = self.shared.running.0.lock();
+        let mut running = self.shared.running.runs.lock();
         running.insert(ticket, self.told.clone());
     }
 
@@ -74,7 +77,7 @@ impl Cancellation {
 
 impl Drop for Cancellation {
     fn drop(&mut self) {
-        let mut running = self.shared.running.0.lock();
+        let mut running = self.shared.running.runs.lock();
         for ticket in &self.tickets {
             // Unless another run of this process works on it by now, since the lease expired.
             if running

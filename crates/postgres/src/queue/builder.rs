@@ -113,8 +113,7 @@ impl<T, E> Builder<T, E> {
     pub fn prefetch(mut self, count: usize) -> Self {
         let is_leased = self.core.rules.term.is_some();
         assert!(is_leased, "only a leased queue can prefetch");
-        let buffer = || Arc::new(Buffer::new(count, false));
-        self.core.buffer = (count > 0).then(buffer);
+        self.core.buffer = Some(Arc::new(Buffer::new(count, false)));
         self
     }
 

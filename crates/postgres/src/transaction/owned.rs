@@ -435,7 +435,7 @@ impl<T: Send + 'static> Tx for OwnedTransaction<T> {
         Ok(Committed::new(bound.take().marks.given_up))
     }
 
-    fn commits_aside(&mut self) -> bool {
+    fn can_commit_in_flight(&mut self) -> bool {
         let bound = self.bound.try_lock();
         bound.is_ok_and(|bound| bound.tx.ends_items_only())
     }
