@@ -106,17 +106,19 @@ async fn a_commit_that_fails_behind_another_run_is_a_failed_run() {
 
 #[tokio::test]
 async fn a_pool_that_stops_waits_for_its_commits_and_begins_no_run() {
-    let pool = Pool::new(Remote::default(), 3);
-    assert_eq!(pool.progress().await, (4, 0));
-    let stop = tokio::spawn(pool.tasks.stop());
-    for _ in 0..100 {
-        yield_now().await;
-        assert!(!stop.is_finished());
+    for (in_flight, begun) in [(3, 4), (20, 10)] {
+        let pool = Pool::new(Remote::default(), in_flight);
+        assert_eq!(pool.progress().await, (begun, 0));
+        let stop = tokio::spawn(pool.tasks.stop());
+        for _ in 0..100 {
+            yield_now().await;
+            assert!(!stop.is_finished());
+        }
+        pool.answer.add_permits(10);
+        let Report { done, left, .. } = stop.await.unwrap();
+        assert_eq!((done, left), (begun, 10 - begun));
+        assert_eq!(pool.begun.load(Ordering::Relaxed), begun);
     }
-    pool.answer.add_permits(4);
-    let Report { done, left, .. } = stop.await.unwrap();
-    assert_eq!((done, left), (4, 6));
-    assert_eq!(pool.begun.load(Ordering::Relaxed), 4);
 }
 
 #[tokio::test]
