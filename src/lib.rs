@@ -326,7 +326,7 @@ pub use policy::unique::OnDuplicate;
 #[cfg(feature = "broker")]
 #[doc(hidden)]
 pub use policy::unique::{
-    key_of as unique_key_of, Key as UniqueKey, KeyOf as UniqueKeyOf, OnSupersede,
+    key_of as unique_key_of, Key as UniqueKey, KeyOf as UniqueKeyOf, OnReserve, OnSupersede,
 };
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::PriorityQueue;

@@ -42,7 +42,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         if !shared.registers() {
             return Ok(VecDeque::new());
         }
-        let since = shared.stamp();
+        let mut stamp = shared.stamp();
         let own = shared.unique().is_some() && staging.is_none();
         let own = own.then(|| Arc::new(Staging::new()));
         let staging = staging.or(own.as_ref());
@@ -51,8 +51,12 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
         let mut metas = defer_with(metas, |metas| Self::withdraw(mem::take(metas), shared));
         for (nth, item) in self.iter().enumerate() {
             let (place, terms) = (place.nth(nth), terms.map(|terms| terms.nth(nth)));
-            let terms = (weights.nth(nth), terms.as_ref());
-            metas.push_back(shared.enter(item, since, place, terms, staging)?);
+            let known = (weights.nth(nth), terms.as_ref());
+            let meta = shared.enter(item, stamp, place, known, staging)?;
+            if terms.is_none_or(|terms| terms.deadline == 0) {
+                stamp = meta.since; // those after it are known to be taken
+            }
+            metas.push_back(meta);
         }
         if let Some(own) = own {
             own.wake(Some(Stage::Committed));

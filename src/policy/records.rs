@@ -18,7 +18,7 @@
 //! which shows items without marking them as held, drops those that it finds discarded afterwards.
 
 use super::dead::Overflow;
-use super::unique::{Key, KeyOf, OnSupersede};
+use super::unique::{Key, KeyOf, OnReserve, OnSupersede};
 use crate::order::Ticket;
 use crate::sync::{lock, Mutex};
 use hashbrown::hash_table::{Entry, HashTable};
@@ -188,6 +188,7 @@ pub(crate) struct Callbacks<T> {
     /// Says the key of an item, if keys are unique.
     pub(crate) key_of: Option<KeyOf<T>>,
     pub(crate) on_supersede: Option<OnSupersede<T>>,
+    pub(crate) on_reserve: Option<OnReserve<T>>,
 }
 
 impl<T> Clone for Callbacks<T> {
@@ -197,8 +198,9 @@ impl<T> Clone for Callbacks<T> {
             weigh: self.weigh.clone(),
             key_of: self.key_of.clone(),
             on_supersede: self.on_supersede.clone(),
+            on_reserve: self.on_reserve.clone(),
         }
     }
 }
 
-derive_default!([T] Callbacks<T> { overflow, weigh, key_of, on_supersede });
+derive_default!([T] Callbacks<T> { overflow, weigh, key_of, on_supersede, on_reserve });

@@ -110,7 +110,8 @@ impl Settings {
     ) -> Policies<T, O> {
         let callbacks = callbacks.map_or_else(Callbacks::default, |callbacks| *callbacks);
         let (window, rule) = (whole(self.unique_for), self.on_duplicate);
-        let unique = |key_of| Unique::new(key_of, window, rule, callbacks.on_supersede);
+        let (on_supersede, on_reserve) = (callbacks.on_supersede, callbacks.on_reserve);
+        let unique = |key_of| Unique::new(key_of, window, rule, on_supersede, on_reserve);
         let unique = callbacks.key_of.map(unique);
         let tracking = Tracking::new(
             self.ttl(),

@@ -20,7 +20,7 @@
 
 use crate::sync::{lock, planted, step, swallow_panic, Mutex, RandomState, SMALL};
 use crate::time::Time;
-use crate::DuplicateOf;
+use crate::{DuplicateOf, PushError};
 use hashbrown::hash_table::{Entry as Place, HashTable};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -93,6 +93,11 @@ pub type KeyOf<T> = Arc<dyn Fn(&T) -> Key + Send + Sync>;
 /// before others can take it. Under a lock.
 #[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
 pub type OnSupersede<T> = Arc<dyn Fn(Option<u64>, &mut T) + Send + Sync>;
+
+/// For crates that keep queues elsewhere too: called without a lock with an item whose push has taken its key; an error refuses it, since
+/// an item that is elsewhere has that key.
+#[cfg_attr(not(feature = "broker"), allow(unreachable_pub))]
+pub type OnReserve<T> = Arc<dyn Fn(&T) -> Result<(), PushError<()>> + Send + Sync>;
 
 /// Makes one of a function of the user.
 #[cfg_attr(not(feature = "broker"), allow(dead_code, unreachable_pub))]
@@ -254,6 +259,7 @@ pub(crate) struct Unique<T, M> {
     window: u64,
     pub(crate) rule: OnDuplicate,
     on_supersede: Option<OnSupersede<T>>,
+    on_reserve: Option<OnReserve<T>>,
     tables: [Mutex<Table<T, M>>; TABLES],
 }
 
@@ -263,12 +269,14 @@ impl<T, M> Unique<T, M> {
         window: u64,
         rule: OnDuplicate,
         on_supersede: Option<OnSupersede<T>>,
+        on_reserve: Option<OnReserve<T>>,
     ) -> Self {
         Self {
             key_of,
             window,
             rule,
             on_supersede,
+            on_reserve,
             tables: Default::default(),
         }
     }
@@ -335,11 +343,52 @@ impl<T, M> Unique<T, M> {
         Ok(())
     }
 
-    /// The time stamp of the item that has a key and is in the queue.
-    pub(crate) fn since(&self, key: &Key) -> Option<u64> {
+    /// Follows [`reserve`](Self::reserve) without an error, by the same item: an item that is elsewhere may have its key.
+    pub(crate) fn confirm(&self, item: &T, key: &Key, since: u64) -> Result<(), PushError<()>> {
+        self.look_elsewhere(item)?;
+        // An item that came here meanwhile has taken it over.
+        let is_own = || lock(self.table(key)).find(key).map(|taken| taken.since) == Some(since);
+        if self.on_reserve.is_none() || is_own() {
+            return Ok(());
+        }
+        Err(PushError::Duplicate((), DuplicateOf::Queued))
+    }
+
+    /// An error: an item that is elsewhere has the key of this one.
+    pub(crate) fn look_elsewhere(&self, item: &T) -> Result<(), PushError<()>> {
+        self.on_reserve.as_ref().map_or(Ok(()), |call| call(item))
+    }
+
+    /// Takes a key for an item that was elsewhere, whatever has it. If an item followed that, it is to be pushed now.
+    pub(crate) fn take_over(&self, key: &Key, since: u64) -> (Left<T, M>, Option<Next<T, M>>) {
+        let taken = Taken {
+            key: key.clone(),
+            since,
+            state: State::Queued,
+            value: None,
+            next: None,
+        };
+        let (mut left, mut next) = (Left(Vec::new()), None);
         let mut table = lock(self.table(key));
-        let taken = table.find(key)?;
-        matches!(taken.state, State::Queued).then_some(taken.since)
+        let all = &mut table.taken;
+        match all.entry(key.hash, |other| other.key == *key, |other| other.key.hash) {
+            Place::Vacant(place) => drop(place.insert(taken)),
+            Place::Occupied(mut place) => {
+                let mut other = mem::replace(place.get_mut(), taken);
+                next = other.next.take().map(|next| *next);
+                left.0.push(other);
+            }
+        }
+        drop(table);
+        (left, next)
+    }
+
+    /// Whether an item may [follow](Self::follow) one with this key.
+    pub(crate) fn is_followable(&self, key: &Key) -> bool {
+        let mut table = lock(self.table(key));
+        let is_there = |taken: &Taken<T, M>| matches!(taken.state, State::Held | State::Queued);
+        let taken = table.find(key);
+        taken.is_some_and(|taken| is_there(taken) && taken.next.is_none())
     }
 
     /// What the other item is that has this key, if any. A held one that a push could follow counts only if nothing follows it yet.

@@ -1,7 +1,7 @@
 //! Builders of queues with unique keys.
 
 use crate::order::Order;
-use crate::policy::unique::{key_of, KeyOf, OnSupersede};
+use crate::policy::unique::{key_of, KeyOf, OnReserve, OnSupersede};
 use crate::{Builder, OnDuplicate};
 use std::hash::Hash;
 use std::time::Duration;
@@ -67,6 +67,12 @@ impl<T, O: Order<T>> Builder<T, O> {
     #[doc(hidden)]
     pub fn on_supersede(mut self, call: OnSupersede<T>) -> Self {
         self.callbacks_mut().on_supersede = Some(call);
+        self
+    }
+
+    #[doc(hidden)]
+    pub fn on_reserve(mut self, call: OnReserve<T>) -> Self {
+        self.callbacks_mut().on_reserve = Some(call);
         self
     }
 
@@ -137,5 +143,93 @@ impl<T, O: Order<T>> Builder<T, O> {
     pub fn on_duplicate(mut self, rule: OnDuplicate) -> Self {
         self.settings.on_duplicate = rule;
         self
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::{DuplicateOf, PushError, Queue, StorePlace};
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    /// Tests a queue of which some items are elsewhere: a push of `9` finds that one has its key, one of `8` lets that come into the
+    /// queue.
+    fn test(rule: crate::OnDuplicate, test: impl FnOnce(Queue<u32>)) {
+        let own = Arc::new(Mutex::new(None::<Queue<u32>>));
+        let shared = Arc::clone(&own);
+        let queue = Queue::builder().capacity(4).unique_by(|item| item % 5);
+        let queue = queue.on_duplicate(rule).on_reserve(Arc::new(move |item| {
+            match item {
+                9 => return Err(PushError::Duplicate((), DuplicateOf::Queued)),
+                8 => {
+                    let queue = shared.lock().unwrap().clone().unwrap();
+                    let mut restore = queue.restore();
+                    assert!(restore.add(3, StorePlace::default(), 0, Duration::ZERO));
+                }
+                _ => {}
+            }
+            Ok(())
+        }));
+        let queue = queue.build();
+        *own.lock().unwrap() = Some(queue.clone());
+        test(queue.clone());
+        queue.stats().check().unwrap();
+        *own.lock().unwrap() = None;
+    }
+
+    #[test]
+    fn an_item_that_is_elsewhere_has_its_key() {
+        test(crate::OnDuplicate::Refuse, |queue| {
+            for _ in 0..2 {
+                let refused = queue.push(9).unwrap_err();
+                assert_eq!(refused, PushError::Duplicate(9, DuplicateOf::Queued));
+                assert_eq!(queue.push_batch([1, 9]).unwrap_err().into_inner(), [1, 9]);
+            }
+            queue.push_batch([1, 4, 2, 10]).unwrap();
+            assert_eq!(queue.drain().count(), 4);
+            let mut tx = queue.begin_owned();
+            tx.push(9).unwrap_err();
+            tx.push(4).unwrap();
+            tx.rollback();
+            queue.push_batch([0, 1, 2, 3]).unwrap();
+            assert!(matches!(queue.push(9), Err(PushError::Duplicate(..))));
+            assert!(matches!(queue.push(14), Err(PushError::Full(_))));
+        });
+    }
+
+    #[test]
+    fn an_item_that_comes_into_the_queue_takes_its_key_over() {
+        test(crate::OnDuplicate::Refuse, |queue| {
+            let refused = queue.push(8).unwrap_err();
+            assert_eq!(refused, PushError::Duplicate(8, DuplicateOf::Queued));
+            let tx = queue.begin_owned();
+            assert_eq!(tx.pop().map(|item| *item), Ok(3));
+            let refused = queue.push(13).unwrap_err();
+            assert_eq!(refused, PushError::Duplicate(13, DuplicateOf::Held));
+            tx.commit();
+            queue.push(13).unwrap();
+        });
+    }
+
+    #[test]
+    fn an_item_that_comes_into_the_queue_can_be_replaced() {
+        test(crate::OnDuplicate::Replace, |queue| {
+            queue.push(8).unwrap();
+            assert_eq!((queue.len(), queue.pop()), (1, Ok(8)));
+        });
+    }
+
+    #[test]
+    fn the_first_of_a_batch_is_the_oldest() {
+        let queue = Queue::builder().unique_by(|item: &u32| *item).build();
+        queue.push_batch(0..1_000).unwrap();
+        assert_eq!(queue.retain(|item, _| item % 2 == 0), 500);
+        queue
+            .push_batch((0..1_000).filter(|item| item % 2 == 1))
+            .unwrap();
+        assert!(queue
+            .drain()
+            .eq((0..1_000).step_by(2).chain((1..1_000).step_by(2))));
+        queue.stats().check().unwrap();
     }
 }

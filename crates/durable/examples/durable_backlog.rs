@@ -5,10 +5,10 @@
 //! bytes that cannot be compressed, `BACKLOG_MEMORY` (64 MiB; `none`: no pages), memtables of `BACKLOG_MEMTABLE` bytes, and
 //! `BACKLOG_SECONDS` (2) of throughput. With `BACKLOG_KEEP` the store stays there, and is filled only if there is none. With
 //! `BACKLOG_PRIORITIES` the queues are by priority, and one batch after the other has the next of so many; with `BACKLOG_KEYS` they are
-//! fair by so many keys.
+//! fair by so many keys. With `BACKLOG_UNIQUE` items are unique, and none is like another one.
 
 use requeue_durable::{
-    ByKey, ByPriority, Durability, DurableQueue, Fifo, Handle, Order, Store, StoreError,
+    Builder, ByKey, ByPriority, Durability, DurableQueue, Fifo, Handle, Order, Store, StoreError,
     StoreOptions,
 };
 use std::env;
@@ -17,6 +17,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::process::{abort, Command};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const FILL: &str = "BACKLOG_FILL";
@@ -37,7 +38,7 @@ trait Kind: Order<Job> {
 
 impl Kind for Fifo {
     fn open(store: &Store, name: &str) -> Result<DurableQueue<Job>, StoreError> {
-        store.queue(name)
+        builder(store, name).build()
     }
 
     fn push(handle: &mut Handle<Job>, _batch: usize, jobs: Range<usize>) -> bool {
@@ -47,7 +48,7 @@ impl Kind for Fifo {
 
 impl Kind for ByPriority {
     fn open(store: &Store, name: &str) -> Result<DurableQueue<Job, Self>, StoreError> {
-        store.builder(name).by_priority().build()
+        builder(store, name).by_priority().build()
     }
 
     fn push(handle: &mut Handle<Job, Self>, batch: usize, jobs: Range<usize>) -> bool {
@@ -61,12 +62,25 @@ impl Kind for ByKey<usize, Job> {
     fn open(store: &Store, name: &str) -> Result<DurableQueue<Job, Self>, StoreError> {
         let keys = number("BACKLOG_KEYS", 1);
         let key = move |job: &Job| (usize::from(job[0]) << 8 | usize::from(job[1])) % keys;
-        store.builder(name).fair_by(key).build()
+        builder(store, name).fair_by(key).build()
     }
 
     fn push(handle: &mut Handle<Job, Self>, _batch: usize, jobs: Range<usize>) -> bool {
         handle.push_batch(jobs.map(job)).is_ok()
     }
+}
+
+fn builder(store: &Store, name: &str) -> Builder<Job> {
+    let builder = store.builder(name);
+    if is_unique() {
+        builder.unique_by(|job: &Job| u64::from_le_bytes(job[..8].try_into().unwrap_or_default()))
+    } else {
+        builder
+    }
+}
+
+fn is_unique() -> bool {
+    env::var_os("BACKLOG_UNIQUE").is_some()
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -113,7 +127,7 @@ fn run<O: Kind>() -> Result<(), Box<dyn Error>> {
     let (none, short) = (none?, short?);
     for (is, durability) in [("buffered", BUFFERED), ("synced", Durability::Synced)] {
         while short.len() < SHORT {
-            short.push_batch((0..BATCH).map(job))?;
+            short.push_batch(next_jobs())?;
         }
         let with = throughput(&jobs, durability)?;
         println!("{is}: {with:.0} items/s with the backlog");
@@ -177,6 +191,17 @@ fn fill<O: Kind>(directory: &Path, items: usize) -> Result<(), Box<dyn Error>> {
     abort()
 }
 
+/// The jobs of a batch.
+fn next_jobs() -> impl Iterator<Item = Job> {
+    static NEXT: AtomicUsize = AtomicUsize::new(1 << 32);
+    let first = if is_unique() {
+        NEXT.fetch_add(BATCH, Ordering::Relaxed)
+    } else {
+        0
+    };
+    (first..first + BATCH).map(job)
+}
+
 /// Pushes and pops for some seconds.
 fn throughput<O: Kind>(
     jobs: &DurableQueue<Job, O>,
@@ -187,7 +212,7 @@ fn throughput<O: Kind>(
     let end = Duration::from_secs(number("BACKLOG_SECONDS", 2) as u64);
     while start.elapsed() < end {
         let tx = handle.begin();
-        tx.push_batch((0..BATCH).map(job))?;
+        tx.push_batch(next_jobs())?;
         tx.commit_with(durability)?;
         let tx = handle.begin();
         count += u32::try_from(tx.pop_batch(BATCH)?.len())?;

@@ -1,7 +1,7 @@
 //! The changes of one transaction.
 
 use crate::codec::CodecError;
-use crate::format::{begin_value, item_bytes, Front, Key, LetterRow, Schedule};
+use crate::format::{begin_value, item_bytes, Front, Key, LetterRow, Schedule, UniqueRow};
 use std::mem;
 use std::ops::Range;
 
@@ -13,10 +13,20 @@ pub(crate) struct Batch {
     /// Their lengths.
     pub(crate) lengths: Vec<u32>,
     pub(crate) pushes: Vec<Run>,
+    /// The rows of their unique keys.
+    pub(crate) keys: Vec<NewKey>,
     pub(crate) removes: Vec<Run>,
     pub(crate) others: Vec<Change>,
     /// How many bytes its dead letters have, and the values that replace others.
     more: usize,
+}
+
+/// The row of a unique key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewKey {
+    pub(crate) row: UniqueRow,
+    /// Whether its item is on the disk only.
+    pub(crate) is_cold: bool,
 }
 
 /// Items of a queue with consecutive numbers.
@@ -97,6 +107,7 @@ impl Run {
 pub(crate) struct Extent {
     pub(crate) values: usize,
     pub(crate) items: usize,
+    keys: usize,
     runs: usize,
     /// The number of items of the last run.
     last: u32,
@@ -127,6 +138,10 @@ pub(crate) enum Change {
     /// A dead letter is removed.
     Unbury(Key),
     Close(u32, bool),
+    /// Whether the items of a queue have rows of their unique keys.
+    HasKeys(u32, bool),
+    /// These rows of unique keys are removed: of a queue, by their hashes.
+    Unkey(u32, Vec<u128>),
     /// A queue is removed, with all that it has on the disk.
     Remove(u32),
 }
@@ -146,20 +161,23 @@ impl Batch {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lengths.is_empty() && self.removes.is_empty() && self.others.is_empty()
+        let is_same = self.lengths.is_empty() && self.removes.is_empty();
+        is_same && self.keys.is_empty() && self.others.is_empty()
     }
 
     /// About how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
         let runs = size_of::<Run>() * (self.pushes.len() + self.removes.len());
         let others = 256 * self.others.len() + self.more;
-        self.values.len() + 4 * self.lengths.len() + runs + others
+        let keys = size_of::<NewKey>() * self.keys.len();
+        self.values.len() + 4 * self.lengths.len() + keys + runs + others
     }
 
     /// How many bytes its large buffers have.
     pub(crate) fn capacity(&self) -> usize {
         let runs = size_of::<Run>() * (self.pushes.capacity() + self.removes.capacity());
-        self.values.capacity() + 4 * self.lengths.capacity() + runs
+        let keys = size_of::<NewKey>() * self.keys.capacity();
+        self.values.capacity() + 4 * self.lengths.capacity() + keys + runs
     }
 
     /// Moves the changes of another one behind its own.
@@ -169,6 +187,7 @@ impl Batch {
             self.lengths.extend_from_slice(&other.lengths);
             self.pushes.extend_from_slice(&other.pushes);
         }
+        self.keys.extend_from_slice(&other.keys);
         self.removes.extend_from_slice(&other.removes);
         self.others.append(&mut other.others);
         self.more += other.more;
@@ -220,6 +239,7 @@ impl Batch {
         Extent {
             values: self.values.len(),
             items: self.lengths.len(),
+            keys: self.keys.len(),
             runs: self.pushes.len(),
             last: self.pushes.last().map_or(0, |run| run.count),
         }
@@ -229,6 +249,7 @@ impl Batch {
     pub(crate) fn rewind(&mut self, before: Extent) {
         self.values.truncate(before.values);
         self.lengths.truncate(before.items);
+        self.keys.truncate(before.keys);
         self.pushes.truncate(before.runs);
         if let Some(run) = self.pushes.last_mut() {
             run.count = before.last;
@@ -257,6 +278,7 @@ impl Batch {
         self.values.clear();
         self.lengths.clear();
         self.pushes.clear();
+        self.keys.clear();
         self.removes.clear();
         self.others.clear();
         self.more = 0;

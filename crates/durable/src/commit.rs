@@ -171,7 +171,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         }
         let ids = ram.items().map(|item| item.id);
         Run::add_each(&mut batch.removes, shared.id, ids);
-        if shared.besides.hash.is_some() {
+        if !shared.unique_for.is_zero() {
             shared.begin_windows(batch, ram.items().filter_map(|item| item.hash()));
         }
         Ok(())

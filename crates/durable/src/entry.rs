@@ -24,19 +24,19 @@ pub(crate) struct Beside {
     /// Its key, if keys are unique.
     unique: Option<UniqueKey>,
     weight: usize,
-    /// The hash of its key, if that stays taken for a time.
+    /// The hash of its key, if that is known on the disk.
     hash: u128,
     /// The last error with which a delivery of it has failed.
     error: Option<Arc<str>>,
 }
 
 impl<T, K> Entry<T, K> {
-    pub(crate) fn on_disk(id: u64, key: K) -> Self {
+    pub(crate) fn on_disk(id: u64, key: K, beside: Option<Box<Beside>>) -> Self {
         Self {
             id,
             key,
             item: None,
-            beside: None,
+            beside,
         }
     }
 
@@ -48,7 +48,7 @@ impl<T, K> Entry<T, K> {
         unique
     }
 
-    /// The hash of its key, in a queue with windows.
+    /// The hash of its key, in a queue that has such hashes on the disk.
     pub(crate) fn hash(&self) -> Option<u128> {
         Some(self.beside.as_ref()?.hash)
     }
@@ -79,7 +79,7 @@ pub(crate) struct Besides<T> {
     /// Functions of the user.
     pub(crate) unique: Option<UniqueKeyOf<T>>,
     pub(crate) weigh: Option<Weigh<T>>,
-    /// Says the hash of the key, if that stays taken for a time.
+    /// Says the hash of the key, if that is known on the disk: it stays taken for a time, or the item is in pages.
     pub(crate) hash: Option<HashOf<T>>,
     /// Whether an item is delivered only while no other one of its key is held.
     pub(crate) is_serial: bool,
@@ -110,13 +110,23 @@ impl<T> Besides<T> {
         };
         (Some(Box::new(beside)), has_room)
     }
-}
 
-impl<T> Besides<T> {
+    /// What is kept beside an item that is on the disk only.
+    pub(crate) fn on_disk(&self, item: &T) -> Option<Box<Beside>> {
+        let key_of = self.unique.as_ref()?;
+        let beside = Beside {
+            unique: Some(key_of(item)),
+            weight: 1,
+            hash: self.hash.as_ref().map_or(0, |hash_of| hash_of(item)),
+            ..Beside::default()
+        };
+        Some(Box::new(beside))
+    }
+
     /// In a queue that can have pages for other reasons: takes the budget of the store if it has none. Returns whether it has
     /// pages then.
     pub(crate) fn take_budget(&mut self, of_store: Option<&Arc<Budget>>) -> bool {
-        if self.unique.is_some() || self.weigh.is_some() {
+        if self.weigh.is_some() {
             return false;
         }
         self.budget = self.budget.take().or_else(|| of_store.cloned());

@@ -2,18 +2,22 @@
 
 mod chunk;
 pub(crate) mod level;
+mod unique;
 
 pub(crate) use chunk::{is_key, tombstone, tombstone_key, value_of, ItemRow, NewChunk, MOST_ITEMS};
+
+pub(crate) use unique::{key_row, key_rows, UniqueRow};
 
 use crate::error::StoreError;
 use serde::{de::DeserializeOwned, Deserialize, Deserializer, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The versions of the format: the one in which stores are made, and those that have times of pushes, and chunks.
+/// The versions of the format: the one in which stores are made, and those that have times of pushes, chunks, and rows of unique keys.
 pub(crate) const FIRST_VERSION: u32 = 1;
 pub(crate) const WITH_TIMES: u32 = 2;
 pub(crate) const WITH_CHUNKS: u32 = 3;
-pub(crate) const VERSION: u32 = WITH_CHUNKS;
+pub(crate) const WITH_KEYS: u32 = 4;
+pub(crate) const VERSION: u32 = WITH_KEYS;
 
 /// The tables of a store, in this order.
 pub(crate) const ITEMS: usize = 0;
@@ -97,7 +101,7 @@ pub(crate) struct Mark {
     /// Its new schedule.
     pub(crate) schedule: Option<Schedule>,
     /// Missing in most rows.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "if_there")]
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "if_there")]
     pub(crate) more: Option<More>,
 }
 
@@ -112,8 +116,14 @@ pub(crate) struct More {
 
 /// The last field of a row, if it has it: the row has the checksum.
 #[allow(clippy::unnecessary_wraps)] // as `serde` calls it
-fn if_there<'de, D: Deserializer<'de>>(rest: D) -> Result<Option<More>, D::Error> {
-    Ok(Option::deserialize(rest).unwrap_or_default())
+fn if_there<'de, F: Deserialize<'de> + Default, D: Deserializer<'de>>(
+    rest: D,
+) -> Result<F, D::Error> {
+    Ok(F::deserialize(rest).unwrap_or_default())
+}
+
+fn is_default<F: Default + PartialEq>(field: &F) -> bool {
+    *field == F::default()
 }
 
 /// A queue of a store.
@@ -123,6 +133,9 @@ pub(crate) struct QueueRow {
     pub(crate) order: OrderTag,
     pub(crate) closed: bool,
     pub(crate) counts: Counts,
+    /// Whether each item whose key is to be unique has a [row](UniqueRow) of it. Missing in most rows.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "if_there")]
+    pub(crate) has_keys: bool,
 }
 
 impl QueueRow {
@@ -133,6 +146,7 @@ impl QueueRow {
             order,
             closed: false,
             counts: Counts::default(),
+            has_keys: false,
         }
     }
 }
@@ -157,6 +171,7 @@ impl Counts {
                     .for_each(|key| self.items.remove(key.digest()));
             }
             Row::Items(items) => items.keys().for_each(|key| self.items.add(key.digest())),
+            Row::Unique(_) => {} // it may be that of an earlier item
         }
     }
 
@@ -248,6 +263,7 @@ pub(crate) enum Row<'v> {
     Items(ItemRow<'v>),
     Letter(Key, LetterRow),
     Mark(Key),
+    Unique(UniqueRow),
 }
 
 impl<'v> Row<'v> {
@@ -256,6 +272,7 @@ impl<'v> Row<'v> {
         let at = || Key::from_bytes(key).ok_or_else(|| unreadable(key));
         match table {
             LETTERS => Ok(Self::Letter(at()?, decode_row(key, value)?)),
+            MARKS if UniqueRow::is_key(key) => UniqueRow::read(key, value).map(Self::Unique),
             MARKS => decode_row::<Mark>(key, value).and_then(|_| Ok(Self::Mark(at()?))),
             _ => {
                 let row = ItemRow::read(key, value)?;
@@ -274,6 +291,7 @@ impl<'v> Row<'v> {
         match self {
             Self::Items(row) => row.queue(),
             Self::Letter(at, _) | Self::Mark(at) => at.queue,
+            Self::Unique(row) => row.item.queue,
         }
     }
 }

@@ -168,8 +168,8 @@ impl StoreOptions {
     }
 
     /// Sets how many bytes the store takes in memory, about. A quarter is for the items of all queues together that have no [limit of
-    /// their own](Builder::memory), and can have pages: those without unique keys, weights, [ageing](Builder::age_after), or a
-    /// [capacity of each key](Builder::key_capacity). The others of their items are on the disk only, and are read by pages when
+    /// their own](Builder::memory), and can have pages: those without weights, [ageing](Builder::age_after), or a [capacity of each
+    /// key](Builder::key_capacity). The others of their items are on the disk only, and are read by pages when
     /// their turn comes, so opening a queue reads its first page, what was delivered before, and what is scheduled. The rows of such a
     /// queue are [checked](Self::check) when they are read. The rest is for commits that are not written yet, for the
     /// [memtables](Self::memtable) and for the cache of the storage engine; less than 16 MiB for the store is not kept.

@@ -50,7 +50,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let register = || self.registry().register(item, place);
         if stamp > 0 {
-            return self.enter_timed(stamp, terms, staging, register);
+            return self.enter_timed(item, stamp, terms, staging, register);
         }
         // Without times nothing is kept.
         let meta = register().ok_or(PushError::Full(()))?;
@@ -60,6 +60,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline(never)] // apart from the items without times, which most queues have
     fn enter_timed(
         &self,
+        item: &T,
         stamp: u64,
         terms: (&Known, Option<&Terms>),
         staging: Option<&Arc<Staging>>,
@@ -67,7 +68,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) -> Result<PushMetaOf<T, O>, PushError<()>> {
         let known = self.record(stamp, terms, register)?;
         // Last, so that a key is taken only by what is pushed, or refused because of a close.
-        self.reserve(known, terms.0, staging)?;
+        self.reserve(item, known, terms.0, staging)?;
         Ok(known)
     }
 
@@ -85,7 +86,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         };
         let weights = self.weigh(slice::from_ref(item));
         let register = || self.registry().register_again(item, *meta);
-        self.enter_timed(stamp, (weights.nth(0), None), staging, register)
+        self.enter_timed(item, stamp, (weights.nth(0), None), staging, register)
     }
 
     /// As [`enter`](Shared::enter), for an item whose key is not taken.

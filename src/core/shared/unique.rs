@@ -7,7 +7,7 @@ use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Registry};
 use crate::policy::failed::Cause;
 use crate::policy::records::Tracked;
 use crate::policy::retry::Disposition;
-use crate::policy::unique::{Key, Next, Staging, Unique};
+use crate::policy::unique::{Key, Left, Next, Staging, Unique};
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::sync::{defer, step, swallow_panic};
 use crate::PushError;
@@ -39,11 +39,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         called
     }
 
-    /// Takes the key of an item, if keys are unique. If that is not possible, the item is withdrawn.
+    /// Takes the key of an item, if keys are unique. If that is not possible, the item is withdrawn. Runs user code.
     #[cold]
     #[inline(never)]
     pub(super) fn reserve(
         &self,
+        item: &T,
         recorded: PushMetaOf<T, O>,
         known: &Known,
         staging: Option<&Arc<Staging>>,
@@ -58,6 +59,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let now = unique.now(&self.time);
         let reserved = unique.reserve(key, recorded.since, staging, now);
         reserved.map_err(|of| PushError::Duplicate((), of))?;
+        unique.confirm(item, key, recorded.since)?;
         added.cancel();
         Ok(())
     }
@@ -110,7 +112,16 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Frees the key of an item. After a commit its window begins, if there is one. If another item follows it, that one is pushed.
     pub(super) fn free(&self, unique: &Unique<T, O::Meta>, key: &Key, since: u64, committed: bool) {
         let until = committed.then(|| unique.until(&self.time)).flatten();
-        let (left, next) = unique.free(key, since, until);
+        self.end_key(unique.free(key, since, until));
+    }
+
+    /// Takes a key for an item that was elsewhere, whatever has it.
+    pub(super) fn take_over(&self, unique: &Unique<T, O::Meta>, key: &Key, since: u64) {
+        self.end_key(unique.take_over(key, since));
+    }
+
+    /// What followed an item whose key it has no longer is pushed.
+    fn end_key(&self, (left, next): (Left<T, O::Meta>, Option<Next<T, O::Meta>>)) {
         if let Some(next) = next {
             let delivery = DeliveryMeta::after(0, next.since);
             let Next { item, meta, .. } = next;

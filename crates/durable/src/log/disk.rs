@@ -6,6 +6,7 @@ use super::chunks::Chunks;
 use super::directory::Directory;
 use super::group;
 use super::journal;
+use super::keys::Keys;
 use super::memtables::Memtables;
 #[cfg(feature = "metrics")]
 use super::meter::Meter;
@@ -49,6 +50,8 @@ pub(crate) struct Disk {
     catalog: Mutex<Catalog>,
     /// Locked after the catalog.
     pub(super) chunks: Mutex<Chunks>,
+    /// Locked after the catalog.
+    pub(super) keys: Mutex<Keys>,
     pub(crate) next_id: AtomicU64,
     /// How much of the disk is kept free for commits without pushes.
     reserve: u64,
@@ -98,6 +101,7 @@ impl Disk {
             next_id: AtomicU64::new(catalog.store.next_id.max(1)),
             catalog: Mutex::new(catalog),
             chunks: Mutex::default(),
+            keys: Mutex::default(),
             reserve: options.reserve,
             merged: MERGED.saturating_mul(memtable).max(LEAST_MERGED),
             free: AtomicU64::new(u64::MAX),

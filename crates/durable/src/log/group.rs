@@ -3,13 +3,14 @@
 use super::catalog::Catalog;
 use super::chunks::Chunks;
 use super::disk::Disk;
+use super::keys::Keys;
 use super::pushed::{PushState, Pushed};
 use super::tables::{visit, RowBatch};
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
-    encode_row, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow, Mark, NewChunk,
-    ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    encode_row, key_row, key_rows, queue_digest, row_digest, seal, with_item, Counts, Key,
+    LetterRow, Mark, NewChunk, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
 use parking_lot::MutexGuard;
 use std::collections::{HashMap, HashSet};
@@ -28,6 +29,8 @@ pub(super) fn rows<'d>(
         disk,
         catalog,
         chunks: disk.chunks.lock(),
+        keys: disk.keys.lock(),
+        unkeyed: HashSet::new(),
         tombstones: HashMap::new(),
         rows: RowBatch::new(&disk.tables),
         pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
@@ -36,6 +39,7 @@ pub(super) fn rows<'d>(
         changed: Vec::new(),
     };
     group.items(batch)?;
+    group.write_keys(&batch.keys);
     group.rest(batch)?;
     group.write_tombstones();
     group.counts(number);
@@ -47,14 +51,17 @@ pub(super) struct GroupWriter<'d, 'c> {
     pub(super) disk: &'d Disk,
     catalog: &'c mut Catalog,
     pub(super) chunks: MutexGuard<'d, Chunks>,
+    pub(super) keys: MutexGuard<'d, Keys>,
+    /// The rows of unique keys that it removes: of a queue, by their hashes.
+    pub(super) unkeyed: HashSet<(u32, u128)>,
     /// Of the chunks from which it removes items, the tombstones before, by the first item.
     pub(super) tombstones: HashMap<Key, Vec<Range<u64>>>,
     pub(super) rows: RowBatch<'d>,
-    pushed: Pushed,
+    pub(super) pushed: Pushed,
     /// The removed items that it did not push, if it has changes that depend on them.
     removed: HashSet<u64>,
     /// The values that items get.
-    replaced: HashMap<Key, Vec<u8>>,
+    pub(super) replaced: HashMap<Key, Vec<u8>>,
     changed: Vec<(u32, QueueChange)>,
 }
 
@@ -63,6 +70,7 @@ pub(super) struct GroupWriter<'d, 'c> {
 struct QueueChange {
     counts: Counts,
     closed: Option<bool>,
+    has_keys: Option<bool>,
 }
 
 impl GroupWriter<'_, '_> {
@@ -130,8 +138,13 @@ impl GroupWriter<'_, '_> {
         self.rows.insert(ITEMS, bytes, &*value);
     }
 
-    /// Items of earlier groups get other values, unless they are gone.
+    /// Items of earlier groups get other values, unless they are gone. Their chunks are spread.
     fn replace(&mut self) -> Result<(), StoreError> {
+        let chunk_of = |key: &Key| self.chunks.of(*key).map(|(first, _)| first);
+        let chunks: HashSet<_> = self.replaced.keys().filter_map(chunk_of).collect();
+        chunks
+            .into_iter()
+            .try_for_each(|first| self.spread(first))?;
         for (key, other) in mem::take(&mut self.replaced) {
             let row = self.disk.tables[ITEMS].get(key.to_bytes())?;
             let row = row.filter(|_| !self.is_gone(key.id));
@@ -156,6 +169,7 @@ impl GroupWriter<'_, '_> {
             if depends {
                 self.removed.insert(key.id);
             }
+            self.remove_key(key);
             if !self.catalog.marks.is_empty() {
                 self.remove_mark(key);
             }
@@ -172,7 +186,7 @@ impl GroupWriter<'_, '_> {
         }
     }
 
-    fn is_gone(&self, id: u64) -> bool {
+    pub(super) fn is_gone(&self, id: u64) -> bool {
         self.removed.contains(&id) || self.pushed.get(id) == PushState::Cancelled
     }
 
@@ -227,6 +241,13 @@ impl GroupWriter<'_, '_> {
                 Change::Unbury(key) if letters.remove(&key).is_some() => {}
                 Change::Unbury(key) => drop(letters.insert(key, None)),
                 Change::Close(queue, closed) => self.change_of(queue).closed = Some(closed),
+                Change::HasKeys(queue, has_keys) => {
+                    self.change_of(queue).has_keys = Some(has_keys);
+                }
+                Change::Unkey(queue, hashes) => {
+                    let keys = hashes.into_iter().map(|hash| key_row(queue, hash));
+                    keys.for_each(|key| self.rows.remove(MARKS, key));
+                }
                 Change::Remove(queue) => self.remove_queue(queue)?,
             }
         }
@@ -260,6 +281,11 @@ impl GroupWriter<'_, '_> {
                 Ok(())
             })?;
         }
+        visit(&tables[MARKS], key_rows(queue), |key, _| {
+            self.rows.remove(MARKS, key);
+            Ok(())
+        })?;
+        self.keys.forget(queue);
         self.rows.remove(QUEUES, queue.to_be_bytes());
         if let Some(digest) = self.catalog.written.remove(&queue) {
             self.catalog.store.queues.remove(digest);
@@ -313,6 +339,7 @@ impl GroupWriter<'_, '_> {
             let row = self.catalog.queues.change(queue, |row| {
                 row.counts.merge(change.counts);
                 row.closed = change.closed.unwrap_or(row.closed);
+                row.has_keys = change.has_keys.unwrap_or(row.has_keys);
             });
             let row = row.expect("the row of a queue is there before its first change");
             let key = queue.to_be_bytes();

@@ -25,6 +25,7 @@ mod disk;
 mod gaps;
 mod group;
 mod journal;
+mod keys;
 mod listed;
 mod memtables;
 #[cfg(feature = "metrics")]
@@ -43,7 +44,7 @@ pub(crate) use directory::Directory;
 pub(crate) use disk::Disk;
 #[cfg(feature = "metrics")]
 pub(crate) use meter::swallow_panic;
-pub(crate) use tables::{guarded, visit, Visit};
+pub(crate) use tables::{guarded, rows, visit, Visit};
 #[cfg(fuzzing)]
 pub(crate) use {
     gaps::Readable,

@@ -117,7 +117,8 @@ impl Salvaged<'_> {
             let id = key.try_into().map(u32::from_be_bytes);
             if let (Ok(id), Ok(row)) = (id, decode_row(key, value)) {
                 digest.add(queue_digest(id, value));
-                self.queues.insert(id, row);
+                let has_keys = false; // their rows are not copied
+                self.queues.insert(id, QueueRow { has_keys, ..row });
             }
             Ok(())
         })?;
@@ -154,7 +155,7 @@ impl Salvaged<'_> {
                         (*key, letter.schedule.is_some())
                     }
                     Row::Mark(key) if items.contains(key) => (*key, false),
-                    Row::Mark(_) => return Ok(()),
+                    Row::Mark(_) | Row::Unique(_) => return Ok(()),
                     Row::Items(row) => {
                         for (key, content) in row.keys().zip(row.contents(value)) {
                             if !no_items.contains(&key) && items.insert(key) {

@@ -4,8 +4,9 @@ use super::journal::{AROUND, HEADER};
 use super::listed;
 use super::memtables::BESIDE_ROW;
 use crate::error::{is_damage, StoreError};
+use crate::format::MARKS;
 use fjall::compaction::Leveled;
-use fjall::config::FilterPolicy;
+use fjall::config::{BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
 use fjall::{
     Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, UserKey, UserValue,
 };
@@ -27,6 +28,12 @@ const MERGED_AT: u8 = 8;
 const TABLE: u64 = 8 << 20;
 /// The size of the cache for blocks of tables, at least and at most: that of two memtables.
 const CACHE: RangeInclusive<u64> = 1 << 20..=32 << 20;
+
+/// The table with the rows of unique keys, most of which are looked for in vain: filters say that they are not in a table, with a
+/// probability of 99 %. Those of larger tables are read in parts, so that they need no memory.
+const KEYED: &str = Tables::NAMES[MARKS];
+const FILTER: FilterPolicyEntry =
+    FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0));
 
 /// The tables of a store.
 pub(crate) struct Tables {
@@ -127,15 +134,24 @@ impl Tables {
                 )
                 .open()
                 .map_err(unreadable)?;
-            // Rows are read in order, or are known to be there: filters would only take time and memory.
-            let options = || {
+            let options = |name| {
                 let options = KeyspaceCreateOptions::default().max_memtable_size(memtable);
                 let compaction = Leveled::default().with_l0_threshold(MERGED_AT);
                 let compaction = compaction.with_table_target_size(TABLE);
                 let options = options.compaction_strategy(Arc::new(compaction));
-                options.filter_policy(FilterPolicy::disabled())
+                let filters = FilterPolicy::all(FILTER);
+                match name {
+                    KEYED => options
+                        .filter_policy(filters)
+                        .filter_block_partitioning_policy(PartitioningPolicy::new([false, true])),
+                    // Rows are read in order, or are known to be there.
+                    _ => options.filter_policy(FilterPolicy::disabled()),
+                }
             };
-            let table = |name| database.keyspace(name, options).map_err(unreadable);
+            let table = |name| {
+                let keyspace = database.keyspace(name, || options(name));
+                keyspace.map_err(unreadable)
+            };
             let all = Self::NAMES
                 .into_iter()
                 .map(table)

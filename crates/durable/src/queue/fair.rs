@@ -32,7 +32,8 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn key_at_limit(&self, item: &T) -> Option<K> {
-        self.ram.key_at_limit(&Entry::on_disk(0, self.key_of(item)))
+        self.ram
+            .key_at_limit(&Entry::on_disk(0, self.key_of(item), None))
     }
 
     /// Visits the items of one key in their order, and returns their number; see [`requeue::Queue::items_of`]. Items that are

@@ -7,7 +7,7 @@ use crate::error::{Damage, StoreError};
 use crate::format::level::{self, Level};
 use crate::format::{
     decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag, Schedule,
-    LETTERS, MARKS,
+    UniqueRow, LETTERS, MARKS,
 };
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
@@ -93,6 +93,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         } else {
             self.read_items(found)?
         };
+        self.prepare_keys()?;
+        if self.has_keys {
+            self.know_keys(&items);
+        }
         let attempts = |id| found.marks.get(&id).map_or(0, |mark| mark.attempts);
         self.leave_out(undecodable, on_undecodable, attempts)?;
         self.forget_strays(found, &items);
@@ -126,6 +130,16 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             ram.close();
         }
         Ok((ram, pages))
+    }
+
+    /// Items that were read may be removed from now on.
+    fn know_keys(&self, items: &[Recovered<T, O>]) {
+        let row = |Recovered { entry, .. }: &Recovered<T, O>| {
+            let (item, hash) = (self.key(entry.id), entry.hash()?);
+            Some(UniqueRow { item, hash })
+        };
+        let rows = items.iter().filter_map(row);
+        self.log().disk().know_keys(rows);
     }
 
     fn read_items(&self, found: &Found) -> Result<Items<T, O>, StoreError> {
@@ -284,7 +298,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.note(strays.map(|(id, _)| Change::Unmark(self.key(*id))));
         // Keys that items have are no longer those of windows.
         let hashes = items.iter().filter_map(|it| it.entry.hash());
-        hashes.for_each(|hash| _ = self.windows.earlier.lock().remove(&hash));
+        self.end_windows(hashes);
     }
 
     /// Puts items before all that are pushed from now on: first those that were delivered before. They keep their deliveries and

@@ -51,7 +51,7 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     }
 
     /// Removes all items that nobody holds, whether ready, delayed or scheduled, and returns their number, as a
-    /// [`retain`](Self::retain) that keeps nothing. None is read from the disk.
+    /// [`retain`](Self::retain) that keeps nothing. None is decoded, unless items are [unique](crate::Builder::unique_by).
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -251,7 +251,7 @@ impl<K> Examined<K> {
         let Some(mut rows) = pages.snapshot(None)? else {
             return Ok(none);
         };
-        let mut chunks: Vec<Known> = Vec::new();
+        let (mut chunks, mut keys) = (Vec::<Known>::new(), Vec::new());
         pages.visit(&mut rows, |stored| {
             let item = match how {
                 ColdPart::Items => pages.decode(&stored).map(Some),
@@ -260,6 +260,9 @@ impl<K> Examined<K> {
             match item {
                 Ok(item) => {
                     let kept = self.keeps(stored.at.id, item.as_ref(), Queued::default());
+                    if !kept {
+                        keys.extend(pages.key_of(&stored));
+                    }
                     let chunk = stored.chunk.filter(|_| !kept);
                     let is_new = |chunk: &Known| chunks.last().is_none_or(|it| it.0 != chunk.0);
                     chunks.extend(chunk.filter(is_new));
@@ -271,7 +274,7 @@ impl<K> Examined<K> {
             Ok(())
         })?;
         self.gone.sort_unstable();
-        let (moved, skipped) = pages.give_up(&self.gone, &chunks);
+        let (moved, skipped) = pages.give_up(&self.gone, keys, &chunks);
         self.gone = skipped
             .iter()
             .flat_map(|run| run.keys())

@@ -1,14 +1,14 @@
 //! What the handles of a queue share, apart from the queue in memory.
 
 use super::letters::Letters;
-use super::pages::{Pages, BESIDE};
+use super::pages::{Pages, BESIDE, BESIDE_KEY};
 use super::windows::Windows;
-use crate::batch::{Batch, Change};
+use crate::batch::{Batch, Change, NewKey};
 use crate::codec::Codec;
 use crate::entry::{Besides, Entry};
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
-use crate::format::{self, Front, Key, OrderTag, Schedule};
+use crate::format::{self, Front, Key, OrderTag, Schedule, UniqueRow};
 use crate::log::chunks::Content;
 use crate::log::{Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
@@ -34,6 +34,8 @@ pub(crate) struct Shared<T: Send + 'static, O: Engine<T>> {
     pub(crate) besides: Besides<T>,
     /// Whether some items may be on the disk only, without an entry in memory.
     pub(crate) has_pages: bool,
+    /// Whether rows say which items have unique keys.
+    pub(crate) has_keys: bool,
     /// The pages, once the queue is opened.
     pub(super) pages: OnceLock<Weak<Pages<T, O>>>,
     pub(crate) max_attempts: Option<u32>,
@@ -98,12 +100,26 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.has_pages && (level::of(id) > 0 || !self.has_levels())
     }
 
+    /// What an item in memory takes besides its bytes.
+    pub(crate) fn beside(&self) -> usize {
+        BESIDE + if self.has_keys { BESIDE_KEY } else { 0 }
+    }
+
+    /// The row of an item's unique key, in a queue that has such rows. Runs user code.
+    pub(crate) fn unique_row(&self, id: u64, item: &T) -> Option<UniqueRow> {
+        let hash_of = self.besides.hash.as_ref().filter(|_| self.has_keys)?;
+        Some(UniqueRow {
+            item: self.key(id),
+            hash: hash_of(item),
+        })
+    }
+
     /// An entry for an item that takes `bytes` bytes.
     #[inline]
     pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
         let key = (self.key_of)(&item);
         let is_paged = self.is_paged(id);
-        let more = if is_paged { BESIDE } else { 0 };
+        let more = if is_paged { self.beside() } else { 0 };
         let (beside, has_room) = self.besides.of(&item, bytes + more);
         let has_room = has_room || is_paged;
         Entry {
@@ -136,7 +152,16 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         };
         entry.id = replaced.unwrap_or(entry.id);
         let batch = replaced.map_or(Batch::of_push as fn(_, _) -> _, |_| Batch::of_replacement);
-        self.log().note(batch(self.key(entry.id), value));
+        let mut batch = batch(self.key(entry.id), value);
+        let hash = entry.hash().filter(|_| self.has_keys && replaced.is_none());
+        batch.keys.extend(hash.map(|hash| NewKey {
+            row: UniqueRow {
+                item: self.key(entry.id),
+                hash,
+            },
+            is_cold: false,
+        }));
+        self.log().note(batch);
     }
 
     /// Reads an item from the disk.

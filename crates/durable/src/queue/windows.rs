@@ -47,7 +47,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         true
     }
 
-    /// Whether an earlier process has committed an item with the key of one of these, and its window is not over. Runs user code.
+    /// Whether an earlier process has committed an item with the key of one of these, its window is not over, and no other item has the
+    /// key. Runs user code.
     pub(crate) fn are_recent(&self, items: &[T]) -> bool {
         let hash_of = self.besides.hash.as_ref();
         let Some(hash_of) = hash_of.filter(|_| !self.windows.earlier.lock().is_empty()) else {
@@ -57,8 +58,14 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         items.iter().any(|item| {
             let hash = hash_of(item);
             let end = self.windows.earlier.lock().get(&hash).copied();
-            end.is_some_and(|end| now < end)
+            end.is_some_and(|end| now < end) && !self.is_taken(hash)
         })
+    }
+
+    /// Items have keys that are no longer those of windows.
+    pub(super) fn end_windows(&self, hashes: impl Iterator<Item = u128>) {
+        let mut earlier = self.windows.earlier.lock();
+        hashes.for_each(|hash| _ = earlier.remove(&hash));
     }
 
     /// Adds the windows of items that are committed to the batch, and ends some that are over.

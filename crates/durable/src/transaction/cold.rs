@@ -4,6 +4,7 @@ use super::Local;
 use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::level::Level;
+use crate::format::UniqueRow;
 use crate::order::{EntryOf, Order, Place};
 use crate::queue::pages::Pages;
 use parking_lot::Mutex;
@@ -14,19 +15,30 @@ use std::sync::Arc;
 /// What a transaction has of the pages.
 pub(crate) struct Cold<T: Send + 'static, O: Order<T>> {
     pages: Arc<Pages<T, O>>,
-    staged: Mutex<Staged>,
+    staged: Mutex<Staged<EntryOf<T, O>>>,
 }
 
 /// The pushes that stay on the disk: in memory entries without items are staged, for their room and for others to see. All pushes
 /// of a transaction are where the first one is.
-#[derive(Default)]
-struct Staged {
+struct Staged<E> {
     runs: Vec<Run>,
+    /// Their unique keys.
+    keys: Vec<UniqueRow>,
     /// Those that are in no page, since they have due times: they come into memory when the transaction is committed.
-    later: Vec<(Run, Place)>,
+    later: Vec<(E, Place)>,
 }
 
-impl Staged {
+impl<E> Default for Staged<E> {
+    fn default() -> Self {
+        Self {
+            runs: Vec::new(),
+            keys: Vec::new(),
+            later: Vec::new(),
+        }
+    }
+}
+
+impl<E> Staged<E> {
     fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.later.is_empty()
     }
@@ -59,18 +71,17 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     }
 
     /// Items that stay on the disk are staged.
-    pub(super) fn add_cold(&self, runs: Vec<Run>, place: Option<Place>) {
+    pub(super) fn add_cold(&self, runs: Vec<Run>, later: Vec<EntryOf<T, O>>, place: Option<Place>) {
         let Some(Cold { staged, .. }) = &self.cold else {
             return;
         };
         let mut staged = staged.lock();
-        for run in runs {
-            let is_later = !self.shared.is_paged(run.first);
-            match place.filter(|_| is_later) {
-                Some(place) => staged.later.push((run, place)),
-                None => staged.runs.push(run),
-            }
-        }
+        let paged = runs.into_iter();
+        let paged = paged.filter(|run| self.shared.is_paged(run.first));
+        staged.runs.extend(paged);
+        let later = later.into_iter();
+        let placed = later.map(|entry| (entry, place.unwrap_or_default()));
+        staged.later.extend(placed);
     }
 
     /// They are not staged after all.
@@ -85,13 +96,18 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     /// Before the rows are written.
     pub(crate) fn register_cold(&mut self) {
         if let Some(Cold { pages, staged }) = &mut self.cold {
-            let (staged, pushes) = (staged.get_mut(), &mut self.batch.get_mut().pushes);
+            let (staged, batch) = (staged.get_mut(), self.batch.get_mut());
             if staged.is_empty() {
-                return pages.mark(pushes);
+                return pages.mark(&batch.pushes);
             }
-            for run in pushes {
+            for run in &mut batch.pushes {
                 run.in_chunks = self.shared.is_paged(run.first);
             }
+            for key in &mut batch.keys {
+                key.is_cold = self.shared.is_paged(key.row.item.id);
+            }
+            let cold = batch.keys.iter().filter(|key| key.is_cold);
+            staged.keys = cold.map(|key| key.row).collect();
             pages.register(&staged.runs);
         }
     }
@@ -105,7 +121,7 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
         let is_cold = !staged.is_empty();
         if is_cold {
             pages.restore(staged.later);
-            pages.conclude(&staged.runs);
+            pages.conclude(&staged.runs, &staged.keys);
         }
         is_cold
     }

@@ -2,11 +2,10 @@
 
 use super::numbers::Numbers;
 use super::Local;
-use crate::batch::Extent;
+use crate::batch::{Extent, NewKey};
 use crate::entry::Entry;
 use crate::error::PushError;
 use crate::order::{EntryOf, Load, Order, Place};
-use crate::queue::pages::BESIDE;
 use crate::ticket::Tickets;
 use requeue::{DuplicateOf, StorePlace};
 use std::collections::VecDeque;
@@ -27,6 +26,8 @@ pub(super) struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     /// Whether they stay on the disk. Then these are the items, in case they cannot be staged.
     is_cold: bool,
     apart: VecDeque<T>,
+    /// Those of their entries that come into memory with the commit.
+    later: Vec<EntryOf<T, O>>,
 }
 
 impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
@@ -51,9 +52,13 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             numbers,
             before: batch.extent(),
             place,
-            supersedes: shared.supersedes && local.at_once && items.len() == 1,
+            supersedes: shared.supersedes && local.at_once && items.len() == 1 && {
+                let due = place.and_then(|place| place.due);
+                due.is_none_or(|due| due <= shared.clock.now())
+            },
             is_cold: false,
             apart: VecDeque::new(),
+            later: Vec::new(),
         };
         let encode = |item: &T, bytes: &mut Vec<u8>| shared.codec.encode(item, bytes);
         let pushed = if recorded.numbers.are_consecutive() {
@@ -64,6 +69,13 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         };
         pushed.map_err(|error| PushError::Codec((), error.at(&shared.name, None)))?;
         recorded.numbers.add_to(&mut batch.pushes);
+        if shared.has_keys {
+            for (nth, item) in items.iter().enumerate() {
+                let row = shared.unique_row(recorded.numbers.nth(nth), item);
+                let is_cold = false; // not yet
+                batch.keys.extend(row.map(|row| NewKey { row, is_cold }));
+            }
+        }
         if recorded.supersedes {
             let value = batch.values[recorded.before.values..].to_vec();
             shared.pushing.lock().insert(recorded.first(), value);
@@ -77,19 +89,23 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         let Self { local, before, .. } = self;
         if local.shared.has_pages && !self.numbers.is_empty() {
             let lengths = &local.batch.lock().lengths[before.items..];
-            let bytes = lengths.iter().map(|length| *length as usize + BESIDE).sum();
+            let beside = local.shared.beside();
+            let bytes = lengths.iter().map(|length| *length as usize + beside).sum();
             self.is_cold = local.admit_cold(bytes, self.numbers.levels(), ram);
         }
     }
 
     /// They are staged.
-    fn keep(self) -> Tickets {
+    fn keep(mut self) -> Tickets {
         if self.is_cold {
             let mut runs = Vec::new();
             self.numbers.add_to(&mut runs);
-            self.local.add_cold(runs, self.place);
+            self.local
+                .add_cold(runs, mem::take(&mut self.later), self.place);
         }
-        mem::ManuallyDrop::new(self).numbers.take_tickets()
+        let mut kept = mem::ManuallyDrop::new(self);
+        kept.later = Vec::new();
+        kept.numbers.take_tickets()
     }
 
     /// The number of the first item.
@@ -117,9 +133,17 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         let mut next = || nths.next().unwrap_or_default();
         if self.is_cold {
             return L::map(load, |item| {
-                let key = (shared.key_of)(&item);
+                let id = self.numbers.nth(next());
+                let entry = || {
+                    let beside = shared.besides.on_disk(&item);
+                    Entry::on_disk(id, (shared.key_of)(&item), beside)
+                };
+                let staged = entry();
+                if !shared.is_paged(id) {
+                    self.later.push(entry());
+                }
                 self.apart.push_back(item);
-                Entry::on_disk(self.numbers.nth(next()), key)
+                staged
             });
         }
         let lengths = if shared.besides.budget.is_some() {

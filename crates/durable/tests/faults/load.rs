@@ -2,14 +2,14 @@
 //!
 //! | queue | has | must hold |
 //! |---|---|---|
-//! | `plain`, and `keyed`, fair by producer | what two producers push and a consumer pops | each producer's numbers from one to another, without a gap |
+//! | `plain`, unique, and `keyed`, fair by producer | what two producers push and a consumer pops | each producer's numbers from one to another, without a gap; none can be pushed again |
 //! | `pooled` | what a producer pushes and a pool of one task pops, which goes on while commits are under way | the same |
 //! | `jobs`, by priority | a job whose worker pushes two follow-ups, three times over | a job is there, or both its follow-ups were |
 //! | `left`, `right`, with room for all | tokens that are moved from one to the other | each token in one of them |
 //! | `even`, `odd`, with a time to live | numbers, pushed in turn and buffered | a prefix of the numbers |
 //! | `replaced` | growing numbers of one key, which replace each other or follow the one that is held | the last number, or it was taken; none that was taken |
 //! | `once` | numbers that are pushed and popped, whose keys stay taken | no number that was popped, nor can it be pushed |
-//! | `removed`, fair by three keys | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
+//! | `removed`, unique, fair by three keys | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
 
 use crate::{child, count, open};
 use futures::executor::block_on;
@@ -31,6 +31,8 @@ use std::time::Duration;
 
 const ROUND: &str = "DURABLE_ROUND";
 const TOKENS: u64 = 20;
+/// How many items are pushed again.
+const SOME: usize = 50;
 /// Two push to the first queue, two to the second one, and one to that of the pool.
 const PRODUCERS: usize = 5;
 /// The depth of the last follow-ups.
@@ -66,12 +68,14 @@ impl Queues {
         let replaced = store.builder("replaced").unique_by(|_| ());
         let once = store.builder("once").unique_by(|number| *number);
         let keyed = store.builder("keyed").fair_by(|item: &Plain| item.1);
+        let plain = store.builder("plain").unique_by(|item: &Plain| *item);
         let removed = store.builder("removed").fair_by(|number| number % 3);
+        let removed = removed.unique_by(|number| *number);
         let room = usize::try_from(TOKENS).unwrap();
         let tokens = |name| store.builder(name).capacity(room).build();
         let timed = |name| store.builder(name).ttl(Duration::from_secs(3600)).build();
         Self {
-            plain: store.queue("plain").expect(expect),
+            plain: plain.build().expect(expect),
             keyed: keyed.build().expect(expect),
             pooled: store.queue("pooled").expect(expect),
             jobs: store.builder("jobs").by_priority().build().expect(expect),
@@ -400,7 +404,7 @@ impl Loaded {
 /// Opens a store after its process died, checks everything, and empties all queues but those of the tokens.
 pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
     let queues = Queues::open(path);
-    check_plain(0..2, &drain(&queues.plain), (round, 1), acknowledged);
+    check_plain(0..2, &drain_unique(&queues.plain), (round, 1), acknowledged);
     check_plain(2..4, &drain(&queues.keyed), (round, 1), acknowledged);
     check_plain(4..5, &drain(&queues.pooled), (round, 257), acknowledged);
     check_jobs(&drain(&queues.jobs), round, acknowledged);
@@ -414,7 +418,7 @@ pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
     numbers.extend(drain(&queues.replaced)); // what followed
     check_replaced(&numbers, acknowledged);
     check_once(&queues.once, round, acknowledged);
-    let mut removed = drain(&queues.removed);
+    let mut removed = drain_unique(&queues.removed);
     removed.sort_unstable(); // the keys take turns
     check_removed(&removed, acknowledged);
     check_tokens(&queues, round, acknowledged);
@@ -427,6 +431,27 @@ where
 {
     let items = queue.pop_batch(usize::MAX).expect("the items are read");
     assert!(queue.is_empty());
+    items
+}
+
+/// Empties a queue whose items are unique: each is a duplicate until then, and not afterwards.
+fn drain_unique<T, O>(queue: &DurableQueue<T, O>) -> Vec<T>
+where
+    T: Clone + Debug + Send + 'static,
+    O: Order<T>,
+{
+    let mut there = Vec::new();
+    queue
+        .peek_each(|item| there.push(item.clone()))
+        .expect("they are read");
+    for item in there {
+        let refused = queue.push(item).expect_err("it is there");
+        assert!(refused.is_duplicate(), "{refused:?}");
+    }
+    let items = drain(queue);
+    let some = items.iter().take(SOME).cloned();
+    queue.push_batch(some).expect("keys are free");
+    assert_eq!(drain(queue).len(), items.len().min(SOME));
     items
 }
 

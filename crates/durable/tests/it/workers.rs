@@ -319,7 +319,7 @@ fn a_task_of_a_synced_store_goes_on_while_commits_are_under_way() {
     let directory = directory();
     let store = open(&directory);
     let jobs = store.builder::<Waits>("jobs").codec(OneByte);
-    let jobs = jobs.build().unwrap();
+    let jobs = jobs.memory(1 << 20).build().unwrap(); // no item is read from the disk
     let (go, wait) = channel();
     jobs.push(Waits(0, Some(wait))).unwrap();
     jobs.push_batch((1..300).map(|_| Waits(1, None))).unwrap();

@@ -42,7 +42,7 @@ impl Disk {
 
 impl Chunks {
     /// The chunk of an item.
-    fn of(&mut self, key: Key) -> Option<(Key, &mut Chunk)> {
+    pub(super) fn of(&mut self, key: Key) -> Option<(Key, &mut Chunk)> {
         let (first, chunk) = self.0.range_mut(..=key).next_back()?;
         let has = first.queue == key.queue && key.id < first.id + u64::from(chunk.count);
         has.then_some((*first, chunk))

@@ -3,7 +3,7 @@
 use super::Chunk;
 use crate::batch::Run;
 use crate::error::StoreError;
-use crate::format::{tombstone, tombstone_key, value_of, Key, NewChunk, ITEMS};
+use crate::format::{seal, tombstone, tombstone_key, value_of, with_item, Key, NewChunk, ITEMS};
 use crate::log::group::GroupWriter;
 use std::mem;
 use std::ops::Range;
@@ -69,7 +69,19 @@ impl GroupWriter<'_, '_> {
         }
     }
 
-    /// Gives each item of a chunk a row. Nothing else in the group is of them.
+    /// Gives an item a row of its own, with the value that replaces its own, if there is one.
+    fn insert_alone(&mut self, at: Key, content: &[u8]) {
+        let key = at.to_bytes();
+        let mut value = value_of(&key, content);
+        let other = self.replaced.remove(&at);
+        if let Some(other) = other.and_then(|other| with_item(&value, &other)) {
+            value = other;
+            seal(&key, &mut value);
+        }
+        self.rows.insert(ITEMS, key, value);
+    }
+
+    /// Gives each item of a chunk a row, except those that the group has removed.
     pub(in crate::log) fn spread(&mut self, first: Key) -> Result<(), StoreError> {
         let items = self.disk.items(first, first.id..=u64::MAX)?;
         let mut is_first_there = false;
@@ -79,12 +91,14 @@ impl GroupWriter<'_, '_> {
             let Some(chunk) = item.chunk.filter(|chunk| chunk.0 == first) else {
                 break;
             };
-            is_first_there |= item.at == first;
-            let key = item.at.to_bytes();
-            self.rows.insert(ITEMS, key, value_of(&key, &item.content));
+            if !self.is_gone(item.at.id) {
+                is_first_there |= item.at == first;
+                self.insert_alone(item.at, &item.content);
+            }
             spread = Some(chunk);
         }
         self.chunks.0.remove(&first);
+        self.tombstones.remove(&first);
         if let Some(chunk) = spread {
             self.remove_tombstones(first.queue, chunk.1.gone.iter());
             if !is_first_there {

@@ -4,7 +4,7 @@ use super::{Builder, Settings};
 use crate::batch::Change;
 use crate::codec::{Codec, OnUndecodable};
 use crate::error::StoreError;
-use crate::format::{FIRST_VERSION, WITH_CHUNKS, WITH_TIMES};
+use crate::format::{FIRST_VERSION, WITH_CHUNKS, WITH_KEYS, WITH_TIMES};
 use crate::order::{Order, RamBuilder};
 use crate::queue::letters::Letters;
 use crate::queue::recover::Found;
@@ -40,9 +40,15 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let (max_attempts, backoff, clock) = self.ram.kept();
         let after_ttl = self.settings.has_ttl.then_some(self.settings.after_ttl);
         let (unique_for, mut besides) = (self.settings.unique_for, self.settings.besides);
-        besides.hash.take_if(|_| unique_for.is_zero());
         let has_pages = may_have_pages && besides.take_budget(store.memory.as_ref());
-        store.log.disk().upgrade(needed(has_pages, after_ttl))?;
+        let has_keys = has_pages && besides.unique.is_some();
+        besides.hash.take_if(|_| unique_for.is_zero() && !has_keys);
+        let version = if has_keys {
+            WITH_KEYS
+        } else {
+            needed(has_pages, after_ttl)
+        };
+        store.log.disk().upgrade(version)?;
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,
@@ -52,6 +58,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             key_of: self.key_of,
             besides,
             has_pages,
+            has_keys,
             pages: OnceLock::new(),
             unique_for,
             windows: Windows::default(),
@@ -73,7 +80,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     }
 }
 
-/// The version of the format that has all that a queue may write.
+/// The version of the format that has all that a queue without rows of unique keys may write.
 fn needed(has_pages: bool, after_ttl: Option<AfterTtl>) -> u32 {
     match after_ttl {
         _ if has_pages => WITH_CHUNKS,
@@ -98,8 +105,14 @@ impl<T: Send + 'static, O: Order<T>> Shared<T, O> {
         let ram = ram.on_expired(AfterTtl::DeadLetter);
         let ram = ram.drops_expired(self.after_ttl == Some(AfterTtl::Drop));
         let ram = ram.on_dead_overflow(move |letter| dead.bury(letter));
-        ram.on_supersede(Arc::new(move |replaced, entry| {
+        let ram = ram.on_supersede(Arc::new(move |replaced, entry| {
             superseding.superseding(replaced, entry);
-        }))
+        }));
+        if self.has_keys {
+            let pushing = Arc::clone(self);
+            ram.on_reserve(Arc::new(move |entry| pushing.confirm(entry)))
+        } else {
+            ram
+        }
     }
 }

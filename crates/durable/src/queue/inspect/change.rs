@@ -200,6 +200,7 @@ impl Inspector {
             count += 1;
         }
         if count > 0 {
+            store.forget_keys(&mut batch, target);
             store.log.commit(&mut [batch], Durability::Synced)?;
         }
         Ok(count)
@@ -241,6 +242,11 @@ impl Inspector {
             }
         }
         if count > 0 {
+            match to {
+                To::Queue(target) => store.forget_keys(&mut batch, target),
+                To::Ready => store.forget_keys(&mut batch, queue),
+                _ => {}
+            }
             store.log.commit(&mut [batch], Durability::Synced)?;
         }
         Ok(count)
@@ -299,6 +305,14 @@ impl StoreInner {
     fn new_id(&self) -> u64 {
         // Relaxed: numbers only have to differ.
         self.log.disk().next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A queue gets items without rows of their unique keys: it gets all of them when it is opened.
+    fn forget_keys(&self, batch: &mut Batch, queue: u32) {
+        let catalog = self.log.disk().catalog();
+        if catalog.queues.get(queue).is_some_and(|row| row.has_keys) {
+            batch.others.push(Change::HasKeys(queue, false));
+        }
     }
 
     /// Adds a record to the changes, as a new one of a queue.

@@ -277,7 +277,7 @@ mod tests {
         items.remove(key).unwrap();
         let mut tx = tx;
         let items_in_memory = tx.core_mut().ram.items();
-        items_in_memory.for_each(|mut job| *job = Entry::on_disk(job.id, ()));
+        items_in_memory.for_each(|mut job| *job = Entry::on_disk(job.id, (), None));
         tx.fail_all("no good").unwrap();
         let letters = jobs.dead_letters();
         assert_eq!(letters.len(), 1);

@@ -1,11 +1,11 @@
 //! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
 
-use super::{Index, Pages, State, BESIDE, LEAST_ITEMS, LEAST_OF_ALL, MOST_LOST, MOST_OF_PAGE};
+use super::{Index, Pages, State, LEAST_ITEMS, LEAST_OF_ALL, MOST_LOST, MOST_OF_PAGE};
 use crate::codec::CodecError;
 use crate::entry::Entry;
 use crate::error::{Damage, StoreError};
 use crate::format::level::{self, Level};
-use crate::format::{Digest, Front};
+use crate::format::{Digest, Front, UniqueRow};
 use crate::order::{Engine, EntryOf};
 use std::collections::BTreeSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -17,6 +17,7 @@ use std::time::Duration;
 struct Page<T, O: Engine<T>> {
     entries: Vec<(EntryOf<T, O>, Front)>,
     bytes: usize,
+    keys: Vec<UniqueRow>,
     undecodable: Vec<(u64, CodecError)>,
 }
 
@@ -25,6 +26,7 @@ impl<T, O: Engine<T>> Default for Page<T, O> {
         Self {
             entries: Vec::new(),
             bytes: 0,
+            keys: Vec::new(),
             undecodable: Vec::new(),
         }
     }
@@ -48,7 +50,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.ready.fetch_add(count - before, Ordering::SeqCst);
         if self.shared.besides.is_serial {
             // Others of these keys make nothing ready; for a pop that waits for several, those that share their levels may.
-            return count > wanted || wanted == 0 || !self.budget.has_room(BESIDE);
+            return count > wanted || wanted == 0 || !self.budget.has_room(self.shared.beside());
         }
         count > wanted && count >= i64::try_from(least).unwrap_or(i64::MAX)
     }
@@ -56,14 +58,15 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// Whether these are enough for a page. Levels by key have theirs in memory at the same time, and share the room.
     fn is_page(&self, index: &Index, page: &Page<T, O>) -> bool {
         let (items, levels) = (page.entries.len(), index.count_unread().max(1));
+        let beside = self.shared.beside();
         let (share, bytes, least) = if Self::BY_KEY {
             let least = (LEAST_OF_ALL / levels).clamp(1, LEAST_ITEMS);
-            (levels, page.bytes + items * BESIDE, least)
+            (levels, page.bytes + items * beside, least)
         } else {
             (4, page.bytes, LEAST_ITEMS)
         };
         let most = MOST_OF_PAGE.min(self.budget.most() / share);
-        let has_room = || self.budget.has_room(BESIDE);
+        let has_room = || self.budget.has_room(beside);
         items >= least && (bytes >= most || !has_room())
     }
 
@@ -120,11 +123,16 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// Reads a page of a level, or what was read is checked if there is none.
     fn read_page(&self, state: &mut State<T, O>, level: Option<Level>) {
         if let Err(error) = self.try_read_page(&mut state.index, level) {
-            state.index.failed = Some(error);
-            // Ends the waits for items that cannot be read.
-            self.ram.close();
-            state.keeper.rollback();
+            self.fail(state, error);
         }
+    }
+
+    /// No more can be read.
+    pub(super) fn fail(&self, state: &mut State<T, O>, error: StoreError) {
+        state.index.failed = Some(error);
+        // Ends the waits for items that cannot be read.
+        self.ram.close();
+        state.keeper.rollback();
     }
 
     fn try_read_page(&self, index: &mut Index, level: Option<Level>) -> Result<(), StoreError> {
@@ -138,8 +146,10 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// Brings an item into memory before its turn, if it is on the disk only.
     pub(in crate::queue) fn bring(&self, id: u64) -> Result<(), StoreError> {
-        let mut state = self.state();
-        let index = &mut state.index;
+        self.bring_to(&mut self.state().index, id)
+    }
+
+    pub(super) fn bring_to(&self, index: &mut Index, id: u64) -> Result<(), StoreError> {
         if !index.has(id) {
             return Ok(());
         }
@@ -161,6 +171,11 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         read: Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let count = page.entries.len();
+        if !page.keys.is_empty() {
+            self.shared
+                .end_windows(page.keys.iter().map(|row| row.hash));
+            self.shared.log().disk().know_keys(page.keys.into_iter());
+        }
         let mut restore = self.ram.restore().with_room();
         if at_tail {
             restore = restore.at_tail();
@@ -193,11 +208,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     /// Makes sure that the rows of commits that have ended are in the tables.
-    fn settle(&self, index: &mut Index) -> Result<(), StoreError> {
+    pub(super) fn settle(&self, index: &mut Index) -> Result<(), StoreError> {
         if index.unwritten.is_some() {
             self.shared.log().settle()?;
         }
         index.unwritten = None;
+        index.keys.clear();
         Ok(())
     }
 
@@ -287,19 +303,22 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let (shared, bytes) = (&self.shared, content.len());
         let decode = || {
             let (front, item) = shared.decode(id, content)?;
-            Ok((shared.entry(id, item, bytes), front))
+            let row = shared.unique_row(id, &item);
+            Ok((shared.entry(id, item, bytes), front, row))
         };
-        let item = match (catch_unwind(AssertUnwindSafe(decode)), O::unkeyed()) {
+        let unkeyed = O::unkeyed().filter(|_| !shared.has_keys);
+        let item = match (catch_unwind(AssertUnwindSafe(decode)), unkeyed) {
             (Ok(Err(StoreError::Codec(error))), _) => Err(error),
             (Ok(decoded), _) => Ok(decoded?),
             // Whoever pops it has that panic.
-            (Err(_), Some(key)) => Ok((Entry::on_disk(id, key), Front::default())),
+            (Err(_), Some(key)) => Ok((Entry::on_disk(id, key, None), Front::default(), None)),
             (Err(_), None) => Err(CodecError::new("the codec or the key function panicked")),
         };
         match item {
-            Ok(item) => {
+            Ok((entry, front, row)) => {
                 page.bytes += bytes;
-                page.entries.push(item);
+                page.entries.push((entry, front));
+                page.keys.extend(row);
             }
             Err(error) => page.undecodable.push((id, error)),
         }

@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::format::level::{self, Level};
 use crate::format::{Digest, Key};
 use crate::log::chunks::earliest;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::mem;
 use std::ops::Range;
 
@@ -29,6 +29,8 @@ pub(crate) struct Index {
     begun: u64,
     /// Rows that are not read: those of commits and of removals that have not ended, by their first numbers.
     skipped: BTreeMap<u64, u64>,
+    /// The unique keys of rows that may not be in the tables yet: their numbers, by the hashes of the keys.
+    pub(super) keys: HashMap<u128, u64>,
     /// Rows that are not read, since their items are in memory.
     marked: BTreeSet<u64>,
     /// The first row, whatever its level is, that may not be in the tables yet, though its commit has ended: it may be in the log only.
@@ -250,6 +252,11 @@ impl Index {
             Some(serial) => self.in_level(level, serial),
             None => u64::MAX,
         }
+    }
+
+    /// Whether the tables may not have what the log has of a row.
+    pub(super) fn is_unwritten(&self, id: u64) -> bool {
+        id >= self.end_of(self.level_of(id))
     }
 
     /// The last number that a row of a level may have.

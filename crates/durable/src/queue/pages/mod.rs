@@ -5,10 +5,12 @@
 //! |---|---|
 //! | `index` | which rows are those of items that are not in memory |
 //! | `fill` | reads pages |
+//! | `keys` | finds the items that have unique keys |
 //! | `rows` | visits the rows without bringing their items into memory |
 
 mod fill;
 mod index;
+mod keys;
 mod rows;
 
 pub(super) use index::Index;
@@ -18,13 +20,14 @@ use super::shared::Shared;
 use crate::batch::Run;
 use crate::call::swallow_panic;
 use crate::codec::OnUndecodable;
-use crate::entry::{Budget, Entry};
+use crate::entry::Budget;
 use crate::error::StoreError;
 use crate::format::level::Level;
-use crate::format::{Key, OrderTag};
+use crate::format::{OrderTag, UniqueRow};
 use crate::order::{Engine, EntryOf, Place, RamQueue, RamTx};
 use parking_lot::{Mutex, MutexGuard};
 use requeue::DeferredWakes;
+use std::collections::HashMap;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{fence, AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -42,6 +45,8 @@ const MOST_LOST: usize = if cfg!(test) { 2 } else { 1_000 };
 
 /// What an item in memory takes besides its bytes.
 pub(crate) const BESIDE: usize = 200;
+/// What it takes besides that if its key is unique.
+pub(crate) const BESIDE_KEY: usize = 500;
 
 /// No count of items, and less than any.
 const UNKNOWN: i64 = i64::MIN / 2;
@@ -228,6 +233,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     fn thaw(&self, state: &mut State<T, O>) {
         // ORDERING: Release; pairs with `is_cold`.
         self.is_cold.store(false, Ordering::Release);
+        state.index.keys = HashMap::new();
         state.keeper.rollback();
     }
 
@@ -246,28 +252,22 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
     }
 
-    /// Items of a commit that are in no page come into memory, without their contents. They have room. Items with keys are in
-    /// pages.
-    pub(crate) fn restore(&self, items: Vec<(Run, Place)>) {
+    /// Items of a commit that are in no page come into memory, without their contents. They have room.
+    pub(crate) fn restore(&self, items: Vec<(EntryOf<T, O>, Place)>) {
         let mut restore = self.ram.restore().with_room();
-        let keyed = O::unkeyed().map(|key| (key, items));
-        let Some((unkeyed, items)) = keyed else {
-            return;
-        };
-        for (run, mut place) in items {
+        for (entry, mut place) in items {
             // A push whose time is over is one of now, also for its time to live.
             place.due = place.due.filter(|due| *due > self.shared.clock.now());
-            for Key { id, .. } in run.keys() {
-                let entry = Entry::on_disk(id, unkeyed.clone());
-                restore.add(entry, place.numbered(id), 0, Duration::ZERO);
-            }
+            let place = place.numbered(entry.id);
+            restore.add(entry, place, 0, Duration::ZERO);
         }
     }
 
     /// The rows of a commit are there.
-    pub(crate) fn conclude(&self, runs: &[Run]) {
+    pub(crate) fn conclude(&self, runs: &[Run], keys: &[UniqueRow]) {
         let mut state = self.state();
         state.index.conclude(runs);
+        self.add_keys(&mut state, keys);
         // ORDERING: Relaxed; it is counted anew.
         if self.ready.load(Ordering::Relaxed) <= self.wanted() {
             self.fill(&mut state, 1);

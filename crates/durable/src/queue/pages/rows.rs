@@ -4,6 +4,7 @@ use super::{Index, Pages};
 use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
+use crate::format::UniqueRow;
 use crate::log::chunks::{Item, Items, Known};
 use crate::log::Visit;
 use crate::order::Engine;
@@ -32,13 +33,14 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         if !self.is_cold() {
             return Ok(None);
         }
-        let state = self.state();
+        let mut state = self.state();
         if let Some(error) = &state.index.failed {
             return Err(error.clone());
         }
-        let index = state.index.clone();
         let log = self.shared.log();
         log.settle()?;
+        state.index.keys.clear();
+        let index = state.index.clone();
         let (next, row) = index.start(level);
         let last = level.map_or(u64::MAX, |level| index.last_of(level));
         let items = log.disk().items(self.shared.key(next), row..=last)?;
@@ -86,13 +88,27 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         decoded.map(|(_, item)| item)
     }
 
-    /// Gives up the items of these numbers, in ascending order, which are to be removed from their rows, and from these chunks.
+    /// The row of an item's unique key, if there are such rows.
+    pub(in crate::queue) fn key_of(&self, item: &Item) -> Option<UniqueRow> {
+        self.shared.has_keys.then(|| self.shared.row_of(item))?
+    }
+
+    /// Gives up the items of these numbers, in ascending order, which are to be removed from their rows, with these of their unique keys,
+    /// and from these chunks.
     /// Returns those that are in memory by now, and the others, whose rows are skipped until their removal
     /// [is over](Self::removed).
-    pub(in crate::queue) fn give_up(&self, ids: &[u64], chunks: &[Known]) -> (Vec<u64>, Vec<Run>) {
+    pub(in crate::queue) fn give_up(
+        &self,
+        ids: &[u64],
+        keys: Vec<UniqueRow>,
+        chunks: &[Known],
+    ) -> (Vec<u64>, Vec<Run>) {
         let mut state = self.state();
         let (moved, runs) = state.index.give_up(self.shared.id, ids);
-        // Those of the others may be gone.
+        // Those of the others may be gone, or known.
+        let keys = keys.into_iter();
+        let keys = keys.filter(|row| moved.binary_search(&row.item.id).is_err());
+        self.shared.log().disk().know_keys(keys);
         for chunk in chunks {
             let (first, end) = (chunk.0.id, chunk.0.id + chunk.1.count());
             if runs.iter().any(|run| run.first < end && run.end() > first) {

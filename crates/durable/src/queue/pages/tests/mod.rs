@@ -1,5 +1,6 @@
 mod by_key;
 mod by_priority;
+mod unique;
 
 use crate::format::{is_key, ITEMS};
 use crate::order::Order;
