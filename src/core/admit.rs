@@ -161,7 +161,9 @@ impl<T, O: Order<T>> Local<T, O> {
         let takes = load.take_permits(self, weights, put)
             || self.shared.reclaim() && load.take_permits(self, weights, put);
         if !takes {
-            return self.look_elsewhere(load.as_slice()).map(Err);
+            let refusal = self.shared.unique()?.refusal(load.as_slice())?;
+            self.permits.give_back_gathered();
+            return Some(Err(refusal));
         }
         let local = defer_with(self, |local| L::return_permits(local, put));
         let to = (to.0, to.1.terms());
@@ -190,15 +192,6 @@ impl<T, O: Order<T>> Local<T, O> {
         let (follows, now) = (follows(), unique.now(&self.shared.time));
         let mut keys = weights.keys();
         keys.find_map(|key| unique.duplicate_of(key, follows, staging, now))
-    }
-
-    /// Why these items, for which there is no room, are refused, if one that is elsewhere has the key of one of them.
-    fn look_elsewhere(&mut self, items: &[T]) -> Option<PushError<()>> {
-        let unique = self.shared.unique()?;
-        let mut looked = items.iter().map(|item| unique.look_elsewhere(item));
-        let refusal = looked.find_map(Result::err)?;
-        self.permits.give_back_gathered();
-        Some(refusal)
     }
 
     /// What the keys of the items that it stages have in common, if they are unique.

@@ -26,6 +26,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
 use std::mem;
+use std::slice;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -188,6 +189,16 @@ struct Taken<T, M> {
 }
 
 impl<T, M> Taken<T, M> {
+    fn new(key: &Key, since: u64, state: State) -> Self {
+        Self {
+            key: key.clone(),
+            since,
+            state,
+            value: None,
+            next: None,
+        }
+    }
+
     /// What the item with the key is to a push of this transaction, if any; `None` if the key is free.
     fn is(&self, staging: Option<&Arc<Staging>>, now: u64) -> Option<DuplicateOf> {
         let is_own = |by: &Arc<_>| staging.is_some_and(|own| Arc::ptr_eq(own, by));
@@ -318,13 +329,8 @@ impl<T, M> Unique<T, M> {
         staging: Option<&Arc<Staging>>,
         now: u64,
     ) -> Result<(), DuplicateOf> {
-        let taken = Taken {
-            key: key.clone(),
-            since,
-            state: staging.map_or(State::Queued, |by| State::Staged(Arc::clone(by))),
-            value: None,
-            next: None,
-        };
+        let state = staging.map_or(State::Queued, |by| State::Staged(Arc::clone(by)));
+        let taken = Taken::new(key, since, state);
         let mut left = Left(Vec::new());
         let mut table = lock(self.table(key));
         let Table { taken: all, .. } = &mut *table;
@@ -345,7 +351,9 @@ impl<T, M> Unique<T, M> {
 
     /// Follows [`reserve`](Self::reserve) without an error, by the same item: an item that is elsewhere may have its key.
     pub(crate) fn confirm(&self, item: &T, key: &Key, since: u64) -> Result<(), PushError<()>> {
-        self.look_elsewhere(item)?;
+        if let Some(refusal) = self.refusal(slice::from_ref(item)) {
+            return Err(refusal);
+        }
         // An item that came here meanwhile has taken it over.
         let is_own = || lock(self.table(key)).find(key).map(|taken| taken.since) == Some(since);
         if self.on_reserve.is_none() || is_own() {
@@ -354,20 +362,15 @@ impl<T, M> Unique<T, M> {
         Err(PushError::Duplicate((), DuplicateOf::Queued))
     }
 
-    /// An error: an item that is elsewhere has the key of this one.
-    pub(crate) fn look_elsewhere(&self, item: &T) -> Result<(), PushError<()>> {
-        self.on_reserve.as_ref().map_or(Ok(()), |call| call(item))
+    /// Why the push of these is refused, if an item that is elsewhere has the key of one of them.
+    pub(crate) fn refusal(&self, items: &[T]) -> Option<PushError<()>> {
+        let call = self.on_reserve.as_ref()?;
+        items.iter().find_map(|item| call(item).err())
     }
 
     /// Takes a key for an item that was elsewhere, whatever has it. If an item followed that, it is to be pushed now.
     pub(crate) fn take_over(&self, key: &Key, since: u64) -> (Left<T, M>, Option<Next<T, M>>) {
-        let taken = Taken {
-            key: key.clone(),
-            since,
-            state: State::Queued,
-            value: None,
-            next: None,
-        };
+        let taken = Taken::new(key, since, State::Queued);
         let (mut left, mut next) = (Left(Vec::new()), None);
         let mut table = lock(self.table(key));
         let all = &mut table.taken;

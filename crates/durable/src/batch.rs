@@ -140,7 +140,7 @@ pub(crate) enum Change {
     Close(u32, bool),
     /// Whether the items of a queue have rows of their unique keys.
     HasKeys(u32, bool),
-    /// These rows of unique keys are removed: of a queue, by their hashes.
+    /// These rows of unique keys are removed, unless the group writes them: of a queue, by their hashes.
     Unkey(u32, Vec<u128>),
     /// A queue is removed, with all that it has on the disk.
     Remove(u32),

@@ -1,9 +1,11 @@
 //! An item in memory.
 
+use crate::queue::pages::{BESIDE, BESIDE_KEY};
 use crate::queue::windows::HashOf;
 use requeue::{UniqueKey, UniqueKeyOf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An item of a queue in memory: its number, and itself unless there was no room for it.
 #[derive(Clone)]
@@ -81,6 +83,8 @@ pub(crate) struct Besides<T> {
     pub(crate) weigh: Option<Weigh<T>>,
     /// Says the hash of the key, if that is known on the disk: it stays taken for a time, or the item is in pages.
     pub(crate) hash: Option<HashOf<T>>,
+    /// Whether rows say which items have unique keys.
+    pub(crate) has_keys: bool,
     /// Whether an item is delivered only while no other one of its key is held.
     pub(crate) is_serial: bool,
 }
@@ -111,6 +115,11 @@ impl<T> Besides<T> {
         (Some(Box::new(beside)), has_room)
     }
 
+    /// What an item of a page takes in memory besides its bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        BESIDE + self.unique.as_ref().map_or(0, |_| BESIDE_KEY)
+    }
+
     /// What is kept beside an item that is on the disk only.
     pub(crate) fn on_disk(&self, item: &T) -> Option<Box<Beside>> {
         let key_of = self.unique.as_ref()?;
@@ -123,14 +132,23 @@ impl<T> Besides<T> {
         Some(Box::new(beside))
     }
 
-    /// In a queue that can have pages for other reasons: takes the budget of the store if it has none. Returns whether it has
-    /// pages then.
-    pub(crate) fn take_budget(&mut self, of_store: Option<&Arc<Budget>>) -> bool {
-        if self.weigh.is_some() {
-            return false;
-        }
+    /// When the queue is opened, which may have pages for other reasons, and whose keys stay taken for this time: takes the budget of
+    /// the store if it has none. Returns whether it has pages then.
+    pub(crate) fn settle(
+        &mut self,
+        may_have_pages: bool,
+        of_store: Option<&Arc<Budget>>,
+        unique_for: Duration,
+    ) -> bool {
+        let may_have_pages = may_have_pages && self.weigh.is_none();
+        let of_store = of_store.filter(|_| may_have_pages);
         self.budget = self.budget.take().or_else(|| of_store.cloned());
-        self.budget.is_some()
+        let has_pages = may_have_pages && self.budget.is_some();
+        self.has_keys = has_pages && self.unique.is_some();
+        if unique_for.is_zero() && !self.has_keys {
+            self.hash = None;
+        }
+        has_pages
     }
 }
 

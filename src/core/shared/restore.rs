@@ -2,7 +2,7 @@
 
 use super::ttl::FIRST;
 use super::Shared;
-use crate::order::{EntryOf, Order, PlaceOf, PushMeta, PushMetaOf, Registry, Source, Terms, When};
+use crate::order::{EntryOf, Order, PlaceOf, PushMeta, Source, Terms, When};
 use crate::policy::delay::Scheduled;
 use crate::policy::failed::Failed;
 use crate::policy::unique::OnDuplicate;
@@ -36,8 +36,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if !has_room && !self.takes(known.0.unwrap_or(1)) {
             return false;
         }
-        let keyed = self.unique().zip(known.1.as_ref());
-        if let Some((unique, key)) = keyed {
+        if let Some((unique, key)) = self.unique().zip(known.1.as_ref()) {
             let follows = unique.rule == OnDuplicate::Follow && delivery.attempts == 0;
             if follows && terms.when().is_none() && unique.is_followable(key) {
                 match self.follow(item, delivery.since, known, place) {
@@ -46,15 +45,7 @@ impl<T, O: Order<T>> Shared<T, O> {
                 }
             }
         }
-        let terms_of = (known, Some(&terms));
-        let entered = if let Some((unique, key)) = keyed {
-            let register = || self.registry().register(&item, place);
-            let entered = self.record(delivery.since, terms_of, register);
-            let took = |entered: &PushMetaOf<T, O>| self.take_over(unique, key, entered.since);
-            entered.inspect(took)
-        } else {
-            self.enter(&item, delivery.since, place, terms_of, None)
-        };
+        let entered = self.enter_restored(&item, delivery.since, place, (known, Some(&terms)));
         let PushMeta { since, meta } = entered.expect("a queue has room for what is restored");
         let delivery = DeliveryMeta { since, ..delivery };
         let item = Stored { item, meta };

@@ -3,7 +3,7 @@
 use super::ttl::FIRST;
 use super::Shared;
 use crate::core::weights::Known;
-use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Registry};
+use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Registry, Terms};
 use crate::policy::failed::Cause;
 use crate::policy::records::Tracked;
 use crate::policy::retry::Disposition;
@@ -115,9 +115,21 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.end_key(unique.free(key, since, until));
     }
 
-    /// Takes a key for an item that was elsewhere, whatever has it.
-    pub(super) fn take_over(&self, unique: &Unique<T, O::Meta>, key: &Key, since: u64) {
-        self.end_key(unique.take_over(key, since));
+    /// As [`enter`](Shared::enter), for an item that was elsewhere: it takes its key over from whatever has it.
+    pub(super) fn enter_restored(
+        &self,
+        item: &T,
+        stamp: u64,
+        place: PlaceOf<T, O>,
+        terms: (&Known, Option<&Terms>),
+    ) -> Result<PushMetaOf<T, O>, PushError<()>> {
+        let Some((unique, key)) = self.unique().zip(terms.0 .1.as_ref()) else {
+            return self.enter(item, stamp, place, terms, None);
+        };
+        let register = || self.registry().register(item, place);
+        let entered = self.record(stamp, terms, register)?;
+        self.end_key(unique.take_over(key, entered.since));
+        Ok(entered)
     }
 
     /// What followed an item whose key it has no longer is pushed.

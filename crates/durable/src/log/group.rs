@@ -9,8 +9,8 @@ use super::tables::{visit, RowBatch};
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::{
-    encode_row, key_row, key_rows, queue_digest, row_digest, seal, with_item, Counts, Key,
-    LetterRow, Mark, NewChunk, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    encode_row, key_rows, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow, Mark,
+    NewChunk, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
 use parking_lot::MutexGuard;
 use std::collections::{HashMap, HashSet};
@@ -90,6 +90,9 @@ impl GroupWriter<'_, '_> {
                 self.remove(Run::of(Key { id, ..*key }, 1), depends);
             } else if let Change::Replaced(key, value) = change {
                 self.replaced.insert(*key, mem::take(value));
+            } else if let Change::Unkey(queue, hashes) = change {
+                let hashes = mem::take(hashes).into_iter();
+                self.unkeyed.extend(hashes.map(|hash| (*queue, hash)));
             }
         }
         let (mut values, mut lengths) = (&mut batch.values[..], &batch.lengths[..]);
@@ -203,8 +206,7 @@ impl GroupWriter<'_, '_> {
 
     /// The changes that are not of items alone.
     fn rest(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
-        let mut marks = HashMap::new();
-        let mut letters = HashMap::new();
+        let (mut marks, mut letters) = (HashMap::new(), HashMap::new());
         for change in batch.others.drain(..) {
             match change {
                 Change::Delivered(key, attempts) => self.mark(&mut marks, key, |mark| {
@@ -227,7 +229,7 @@ impl GroupWriter<'_, '_> {
                         self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
                     }
                 }
-                Change::Replaced(..) => {} // with the items
+                Change::Replaced(..) | Change::Unkey(..) => {} // with the items
                 Change::Spread(first) => self.spread(first)?,
                 Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
                 Change::Recent(key, until, hash) => self.mark(&mut marks, key, |mark| {
@@ -241,13 +243,7 @@ impl GroupWriter<'_, '_> {
                 Change::Unbury(key) if letters.remove(&key).is_some() => {}
                 Change::Unbury(key) => drop(letters.insert(key, None)),
                 Change::Close(queue, closed) => self.change_of(queue).closed = Some(closed),
-                Change::HasKeys(queue, has_keys) => {
-                    self.change_of(queue).has_keys = Some(has_keys);
-                }
-                Change::Unkey(queue, hashes) => {
-                    let keys = hashes.into_iter().map(|hash| key_row(queue, hash));
-                    keys.for_each(|key| self.rows.remove(MARKS, key));
-                }
+                Change::HasKeys(queue, it) => self.change_of(queue).has_keys = Some(it),
                 Change::Remove(queue) => self.remove_queue(queue)?,
             }
         }

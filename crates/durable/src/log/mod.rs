@@ -40,11 +40,10 @@ mod source;
 mod tables;
 mod witness;
 
-pub(crate) use directory::Directory;
-pub(crate) use disk::Disk;
 #[cfg(feature = "metrics")]
 pub(crate) use meter::swallow_panic;
 pub(crate) use tables::{guarded, rows, visit, Visit};
+pub(crate) use {directory::Directory, disk::Disk};
 #[cfg(fuzzing)]
 pub(crate) use {
     gaps::Readable,

@@ -12,7 +12,7 @@ use crate::format::{
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
 use crate::queue::letters::Cause;
-use crate::queue::pages::{Index, Pages};
+use crate::queue::pages::{Index, KeyRows, Pages};
 use fjall::{Keyspace, UserKey, UserValue};
 use requeue::StorePlace;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -71,6 +71,15 @@ struct Recovered<T, O: Engine<T>> {
     mark: Mark,
 }
 
+impl<T, O: Engine<T>> Recovered<T, O> {
+    /// The row of its unique key, if it has one.
+    fn key_row(&self, queue: u32) -> Option<UniqueRow> {
+        let (id, hash) = (self.entry.id, self.entry.hash()?);
+        let item = Key { queue, id };
+        Some(UniqueRow { item, hash })
+    }
+}
+
 /// Those that can be decoded, those that cannot, with the error, and the others.
 type Items<T, O> = (Vec<Recovered<T, O>>, Vec<(u64, CodecError)>, Index);
 
@@ -93,10 +102,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         } else {
             self.read_items(found)?
         };
-        self.prepare_keys()?;
-        if self.has_keys {
-            self.know_keys(&items);
-        }
+        let rows = items.iter().filter_map(|item| item.key_row(self.id));
+        KeyRows(self).prepare(rows)?;
         let attempts = |id| found.marks.get(&id).map_or(0, |mark| mark.attempts);
         self.leave_out(undecodable, on_undecodable, attempts)?;
         self.forget_strays(found, &items);
@@ -109,17 +116,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let weights = items.iter().map(|item| item.entry.weight());
         let weight = weights.fold(index.count(), usize::saturating_add);
         let ram = ram.with_room_for(weight, of_one_key).build();
-        let is_poison = |item: &Recovered<T, O>| {
-            let most = self.max_attempts;
-            most.is_some_and(|most| item.mark.attempts >= most)
-        };
-        let (poison, items): (Vec<_>, _) = items.into_iter().partition(is_poison);
-        // Their deliveries killed the process as often as they may be delivered.
-        let error = "the process died while it held the item";
-        let letters = poison.into_iter().map(|Recovered { entry, mark, .. }| {
-            self.letter_of(entry.id, mark.attempts, Cause::Crashed, error)
-        });
-        self.add_letters(letters.collect::<Result<_, _>>()?);
+        let items = self.bury_poison(items)?;
         let timed = self.restore(&ram, items)?;
         self.note(timed.into_iter());
         let open = || Pages::open(self, &ram, index, on_undecodable);
@@ -132,14 +129,22 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         Ok((ram, pages))
     }
 
-    /// Items that were read may be removed from now on.
-    fn know_keys(&self, items: &[Recovered<T, O>]) {
-        let row = |Recovered { entry, .. }: &Recovered<T, O>| {
-            let (item, hash) = (self.key(entry.id), entry.hash()?);
-            Some(UniqueRow { item, hash })
+    /// Items whose deliveries killed the process as often as they may be delivered become dead letters. Returns the others.
+    fn bury_poison(
+        self: &Arc<Self>,
+        items: Vec<Recovered<T, O>>,
+    ) -> Result<Vec<Recovered<T, O>>, StoreError> {
+        let is_poison = |item: &Recovered<T, O>| {
+            let most = self.max_attempts;
+            most.is_some_and(|most| item.mark.attempts >= most)
         };
-        let rows = items.iter().filter_map(row);
-        self.log().disk().know_keys(rows);
+        let (poison, items): (Vec<_>, _) = items.into_iter().partition(is_poison);
+        let error = "the process died while it held the item";
+        let letters = poison.into_iter().map(|Recovered { entry, mark, .. }| {
+            self.letter_of(entry.id, mark.attempts, Cause::Crashed, error)
+        });
+        self.add_letters(letters.collect::<Result<_, _>>()?);
+        Ok(items)
     }
 
     fn read_items(&self, found: &Found) -> Result<Items<T, O>, StoreError> {
@@ -298,7 +303,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.note(strays.map(|(id, _)| Change::Unmark(self.key(*id))));
         // Keys that items have are no longer those of windows.
         let hashes = items.iter().filter_map(|it| it.entry.hash());
-        self.end_windows(hashes);
+        self.windows.end(hashes);
     }
 
     /// Puts items before all that are pushed from now on: first those that were delivered before. They keep their deliveries and

@@ -244,12 +244,11 @@ impl<K> Examined<K> {
     where
         K: FnMut(u64, Option<&T>, Queued) -> Result<bool, StoreError>,
     {
-        let none = (None, Vec::new(), Vec::new());
         let Some(pages) = pages.filter(|_| how != ColdPart::Stays) else {
-            return Ok(none);
+            return Ok(OfColdPart::default());
         };
         let Some(mut rows) = pages.snapshot(None)? else {
-            return Ok(none);
+            return Ok(OfColdPart::default());
         };
         let (mut chunks, mut keys) = (Vec::<Known>::new(), Vec::new());
         pages.visit(&mut rows, |stored| {
@@ -260,9 +259,7 @@ impl<K> Examined<K> {
             match item {
                 Ok(item) => {
                     let kept = self.keeps(stored.at.id, item.as_ref(), Queued::default());
-                    if !kept {
-                        keys.extend(pages.key_of(&stored));
-                    }
+                    keys.extend((!kept).then(|| pages.key_of(&stored)).flatten());
                     let chunk = stored.chunk.filter(|_| !kept);
                     let is_new = |chunk: &Known| chunks.last().is_none_or(|it| it.0 != chunk.0);
                     chunks.extend(chunk.filter(is_new));

@@ -1,7 +1,7 @@
 //! What the handles of a queue share, apart from the queue in memory.
 
 use super::letters::Letters;
-use super::pages::{Pages, BESIDE, BESIDE_KEY};
+use super::pages::Pages;
 use super::windows::Windows;
 use crate::batch::{Batch, Change, NewKey};
 use crate::codec::Codec;
@@ -34,8 +34,6 @@ pub(crate) struct Shared<T: Send + 'static, O: Engine<T>> {
     pub(crate) besides: Besides<T>,
     /// Whether some items may be on the disk only, without an entry in memory.
     pub(crate) has_pages: bool,
-    /// Whether rows say which items have unique keys.
-    pub(crate) has_keys: bool,
     /// The pages, once the queue is opened.
     pub(super) pages: OnceLock<Weak<Pages<T, O>>>,
     pub(crate) max_attempts: Option<u32>,
@@ -100,18 +98,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.has_pages && (level::of(id) > 0 || !self.has_levels())
     }
 
-    /// What an item in memory takes besides its bytes.
-    pub(crate) fn beside(&self) -> usize {
-        BESIDE + if self.has_keys { BESIDE_KEY } else { 0 }
-    }
-
-    /// The row of an item's unique key, in a queue that has such rows. Runs user code.
-    pub(crate) fn unique_row(&self, id: u64, item: &T) -> Option<UniqueRow> {
-        let hash_of = self.besides.hash.as_ref().filter(|_| self.has_keys)?;
-        Some(UniqueRow {
-            item: self.key(id),
-            hash: hash_of(item),
-        })
+    /// The pages, if there are any and the queue is open.
+    pub(super) fn pages(&self) -> Option<Arc<Pages<T, O>>> {
+        self.pages.get()?.upgrade()
     }
 
     /// An entry for an item that takes `bytes` bytes.
@@ -119,7 +108,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
         let key = (self.key_of)(&item);
         let is_paged = self.is_paged(id);
-        let more = if is_paged { self.beside() } else { 0 };
+        let more = if is_paged { self.besides.bytes() } else { 0 };
         let (beside, has_room) = self.besides.of(&item, bytes + more);
         let has_room = has_room || is_paged;
         Entry {
@@ -153,7 +142,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         entry.id = replaced.unwrap_or(entry.id);
         let batch = replaced.map_or(Batch::of_push as fn(_, _) -> _, |_| Batch::of_replacement);
         let mut batch = batch(self.key(entry.id), value);
-        let hash = entry.hash().filter(|_| self.has_keys && replaced.is_none());
+        let hash = entry
+            .hash()
+            .filter(|_| self.besides.has_keys && replaced.is_none());
         batch.keys.extend(hash.map(|hash| NewKey {
             row: UniqueRow {
                 item: self.key(entry.id),

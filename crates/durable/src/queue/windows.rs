@@ -34,6 +34,14 @@ pub(crate) struct Windows {
     pub(super) earlier: Mutex<HashMap<u128, Instant>>,
 }
 
+impl Windows {
+    /// Items have keys that are no longer those of windows.
+    pub(super) fn end(&self, hashes: impl Iterator<Item = u128>) {
+        let mut earlier = self.earlier.lock();
+        hashes.for_each(|hash| _ = earlier.remove(&hash));
+    }
+}
+
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Whether a mark without an item is that of a window, and that is not over yet.
     pub(super) fn recover_window(&self, id: u64, mark: &Mark) -> bool {
@@ -58,14 +66,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         items.iter().any(|item| {
             let hash = hash_of(item);
             let end = self.windows.earlier.lock().get(&hash).copied();
-            end.is_some_and(|end| now < end) && !self.is_taken(hash)
+            let is_taken = || self.pages().is_some_and(|pages| pages.is_taken(hash));
+            end.is_some_and(|end| now < end) && !is_taken()
         })
-    }
-
-    /// Items have keys that are no longer those of windows.
-    pub(super) fn end_windows(&self, hashes: impl Iterator<Item = u128>) {
-        let mut earlier = self.windows.earlier.lock();
-        hashes.for_each(|hash| _ = earlier.remove(&hash));
     }
 
     /// Adds the windows of items that are committed to the batch, and ends some that are over.

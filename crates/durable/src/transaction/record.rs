@@ -2,10 +2,11 @@
 
 use super::numbers::Numbers;
 use super::Local;
-use crate::batch::{Extent, NewKey};
+use crate::batch::{Batch, Extent, NewKey};
 use crate::entry::Entry;
 use crate::error::PushError;
 use crate::order::{EntryOf, Load, Order, Place};
+use crate::queue::pages::KeyRows;
 use crate::ticket::Tickets;
 use requeue::{DuplicateOf, StorePlace};
 use std::collections::VecDeque;
@@ -69,13 +70,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         };
         pushed.map_err(|error| PushError::Codec((), error.at(&shared.name, None)))?;
         recorded.numbers.add_to(&mut batch.pushes);
-        if shared.has_keys {
-            for (nth, item) in items.iter().enumerate() {
-                let row = shared.unique_row(recorded.numbers.nth(nth), item);
-                let is_cold = false; // not yet
-                batch.keys.extend(row.map(|row| NewKey { row, is_cold }));
-            }
-        }
+        recorded.add_keys(&mut batch, items);
         if recorded.supersedes {
             let value = batch.values[recorded.before.values..].to_vec();
             shared.pushing.lock().insert(recorded.first(), value);
@@ -84,12 +79,24 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         Ok(recorded)
     }
 
+    /// Adds the rows of unique keys.
+    fn add_keys(&self, batch: &mut Batch, items: &[T]) {
+        let shared = &self.local.shared;
+        if shared.besides.has_keys {
+            for (nth, item) in items.iter().enumerate() {
+                let row = KeyRows(shared).of(self.numbers.nth(nth), item);
+                let is_cold = false; // not yet
+                batch.keys.extend(row.map(|row| NewKey { row, is_cold }));
+            }
+        }
+    }
+
     /// Has them stay on the disk, if the memory has no room for them.
     pub(super) fn admit(&mut self, ram: &requeue::Transaction<'_, EntryOf<T, O>, O::Ram>) {
         let Self { local, before, .. } = self;
         if local.shared.has_pages && !self.numbers.is_empty() {
             let lengths = &local.batch.lock().lengths[before.items..];
-            let beside = local.shared.beside();
+            let beside = local.shared.besides.bytes();
             let bytes = lengths.iter().map(|length| *length as usize + beside).sum();
             self.is_cold = local.admit_cold(bytes, self.numbers.levels(), ram);
         }

@@ -40,15 +40,9 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let (max_attempts, backoff, clock) = self.ram.kept();
         let after_ttl = self.settings.has_ttl.then_some(self.settings.after_ttl);
         let (unique_for, mut besides) = (self.settings.unique_for, self.settings.besides);
-        let has_pages = may_have_pages && besides.take_budget(store.memory.as_ref());
-        let has_keys = has_pages && besides.unique.is_some();
-        besides.hash.take_if(|_| unique_for.is_zero() && !has_keys);
-        let version = if has_keys {
-            WITH_KEYS
-        } else {
-            needed(has_pages, after_ttl)
-        };
-        store.log.disk().upgrade(version)?;
+        let has_pages = besides.settle(may_have_pages, store.memory.as_ref(), unique_for);
+        let needed = needed(has_pages, besides.has_keys, after_ttl);
+        store.log.disk().upgrade(needed)?;
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             store,
@@ -58,7 +52,6 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             key_of: self.key_of,
             besides,
             has_pages,
-            has_keys,
             pages: OnceLock::new(),
             unique_for,
             windows: Windows::default(),
@@ -80,9 +73,10 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     }
 }
 
-/// The version of the format that has all that a queue without rows of unique keys may write.
-fn needed(has_pages: bool, after_ttl: Option<AfterTtl>) -> u32 {
+/// The version of the format that has all that a queue may write.
+fn needed(has_pages: bool, has_keys: bool, after_ttl: Option<AfterTtl>) -> u32 {
     match after_ttl {
+        _ if has_keys => WITH_KEYS,
         _ if has_pages => WITH_CHUNKS,
         Some(_) => WITH_TIMES,
         None => FIRST_VERSION,
@@ -108,9 +102,12 @@ impl<T: Send + 'static, O: Order<T>> Shared<T, O> {
         let ram = ram.on_supersede(Arc::new(move |replaced, entry| {
             superseding.superseding(replaced, entry);
         }));
-        if self.has_keys {
+        if self.besides.has_keys {
             let pushing = Arc::clone(self);
-            ram.on_reserve(Arc::new(move |entry| pushing.confirm(entry)))
+            ram.on_reserve(Arc::new(move |entry| {
+                let pages = pushing.pages();
+                pages.map_or(Ok(()), |pages| pages.confirm(entry))
+            }))
         } else {
             ram
         }

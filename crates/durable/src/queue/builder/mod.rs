@@ -71,6 +71,7 @@ impl<T: Send + 'static> Builder<T> {
                     unique: None,
                     weigh: None,
                     hash: None,
+                    has_keys: false,
                     is_serial: false,
                 },
                 on_duplicate: OnDuplicate::Refuse,

@@ -1,5 +1,6 @@
 //! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
 
+use super::keys::KeyRows;
 use super::{Index, Pages, State, LEAST_ITEMS, LEAST_OF_ALL, MOST_LOST, MOST_OF_PAGE};
 use crate::codec::CodecError;
 use crate::entry::Entry;
@@ -50,7 +51,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.ready.fetch_add(count - before, Ordering::SeqCst);
         if self.shared.besides.is_serial {
             // Others of these keys make nothing ready; for a pop that waits for several, those that share their levels may.
-            return count > wanted || wanted == 0 || !self.budget.has_room(self.shared.beside());
+            return count > wanted
+                || wanted == 0
+                || !self.budget.has_room(self.shared.besides.bytes());
         }
         count > wanted && count >= i64::try_from(least).unwrap_or(i64::MAX)
     }
@@ -58,7 +61,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// Whether these are enough for a page. Levels by key have theirs in memory at the same time, and share the room.
     fn is_page(&self, index: &Index, page: &Page<T, O>) -> bool {
         let (items, levels) = (page.entries.len(), index.count_unread().max(1));
-        let beside = self.shared.beside();
+        let beside = self.shared.besides.bytes();
         let (share, bytes, least) = if Self::BY_KEY {
             let least = (LEAST_OF_ALL / levels).clamp(1, LEAST_ITEMS);
             (levels, page.bytes + items * beside, least)
@@ -172,8 +175,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     ) -> Result<(), StoreError> {
         let count = page.entries.len();
         if !page.keys.is_empty() {
-            self.shared
-                .end_windows(page.keys.iter().map(|row| row.hash));
+            let hashes = page.keys.iter().map(|row| row.hash);
+            self.shared.windows.end(hashes);
             self.shared.log().disk().know_keys(page.keys.into_iter());
         }
         let mut restore = self.ram.restore().with_room();
@@ -303,10 +306,10 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let (shared, bytes) = (&self.shared, content.len());
         let decode = || {
             let (front, item) = shared.decode(id, content)?;
-            let row = shared.unique_row(id, &item);
+            let row = KeyRows(shared).of(id, &item);
             Ok((shared.entry(id, item, bytes), front, row))
         };
-        let unkeyed = O::unkeyed().filter(|_| !shared.has_keys);
+        let unkeyed = O::unkeyed().filter(|_| !shared.besides.has_keys);
         let item = match (catch_unwind(AssertUnwindSafe(decode)), unkeyed) {
             (Ok(Err(StoreError::Codec(error))), _) => Err(error),
             (Ok(decoded), _) => Ok(decoded?),

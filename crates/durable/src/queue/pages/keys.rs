@@ -13,7 +13,6 @@ use crate::order::{Engine, EntryOf};
 use crate::queue::shared::Shared;
 use requeue::{DuplicateOf, PushError};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::Weak;
 use std::time::Duration;
 
 /// The most keys in memory of rows that may not be in the tables yet.
@@ -37,7 +36,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     /// Refuses a push if an item that is on the disk only has its key. If the push may replace that, it comes into memory.
-    fn confirm(&self, pushed: &EntryOf<T, O>) -> Result<(), PushError<()>> {
+    pub(in crate::queue) fn confirm(&self, pushed: &EntryOf<T, O>) -> Result<(), PushError<()>> {
         let Some(hash) = pushed.hash() else {
             return Ok(());
         };
@@ -51,6 +50,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             Some(true) => Err(PushError::Duplicate((), DuplicateOf::Queued)),
             None => Err(PushError::Closed(())),
         }
+    }
+
+    /// Whether an item that is on the disk only has the key with this hash.
+    pub(in crate::queue) fn is_taken(&self, hash: u128) -> bool {
+        let look = |index: &mut Index| Ok(self.look_up(index, hash)?.is_some());
+        self.shared.besides.has_keys && self.look(look) == Some(true)
     }
 
     /// Looks for items that are on the disk only. `None`: no more can be read.
@@ -83,69 +88,84 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         if index.is_unwritten(id) {
             self.settle(index)?;
         }
-        self.shared.has_key(id, hash)
+        KeyRows(&self.shared).has(id, hash)
     }
 }
 
-impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    /// Called with the entry of a push that has taken its key in memory.
-    pub(in crate::queue) fn confirm(&self, pushed: &EntryOf<T, O>) -> Result<(), PushError<()>> {
-        let pages = self.pages.get().and_then(Weak::upgrade);
-        pages.map_or(Ok(()), |pages| pages.confirm(pushed))
+/// The rows of the unique keys of a queue.
+pub(crate) struct KeyRows<'s, T: Send + 'static, O: Engine<T>>(pub(crate) &'s Shared<T, O>);
+
+impl<T: Send + 'static, O: Engine<T>> Copy for KeyRows<'_, T, O> {}
+
+impl<T: Send + 'static, O: Engine<T>> Clone for KeyRows<'_, T, O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Send + 'static, O: Engine<T>> KeyRows<'_, T, O> {
+    /// That of an item, in a queue that has such rows. Runs user code.
+    pub(crate) fn of(self, id: u64, item: &T) -> Option<UniqueRow> {
+        let hash_of = self
+            .0
+            .besides
+            .hash
+            .as_ref()
+            .filter(|_| self.0.besides.has_keys)?;
+        Some(UniqueRow {
+            item: self.0.key(id),
+            hash: hash_of(item),
+        })
     }
 
-    /// Whether an item that is on the disk only has the key with this hash.
-    pub(in crate::queue) fn is_taken(&self, hash: u128) -> bool {
-        let pages = self.pages.get().and_then(Weak::upgrade);
-        let look = |pages: &Pages<T, O>| pages.look(|it| Ok(pages.look_up(it, hash)?.is_some()));
-        pages
-            .filter(|_| self.has_keys)
-            .and_then(|pages| look(&pages))
-            == Some(true)
-    }
-
-    /// The row of the unique key of an item on the disk, unless it cannot be decoded.
-    pub(in crate::queue) fn row_of(&self, item: &Item) -> Option<UniqueRow> {
+    /// That of an item on the disk, unless it cannot be decoded.
+    pub(super) fn of_stored(self, item: &Item) -> Option<UniqueRow> {
         let id = item.at.id;
-        let row = || self.unique_row(id, &self.decode(id, &item.content).ok()?.1);
+        let row = || self.of(id, &self.0.decode(id, &item.content).ok()?.1);
         catch_unwind(AssertUnwindSafe(row)).ok().flatten()
     }
 
     /// Whether the tables have an item of this number with this key.
-    fn has_key(&self, id: u64, hash: u128) -> Result<bool, StoreError> {
-        let item = self.log().disk().item(self.key(id))?;
-        let row = item.and_then(|item| self.row_of(&item));
+    fn has(self, id: u64, hash: u128) -> Result<bool, StoreError> {
+        let item = self.0.log().disk().item(self.0.key(id))?;
+        let row = item.and_then(|item| self.of_stored(&item));
         Ok(row.is_some_and(|row| row.hash == hash))
     }
 
-    /// When a queue is opened: has rows say which items have unique keys, or says that none do.
-    pub(in crate::queue) fn prepare_keys(&self) -> Result<(), StoreError> {
-        let disk = self.log().disk();
-        disk.forget_keys(self.id);
-        let row = disk.catalog().queues.get(self.id).cloned();
+    /// When a queue is opened, and these of its items were read: has rows say which items have unique keys, or says that none do.
+    pub(in crate::queue) fn prepare(
+        self,
+        read: impl Iterator<Item = UniqueRow>,
+    ) -> Result<(), StoreError> {
+        let Self(shared) = self;
+        let (disk, queue) = (shared.log().disk(), shared.id);
+        disk.forget_keys(queue);
+        let row = disk.catalog().queues.get(queue).cloned();
         let has_keys = row.is_some_and(|row| row.has_keys);
-        if has_keys == self.has_keys && (!has_keys || self.are_keys_right()?) {
+        let is_right = has_keys && shared.besides.has_keys && self.are_right()?;
+        if has_keys && !is_right {
+            shared.write(Change::HasKeys(queue, false))?;
+        }
+        if !shared.besides.has_keys {
             return Ok(());
         }
-        if has_keys {
-            self.write(Change::HasKeys(self.id, false))?;
+        if !is_right {
+            self.remove_all()?;
+            self.write_all()?;
+            shared.write(Change::HasKeys(queue, true))?;
         }
-        if self.has_keys {
-            self.remove_keys()?;
-            self.write_keys()?;
-            self.write(Change::HasKeys(self.id, true))?;
-        }
+        disk.know_keys(read);
         Ok(())
     }
 
     /// Whether the first items, or others with their keys, have rows: they do not if the key function is another one.
-    fn are_keys_right(&self) -> Result<bool, StoreError> {
-        let disk = self.log().disk();
-        for item in disk.items(self.key(0), 0..=u64::MAX)?.take(LOOKED_AT) {
-            if let Some(row) = self.row_of(&item?) {
-                let is_right = match disk.key_owner(self.id, row.hash)? {
+    fn are_right(self) -> Result<bool, StoreError> {
+        let disk = self.0.log().disk();
+        for item in disk.items(self.0.key(0), 0..=u64::MAX)?.take(LOOKED_AT) {
+            if let Some(row) = self.of_stored(&item?) {
+                let is_right = match disk.key_owner(self.0.id, row.hash)? {
                     None => false,
-                    Some(owner) => owner == row.item.id || self.has_key(owner, row.hash)?,
+                    Some(owner) => owner == row.item.id || self.has(owner, row.hash)?,
                 };
                 if !is_right {
                     return Ok(false);
@@ -155,8 +175,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         Ok(true)
     }
 
-    fn remove_keys(&self) -> Result<(), StoreError> {
-        let mut rows = log::rows(&self.log().disk().tables[MARKS], key_rows(self.id))?;
+    fn remove_all(self) -> Result<(), StoreError> {
+        let mut rows = log::rows(&self.0.log().disk().tables[MARKS], key_rows(self.0.id))?;
         loop {
             let mut hashes = Vec::new();
             for row in rows.by_ref().take(ROWS) {
@@ -164,28 +184,29 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 hashes.push(UniqueRow::read(&key, &value)?.hash);
             }
             if hashes.is_empty() {
-                return self.log().settle(); // no group removes rows and writes them
+                return Ok(());
             }
-            self.write_some(&mut Batch::of([Change::Unkey(self.id, hashes)]))?;
+            self.write(&mut Batch::of([Change::Unkey(self.0.id, hashes)]))?;
         }
     }
 
-    fn write_keys(&self) -> Result<(), StoreError> {
+    fn write_all(self) -> Result<(), StoreError> {
         let (mut batch, is_cold) = (Batch::default(), true);
-        for item in self.log().disk().items(self.key(0), 0..=u64::MAX)? {
-            let row = self.row_of(&item?);
+        for item in self.0.log().disk().items(self.0.key(0), 0..=u64::MAX)? {
+            let row = self.of_stored(&item?);
             batch.keys.extend(row.map(|row| NewKey { row, is_cold }));
             if batch.keys.len() >= ROWS {
-                self.write_some(&mut batch)?;
+                self.write(&mut batch)?;
             }
         }
-        self.write_some(&mut batch)
+        self.write(&mut batch)
     }
 
     /// Writes some of many rows, which are synced with what follows.
-    fn write_some(&self, batch: &mut Batch) -> Result<(), StoreError> {
+    fn write(self, batch: &mut Batch) -> Result<(), StoreError> {
         let at_most = Duration::from_secs(1);
-        self.log()
+        self.0
+            .log()
             .commit(&mut [batch], Durability::Buffered { at_most })
     }
 }

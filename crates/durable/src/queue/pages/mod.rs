@@ -14,6 +14,7 @@ mod keys;
 mod rows;
 
 pub(super) use index::Index;
+pub(crate) use keys::KeyRows;
 pub(super) use rows::Snapshot;
 
 use super::shared::Shared;

@@ -1,5 +1,6 @@
 //! The rows of items that are on the disk only, without bringing these into memory.
 
+use super::keys::KeyRows;
 use super::{Index, Pages};
 use crate::batch::Run;
 use crate::error::StoreError;
@@ -90,7 +91,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// The row of an item's unique key, if there are such rows.
     pub(in crate::queue) fn key_of(&self, item: &Item) -> Option<UniqueRow> {
-        self.shared.has_keys.then(|| self.shared.row_of(item))?
+        let rows = KeyRows(&self.shared);
+        self.shared.besides.has_keys.then(|| rows.of_stored(item))?
     }
 
     /// Gives up the items of these numbers, in ascending order, which are to be removed from their rows, with these of their unique keys,
