@@ -40,7 +40,14 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let queue = Queue::builder().leased(term).build();
         deliveries(&queue, |taken| taken.try_ack().unwrap(), count);
     }),
-    ("batch", batches),
+    ("batch", |count| batches(&Queue::unbounded(), 32, count)),
+    ("unique-batch", |count| {
+        batches(
+            &Queue::builder().unique_by(|item| *item).build(),
+            1_000,
+            count,
+        );
+    }),
     ("transaction-batch-push", transaction_batch_pushes),
     ("transaction-batch-pop", transaction_batch_pops),
     ("bounded", |count| pairs(&Queue::bounded(ROOM), count)),
@@ -193,13 +200,13 @@ fn deliveries<O: Order<u64>>(
     }
 }
 
-/// Batches of 32, counted by items.
-fn batches(count: u64) {
-    let (mut pusher, mut popper) = handles(&Queue::unbounded());
-    for _ in 0..count / 32 {
-        pusher.push_batch(0..32).unwrap();
+/// Batches of so many items, by which they are counted.
+fn batches(queue: &Queue<u64>, of: u32, count: u64) {
+    let (mut pusher, mut popper) = handles(queue);
+    for _ in 0..count / u64::from(of) {
+        pusher.push_batch(0..u64::from(of)).unwrap();
         let tx = popper.begin();
-        black_box(tx.pop_batch(32).len());
+        black_box(tx.pop_batch(of as usize).len());
         tx.commit();
     }
 }

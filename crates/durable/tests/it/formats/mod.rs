@@ -65,6 +65,18 @@ fn fill(path: &Path, version: u32) {
         assert_eq!(pages.pop_batch(3).unwrap().len(), 3);
         assert_eq!(pages.retain(|number, _| number % 5 > 0).unwrap(), 3);
     }
+    if version >= 4 {
+        let keys = keyed(&store);
+        keys.push_batch(0..20).unwrap();
+        assert!(keys.push(107).unwrap_err().is_duplicate());
+        assert_eq!(keys.pop_batch(3).unwrap(), [0, 1, 2]);
+        keys.push(101).unwrap();
+    }
+}
+
+fn keyed(store: &Store) -> requeue_durable::DurableQueue<u32> {
+    let keys = store.builder("keys").memory(0);
+    keys.unique_by(|number| number % 100).build().unwrap()
 }
 
 fn unique(store: &Store) -> requeue_durable::DurableQueue<String> {
@@ -112,6 +124,15 @@ fn check(path: &Path, version: u32) {
         let pages = store.queue::<u32>("pages").unwrap();
         let left = [8, 9, 11, 12, 13, 14, 16, 17, 18, 19];
         assert_eq!(pages.pop_batch(99).unwrap(), left);
+    }
+    if version >= 4 {
+        let keys = keyed(&store);
+        let there = (3..20).chain([1]);
+        assert!(there.clone().all(|key| keys.push(key + 200).is_err()));
+        keys.push_batch([200, 202]).unwrap();
+        let left = there.map(|key| if key == 1 { 101 } else { key });
+        let left: Vec<_> = left.chain([200, 202]).collect();
+        assert_eq!(keys.pop_batch(99).unwrap(), left);
     }
 }
 
@@ -168,7 +189,7 @@ fn version(store: &Path) -> u32 {
 fn all_versions_are_read() {
     for number in 1.. {
         let Ok(packed) = fs::read(fixture(number)) else {
-            assert_eq!(number, 4, "a version has no store");
+            assert_eq!(number, 5, "a version has no store");
             return;
         };
         for upgrades in [false, true] {
