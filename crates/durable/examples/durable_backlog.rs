@@ -18,7 +18,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::{abort, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const FILL: &str = "BACKLOG_FILL";
 const BATCH: usize = 32;
@@ -194,9 +195,12 @@ fn fill<O: Kind>(directory: &Path, items: usize) -> Result<(), Box<dyn Error>> {
     abort()
 }
 
-/// The jobs of a batch.
+/// The jobs of a batch. Unique ones are not those of an earlier process.
 fn next_jobs() -> impl Iterator<Item = Job> {
-    static NEXT: AtomicUsize = AtomicUsize::new(1 << 32);
+    static NEXT: LazyLock<AtomicUsize> = LazyLock::new(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        AtomicUsize::new(now.map_or(0, |now| now.as_micros() as usize))
+    });
     let first = if is_unique() {
         NEXT.fetch_add(BATCH, Ordering::Relaxed)
     } else {

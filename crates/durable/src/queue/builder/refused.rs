@@ -17,7 +17,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// because of it. A crash never brings back a committed item whose key another one has got since. `key` is called by a
     /// push, and when the queue is opened for each item on the disk: these have their keys again. Keys are not stored, so each
     /// opening may choose others. In a queue with [pages](Self::memory) the hashes of keys are stored, so that the others need not be
-    /// read: if the first items have other ones when the queue is opened, all items are read, and their hashes written. A [dead letter](crate::DurableQueue::dead_letters) has no key;
+    /// read: if the last items have other ones when the queue is opened, all items are read, and their hashes written. A [dead letter](crate::DurableQueue::dead_letters) has no key;
     /// [requeued](crate::DeadLetters::requeue) it may be refused, and stays a letter then.
     ///
     /// A queue that has several items with a key on the disk keeps them, since they were pushed without such keys, or one
