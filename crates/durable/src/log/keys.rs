@@ -55,6 +55,12 @@ impl Disk {
         self.keys.lock().forget(queue);
     }
 
+    /// How many items with such rows are known.
+    #[cfg(test)]
+    pub(crate) fn known_keys(&self) -> usize {
+        self.keys.lock().hashes.len()
+    }
+
     /// The number of the item that has a key, or had it.
     pub(crate) fn key_owner(&self, queue: u32, hash: u128) -> Result<Option<u64>, StoreError> {
         let key = key_row(queue, hash);

@@ -6,6 +6,7 @@ use crate::format::{key_rows, MARKS};
 use crate::order::Order;
 use crate::{Builder, Durability, DurableQueue, ItemInfo, Kind, PushError, Record, StoreOptions};
 use requeue::{DuplicateOf, OnDuplicate};
+use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
@@ -54,7 +55,7 @@ fn keys_are_taken_until_their_items_are_gone() {
     assert!((100..160).all(|number| numbers.refuses(number)));
     assert!(numbers.push_batch([70, 71, 155]).is_err());
     assert_eq!((numbers.len(), numbers.rows()), (60, 60));
-    assert!(numbers.hot() < 20);
+    assert!(numbers.hot() < 20 && numbers.shared.log().disk().known_keys() < 20);
     let tx = numbers.begin_owned();
     assert_eq!(tx.pop_batch(20).unwrap().len(), 20);
     let refused = numbers.push(105).unwrap_err();
@@ -78,12 +79,28 @@ fn keys_are_taken_until_their_items_are_gone() {
 }
 
 #[test]
+fn keys_of_commits_that_are_not_written_are_taken() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    numbers.push_batch(0..20).unwrap();
+    for number in 20..60 {
+        numbers.push(number).unwrap();
+        assert!(numbers.refuses(100 + number), "{number}");
+    }
+    assert!(!numbers.shared.log().is_written());
+    assert!(drain(&numbers, 20).into_iter().eq(0..60));
+}
+
+#[test]
 fn keys_of_removed_items_are_free_at_once() {
     let files = tempfile::tempdir().unwrap();
     let numbers = open(files.path());
-    numbers.push_batch(0..50).unwrap();
+    numbers.push_batch(0..10).unwrap();
+    numbers.push_batch(10..50).unwrap();
     assert_eq!(numbers.retain(|number, _| number % 2 == 0).unwrap(), 25);
-    assert!((0..50).all(|number| numbers.refuses(number + 100) == (number % 2 == 0)));
+    assert!(!numbers.shared.log().is_written());
+    let mut all = (0..50).rev();
+    assert!(all.all(|number| numbers.refuses(number + 100) == (number % 2 == 0)));
     assert_eq!((numbers.len(), numbers.rows()), (50, 50));
     assert_eq!(numbers.clear_all().unwrap(), 50);
     assert_eq!(numbers.rows(), 0);
@@ -92,6 +109,41 @@ fn keys_of_removed_items_are_free_at_once() {
     assert_eq!(numbers.rows(), 0);
     numbers.push_batch(300..350).unwrap();
     numbers.stats().check().unwrap();
+}
+
+#[test]
+fn a_key_that_is_taken_again_at_once_has_a_row() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    numbers.push_batch(0..60).unwrap();
+    numbers.shared.log().settle().unwrap();
+    // In one group.
+    assert_eq!(numbers.pop_batch(10).unwrap().len(), 10);
+    numbers.push_batch(100..110).unwrap();
+    assert_eq!(numbers.rows(), 60);
+    drop(numbers);
+    let numbers = open(files.path());
+    assert!((200..260).all(|number| numbers.refuses(number)));
+    drop(numbers);
+
+    // Before the removal of the first one is in the log.
+    let all_in_memory = builder(files.path()).memory(1 << 20);
+    let numbers = all_in_memory.unique_by(|number| number % 100);
+    let numbers = numbers.build().unwrap();
+    assert_eq!(numbers.hot(), 60);
+    let removed = numbers.retain(|number, _| {
+        if *number == 109 {
+            numbers.push(310).unwrap();
+            numbers.shared.log().settle().unwrap();
+        }
+        *number != 10
+    });
+    assert_eq!((removed.unwrap(), numbers.rows()), (1, 60));
+    drop(numbers);
+    let numbers = open(files.path());
+    assert!((200..260).all(|number| numbers.refuses(number)));
+    assert_eq!(drain(&numbers, 20).last(), Some(&310));
+    assert_eq!(numbers.rows(), 0);
 }
 
 #[test]
@@ -140,14 +192,21 @@ fn rows_are_written_when_a_queue_is_opened_without_them() {
     drop(tens);
 
     // What is added without the function.
-    let store = StoreOptions::new().open(files.path()).unwrap();
-    let bytes = postcard::to_allocvec(&77_u64).unwrap();
-    let item = Record::Item(ItemInfo::new(bytes));
-    store.inspector().insert("numbers", [item]).unwrap();
-    drop(store);
+    let insert = |number: u64| {
+        let store = StoreOptions::new().open(files.path()).unwrap();
+        let bytes = postcard::to_allocvec(&number).unwrap();
+        let bytes = [bytes].into_iter().chain(iter::repeat_n(vec![255; 11], 16));
+        let items = bytes.map(|bytes| Record::Item(ItemInfo::new(bytes)));
+        store.inspector().insert("numbers", items).unwrap();
+    };
+    insert(77);
     let numbers = open(files.path());
     assert_eq!(numbers.rows(), 56);
     assert!(numbers.refuses(177));
+    drop(numbers);
+    insert(88);
+    let numbers = open(files.path());
+    assert!(numbers.refuses(188));
     drop(numbers);
     let plain = builder(files.path()).build().unwrap();
     plain.push_batch(0..50).unwrap();
@@ -159,7 +218,9 @@ fn rows_are_written_when_a_queue_is_opened_without_them() {
     let mut all = drain(&numbers, 20);
     all.sort_unstable();
     let expected = (0..50).flat_map(|number| [number; 2]);
-    assert!(all.into_iter().eq(expected.chain([50, 60, 70, 77, 80, 90])));
+    assert!(all
+        .into_iter()
+        .eq(expected.chain([50, 60, 70, 77, 80, 88, 90])));
     numbers.push_batch(0..100).unwrap();
     numbers.stats().check().unwrap();
 }
