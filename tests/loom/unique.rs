@@ -1,9 +1,12 @@
 //! Unique keys: of concurrent pushes of a key at most one is accepted, and nobody waits for one that has been freed.
 
 use super::{model, warm};
+use loom::sync::Mutex;
 use loom::thread;
 use requeue::DuplicateOf::{Held, Queued};
-use requeue::{DuplicateOf, Handle, OnDuplicate, PopError, PushError, Queue};
+use requeue::{DuplicateOf, Handle, OnDuplicate, PopError, PushError, Queue, StorePlace};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Items with the same last digit are equal.
 fn unique(rule: OnDuplicate) -> (Queue<u32>, [Handle<u32>; 2]) {
@@ -52,6 +55,36 @@ fn a_push_against_a_pop() {
         }
         two.push(21).unwrap();
         drop((one, two));
+    });
+}
+
+/// As that of a store whose items are on the disk only, until they come into memory.
+#[test]
+fn a_push_against_an_item_that_comes_from_elsewhere() {
+    model(|| {
+        let is_elsewhere = Arc::new(Mutex::new(false));
+        let looked = Arc::clone(&is_elsewhere);
+        let builder = Queue::builder().unique_by(|item: &u32| item % 10);
+        let builder = builder.on_reserve(Arc::new(move |_| match *looked.lock().unwrap() {
+            true => Err(PushError::Duplicate((), Queued)),
+            false => Ok(()),
+        }));
+        let queue = builder.build();
+        let mut one = warm(&queue);
+        *is_elsewhere.lock().unwrap() = true;
+        let to = queue.clone();
+        let other = thread::spawn(move || {
+            let mut is_elsewhere = is_elsewhere.lock().unwrap();
+            let mut restore = to.restore();
+            assert!(restore.add(1, StorePlace::default(), 0, Duration::ZERO));
+            drop(restore);
+            *is_elsewhere = false;
+        });
+        let pushed = one.push(11);
+        other.join().unwrap();
+        assert_eq!(pushed, duplicate(11, Queued));
+        assert_eq!((queue.len(), queue.pop()), (1, Ok(1)));
+        one.push(21).unwrap();
     });
 }
 

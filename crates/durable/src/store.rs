@@ -55,7 +55,7 @@ const MEMTABLE: u64 = 8 << 20;
 const LEAST_MEMTABLE: u64 = 1 << 20;
 /// How many memtables fit into the memory of a store. There are three under load, in which each small row takes twice what is counted;
 /// the allocator keeps as much again, since rows of several memtables share its pages.
-const MEMTABLES: u64 = 40;
+const MEMTABLES: u64 = 48;
 /// The most bytes of commits that are collected: further commits wait.
 const MOST_BUFFERED: u64 = 64 << 20;
 /// The part of the memory of a store that its pages take.

@@ -58,7 +58,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         count > wanted && count >= i64::try_from(least).unwrap_or(i64::MAX)
     }
 
-    /// Whether these are enough for a page. Levels by key have theirs in memory at the same time, and share the room.
+    /// Whether these are enough for a page. Levels by key have theirs in memory at the same time, and share the room. An eighth of the
+    /// budget is left for queues without a backlog.
     fn is_page(&self, index: &Index, page: &Page<T, O>) -> bool {
         let (items, levels) = (page.entries.len(), index.count_unread().max(1));
         let beside = self.shared.besides.bytes();
@@ -68,8 +69,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         } else {
             (4, page.bytes, LEAST_ITEMS)
         };
-        let most = MOST_OF_PAGE.min(self.budget.most() / share);
-        let has_room = || self.budget.has_room(beside);
+        let left = self.budget.most() / 8;
+        let most = MOST_OF_PAGE.min((self.budget.most() - left) / share);
+        let has_room = || self.budget.has_room(beside + left);
         items >= least && (bytes >= most || !has_room())
     }
 

@@ -77,6 +77,22 @@ fn with_room_in_memory_nothing_is_read_again() {
 }
 
 #[test]
+fn a_backlog_leaves_room_for_queues_without_one() {
+    let files = tempfile::tempdir().unwrap();
+    let open = || StoreOptions::new().memory(1 << 20).open(files.path());
+    let store = open().unwrap();
+    let backlog = store.queue("backlog").unwrap();
+    backlog.push_batch(0..5_000_u64).unwrap();
+    drop((backlog, store));
+    let store = open().unwrap();
+    let [backlog, other] = ["backlog", "other"].map(|name| store.queue::<u64>(name).unwrap());
+    assert!(backlog.hot() < 5_000);
+    other.push_batch(0..50).unwrap();
+    assert_eq!(other.hot(), 50);
+    assert!(!other.pages.as_ref().unwrap().is_cold());
+}
+
+#[test]
 fn a_commit_that_ends_when_later_rows_were_read_is_not_lost() {
     let files = tempfile::tempdir().unwrap();
     let numbers = open(files.path());
