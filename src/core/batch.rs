@@ -53,7 +53,7 @@ impl<T, O: Order<T>> Load<T, O> for Vec<T> {
             let (place, terms) = (place.nth(nth), terms.map(|terms| terms.nth(nth)));
             let known = (weights.nth(nth), terms.as_ref());
             let meta = shared.enter(item, stamp, place, known, staging)?;
-            if terms.is_none_or(|terms| terms.deadline == 0) {
+            if terms.map_or(true, |terms| terms.deadline == 0) {
                 stamp = meta.since; // those after it are known to be taken
             }
             metas.push_back(meta);

@@ -228,6 +228,9 @@ derive_default!([T, M] Table<T, M> { taken, windows });
 #[must_use = "dropped when no lock is held"]
 pub(crate) struct Left<T, M>(Vec<Taken<T, M>>);
 
+/// What is left of an item that has its key no longer, and what followed it, which is to be pushed now.
+pub(crate) type Ended<T, M> = (Left<T, M>, Option<Next<T, M>>);
+
 impl<T, M> Drop for Left<T, M> {
     fn drop(&mut self) {
         for taken in self.0.drain(..) {
@@ -369,7 +372,7 @@ impl<T, M> Unique<T, M> {
     }
 
     /// Takes a key for an item that was elsewhere, whatever has it. If an item followed that, it is to be pushed now.
-    pub(crate) fn take_over(&self, key: &Key, since: u64) -> (Left<T, M>, Option<Next<T, M>>) {
+    pub(crate) fn take_over(&self, key: &Key, since: u64) -> Ended<T, M> {
         let taken = Taken::new(key, since, State::Queued);
         let (mut left, mut next) = (Left(Vec::new()), None);
         let mut table = lock(self.table(key));
@@ -487,12 +490,7 @@ impl<T, M> Unique<T, M> {
 
     /// Frees a key, or at once after a commit keeps it `until` then. If there is a next item that has it then, and is to be
     /// pushed now.
-    pub(crate) fn free(
-        &self,
-        key: &Key,
-        since: u64,
-        until: Option<u64>,
-    ) -> (Left<T, M>, Option<Next<T, M>>) {
+    pub(crate) fn free(&self, key: &Key, since: u64, until: Option<u64>) -> Ended<T, M> {
         let (mut left, mut next) = (Left(Vec::new()), None);
         let mut table = lock(self.table(key));
         let Table { taken, windows } = &mut *table;

@@ -7,7 +7,7 @@ use crate::order::{Order, PlaceOf, PushMeta, PushMetaOf, Registry, Terms};
 use crate::policy::failed::Cause;
 use crate::policy::records::Tracked;
 use crate::policy::retry::Disposition;
-use crate::policy::unique::{Key, Left, Next, Staging, Unique};
+use crate::policy::unique::{Ended, Key, Next, Staging, Unique};
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::sync::{defer, step, swallow_panic};
 use crate::PushError;
@@ -133,7 +133,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// What followed an item whose key it has no longer is pushed.
-    fn end_key(&self, (left, next): (Left<T, O::Meta>, Option<Next<T, O::Meta>>)) {
+    fn end_key(&self, (left, next): Ended<T, O::Meta>) {
         if let Some(next) = next {
             let delivery = DeliveryMeta::after(0, next.since);
             let Next { item, meta, .. } = next;
