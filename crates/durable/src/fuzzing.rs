@@ -4,7 +4,7 @@ use crate::codec::{Codec, Postcard};
 use crate::error::StoreError;
 use crate::format::{
     begin_value, decode_row, encode_row, item_bytes, open, seal, split_value, ItemRow, Key,
-    LetterRow, Mark, QueueRow, StoreRow, STORE_ROW,
+    LetterRow, Mark, QueueRow, StoreRow, UniqueRow, STORE_ROW,
 };
 use crate::log::{self, Alone, Readable, RowChange};
 use crate::queue::Cause;
@@ -36,6 +36,9 @@ fn decode(key: &[u8], value: &[u8]) {
     row::<Mark>(key, value);
     row::<QueueRow>(key, value);
     row::<StoreRow>(key, value);
+    if let Ok(row) = UniqueRow::read(key, value) {
+        assert_eq!((&row.key()[..], row.value()), (key, value.to_vec()));
+    }
     if let Some(letter) = row::<LetterRow>(key, value) {
         let reason = Cause::from_byte(letter.reason).to_byte();
         assert!(reason == letter.reason || reason == 0);
