@@ -40,14 +40,8 @@ const OPERATIONS: &[(&str, Operation)] = &[
         let queue = Queue::builder().leased(term).build();
         deliveries(&queue, |taken| taken.try_ack().unwrap(), count);
     }),
-    ("batch", |count| batches(&Queue::unbounded(), 32, count)),
-    ("unique-batch", |count| {
-        batches(
-            &Queue::builder().unique_by(|item| *item).build(),
-            1_000,
-            count,
-        );
-    }),
+    ("batch", batches),
+    ("unique-batch", unique_batches),
     ("transaction-batch-push", transaction_batch_pushes),
     ("transaction-batch-pop", transaction_batch_pops),
     ("bounded", |count| pairs(&Queue::bounded(ROOM), count)),
@@ -200,13 +194,25 @@ fn deliveries<O: Order<u64>>(
     }
 }
 
-/// Batches of so many items, by which they are counted.
-fn batches(queue: &Queue<u64>, of: u32, count: u64) {
-    let (mut pusher, mut popper) = handles(queue);
-    for _ in 0..count / u64::from(of) {
-        pusher.push_batch(0..u64::from(of)).unwrap();
+/// Batches of 32, counted by items.
+fn batches(count: u64) {
+    let (mut pusher, mut popper) = handles(&Queue::unbounded());
+    for _ in 0..count / 32 {
+        pusher.push_batch(0..32).unwrap();
         let tx = popper.begin();
-        black_box(tx.pop_batch(of as usize).len());
+        black_box(tx.pop_batch(32).len());
+        tx.commit();
+    }
+}
+
+/// As [`batches`], of 1,000 unique items.
+fn unique_batches(count: u64) {
+    let unique = |Wrapping(item): &Wrapping<u32>| *item;
+    let (mut pusher, mut popper) = handles(&Queue::builder().unique_by(unique).build());
+    for _ in 0..count / 1_000 {
+        pusher.push_batch((0..1_000).map(Wrapping)).unwrap();
+        let tx = popper.begin();
+        black_box(tx.pop_batch(1_000).len());
         tx.commit();
     }
 }
