@@ -1,5 +1,6 @@
 //! An item in memory.
 
+use crate::format::{Key, UniqueRow};
 use crate::queue::pages::{BESIDE, BESIDE_KEY};
 use crate::queue::windows::HashOf;
 use requeue::{UniqueKey, UniqueKeyOf};
@@ -53,6 +54,13 @@ impl<T, K> Entry<T, K> {
     /// The hash of its key, in a queue that has such hashes on the disk.
     pub(crate) fn hash(&self) -> Option<u128> {
         Some(self.beside.as_ref()?.hash)
+    }
+
+    /// The row of its unique key, in a queue that has such rows.
+    pub(crate) fn key_row(&self, queue: u32) -> Option<UniqueRow> {
+        let (hash, id) = (self.hash()?, self.id);
+        let item = Key { queue, id };
+        Some(UniqueRow { item, hash })
     }
 
     pub(crate) fn error(&self) -> Option<Arc<str>> {

@@ -2,7 +2,7 @@
 //!
 //! A group writes the row of an item with the item, in place of that of an earlier one with the key, and removes it with the item if it
 //! is known that the item has it: code that reads an item, which a transaction may remove later, calls [`Disk::know_keys`] first. So a row
-//! may be left of an item that is gone, and whoever finds a row looks whether it is.
+//! may outlast its item, and code that finds a row checks the item.
 
 use super::group::GroupWriter;
 use super::pushed::PushState;

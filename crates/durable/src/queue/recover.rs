@@ -7,7 +7,7 @@ use crate::error::{Damage, StoreError};
 use crate::format::level::{self, Level};
 use crate::format::{
     decode_row, row_digest, Counts, Digest, Front, Key, LetterRow, Mark, OrderTag, Schedule,
-    UniqueRow, LETTERS, MARKS,
+    LETTERS, MARKS,
 };
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
@@ -71,15 +71,6 @@ struct Recovered<T, O: Engine<T>> {
     mark: Mark,
 }
 
-impl<T, O: Engine<T>> Recovered<T, O> {
-    /// The row of its unique key, if it has one.
-    fn key_row(&self, queue: u32) -> Option<UniqueRow> {
-        let (id, hash) = (self.entry.id, self.entry.hash()?);
-        let item = Key { queue, id };
-        Some(UniqueRow { item, hash })
-    }
-}
-
 /// Those that can be decoded, those that cannot, with the error, and the others.
 type Items<T, O> = (Vec<Recovered<T, O>>, Vec<(u64, CodecError)>, Index);
 
@@ -102,7 +93,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         } else {
             self.read_items(found)?
         };
-        let rows = items.iter().filter_map(|item| item.key_row(self.id));
+        let rows = items.iter().filter_map(|item| item.entry.key_row(self.id));
         KeyRows(self).prepare(rows)?;
         let attempts = |id| found.marks.get(&id).map_or(0, |mark| mark.attempts);
         self.leave_out(undecodable, on_undecodable, attempts)?;

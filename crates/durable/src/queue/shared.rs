@@ -8,7 +8,7 @@ use crate::codec::Codec;
 use crate::entry::{Besides, Entry};
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
-use crate::format::{self, Front, Key, OrderTag, Schedule, UniqueRow};
+use crate::format::{self, Front, Key, OrderTag, Schedule};
 use crate::log::chunks::Content;
 use crate::log::{Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
@@ -142,16 +142,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         entry.id = replaced.unwrap_or(entry.id);
         let batch = replaced.map_or(Batch::of_push as fn(_, _) -> _, |_| Batch::of_replacement);
         let mut batch = batch(self.key(entry.id), value);
-        let hash = entry
-            .hash()
-            .filter(|_| self.besides.has_keys && replaced.is_none());
-        batch.keys.extend(hash.map(|hash| NewKey {
-            row: UniqueRow {
-                item: self.key(entry.id),
-                hash,
-            },
-            is_cold: false,
-        }));
+        if self.besides.has_keys && replaced.is_none() {
+            let (row, is_cold) = (entry.key_row(self.id), false);
+            batch.keys.extend(row.map(|row| NewKey { row, is_cold }));
+        }
         self.log().note(batch);
     }
 

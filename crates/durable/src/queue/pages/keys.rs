@@ -72,15 +72,14 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     fn look_up(&self, index: &mut Index, hash: u128) -> Result<Option<u64>, StoreError> {
         let shared = &self.shared;
         let recent = index.keys.get(&hash).copied();
-        let mut owner = recent.filter(|id| index.has(*id));
-        if owner.is_none() {
-            let stored = shared.log().disk().key_owner(shared.id, hash)?;
-            let stored = stored.filter(|id| index.has(*id));
-            if let Some(id) = stored {
-                owner = self.has_key(index, id, hash)?.then_some(id);
-            }
+        if let Some(id) = recent.filter(|id| index.has(*id)) {
+            return Ok(Some(id));
         }
-        Ok(owner)
+        let stored = shared.log().disk().key_owner(shared.id, hash)?;
+        match stored.filter(|id| index.has(*id)) {
+            Some(id) if self.has_key(index, id, hash)? => Ok(Some(id)),
+            _ => Ok(None),
+        }
     }
 
     /// Whether the item has the key of its row: it may have been removed, or that was the key by another key function.
@@ -106,12 +105,8 @@ impl<T: Send + 'static, O: Engine<T>> Clone for KeyRows<'_, T, O> {
 impl<T: Send + 'static, O: Engine<T>> KeyRows<'_, T, O> {
     /// That of an item, in a queue that has such rows. Runs user code.
     pub(crate) fn of(self, id: u64, item: &T) -> Option<UniqueRow> {
-        let hash_of = self
-            .0
-            .besides
-            .hash
-            .as_ref()
-            .filter(|_| self.0.besides.has_keys)?;
+        let besides = &self.0.besides;
+        let hash_of = besides.hash.as_ref().filter(|_| besides.has_keys)?;
         Some(UniqueRow {
             item: self.0.key(id),
             hash: hash_of(item),
