@@ -8,11 +8,14 @@
 //! those of a journal without blocks. Nothing can be ahead in a journal that was found, since the storage engine appends to the
 //! end of the file: after some synced groups it is [replaced](Ahead::renew) by a new one.
 
+mod journals;
+
 use super::journal::{self, ZEROS};
 use super::tables::{RowBatch, Tables};
 use crate::error::StoreError;
 use crate::format::{STORE, STORE_ROW};
 use fjall::PersistMode;
+use journals::Journals;
 use rustix::fs::{openat, statat, AtFlags, Mode, OFlags};
 use std::fs::File;
 use std::io;
@@ -49,6 +52,7 @@ pub(super) struct Ahead {
     last: u64,
     /// If the storage engine has found the journal: how many groups were synced since.
     found: Option<u32>,
+    pub(super) journals: Journals,
 }
 
 impl Ahead {
@@ -62,6 +66,7 @@ impl Ahead {
             end: 0,
             last: 0,
             found: None,
+            journals: Journals::default(),
         };
         let journal = newest.open()?;
         if found {
@@ -85,6 +90,7 @@ impl Ahead {
         self.last = length;
         let start = self.written.max(self.end);
         self.written += length;
+        self.journals.add(length);
         if let (Some(synced), true) = (&mut self.found, zeros) {
             *synced += 1;
         }

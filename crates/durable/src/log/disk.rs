@@ -221,6 +221,10 @@ impl Disk {
         self.tables.all().iter().map(Keyspace::disk_space).sum()
     }
 
+    fn journals_size(&self) -> u64 {
+        self.ahead.lock().journals.bytes(&self.tables.database)
+    }
+
     /// Whether the rows of removed items take much of the disk, and it has room for those that are left, which are there twice
     /// until a merge ends.
     fn can_merge(&self, catalog: &Catalog, free: u64) -> bool {
@@ -299,7 +303,7 @@ impl Disk {
             }
         }
         if is_empty {
-            self.shrink.empty(&self.tables);
+            self.shrink.empty(&self.tables, self.journals_size());
         }
         #[cfg(feature = "metrics")]
         self.read_meter();
@@ -317,7 +321,7 @@ impl Disk {
     fn read_meter(&self) {
         // Relaxed: statistics.
         let free = self.free.load(Ordering::Relaxed);
-        self.meter.read(&self.tables, free);
+        self.meter.read(&self.tables, self.journals_size(), free);
     }
 
     /// Why a write failed, with what may have been the cause: the storage engine does not say why it could not write a table.

@@ -194,14 +194,13 @@ impl Meter {
     }
 
     /// Asks the storage engine. It takes locks for that, so only while no other group is written.
-    pub(super) fn read(&self, tables: &Tables, free: u64) {
+    pub(super) fn read(&self, tables: &Tables, journals: u64, free: u64) {
         // It may panic after a failed write; then the last answers stay.
         let _ = guarded(|| {
             let database = &tables.database;
             let sealed = tables.all().iter().map(Keyspace::sealed_memtable_count);
             let sealed = sealed.max().unwrap_or_default();
-            self.journal_bytes
-                .store(database.journal_disk_space()?, RELAXED);
+            self.journal_bytes.store(journals, RELAXED);
             self.journals
                 .store(database.journal_count() as u64, RELAXED);
             self.unwritten.store(database.write_buffer_size(), RELAXED);

@@ -47,10 +47,10 @@ impl Shrink {
         }
     }
 
-    /// No item is left. Starts the thread if the files are large.
-    pub(super) fn empty(&self, tables: &Tables) {
+    /// No item is left, and the journals take so many bytes. Starts the thread if the files are large.
+    pub(super) fn empty(&self, tables: &Tables, journals: u64) {
         let mut state = self.state.lock();
-        if size(&tables.database, tables.all()) < self.limit + state.left {
+        if journals + size(tables.all()) < self.limit + state.left {
             return;
         }
         if mem::replace(&mut state.runs, true) {
@@ -65,7 +65,9 @@ impl Shrink {
         let run = move || loop {
             // An error is one of the next commit too.
             let shrunk = files.shrink();
-            let left = size(&files.database, &files.tables).saturating_sub(limit / 2);
+            let journals = guarded(|| Ok(files.database.journal_disk_space()?));
+            let size = journals.unwrap_or(0) + size(&files.tables);
+            let left = size.saturating_sub(limit / 2);
             let mut state = shared.lock();
             if shrunk.is_err() || !mem::take(&mut state.again) {
                 (state.left, state.runs) = (left, false);
@@ -112,9 +114,7 @@ impl Files {
     }
 }
 
-/// How many bytes the journals and these tables take.
-fn size(database: &Database, tables: &[Keyspace]) -> u64 {
-    let journals = guarded(|| Ok(database.journal_disk_space()?));
-    let tables = EMPTY.iter().map(|table| tables[*table].disk_space());
-    journals.unwrap_or(0) + tables.sum::<u64>()
+/// How many bytes the tables take whose rows are gone when no item is left.
+fn size(tables: &[Keyspace]) -> u64 {
+    EMPTY.iter().map(|table| tables[*table].disk_space()).sum()
 }
