@@ -7,7 +7,8 @@ use crate::order::{Order, Source, StorePlace};
 use crate::raw::DeliveryMeta;
 use crate::OwnedTransaction;
 use std::mem;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Adds items that were in the queue in an earlier process: for crates that keep queues elsewhere too.
 ///
@@ -59,6 +60,14 @@ impl<T, O: Order<T>> Queue<T, O> {
         let shared = self.shared();
         shared.bring_up_to_date();
         shared.source.retain_empty(group_of, groups);
+    }
+
+    /// Has `call` called when a time is over, by whoever looks for items that are due then: a waiting pop does so in time. It replaces
+    /// the call that was planned before.
+    #[doc(hidden)]
+    pub fn call_at(&self, at: Instant, call: Arc<dyn Fn() + Send + Sync>) {
+        let shared = self.shared();
+        shared.set_alarm(shared.time.nanos(at), call);
     }
 
     /// Gives back room that was taken for items that are kept elsewhere.
@@ -137,7 +146,21 @@ debug_struct!([T, O: Order<T>] Restore<'_, T, O>);
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use crate::{ManualClock, Queue, StorePlace};
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Wake, Waker};
     use std::time::Duration;
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 
     #[test]
     fn restored_items_come_before_pushed_ones_and_keep_their_attempts() {
@@ -211,6 +234,38 @@ mod tests {
         queue.push_batch([4, 5]).unwrap();
         assert!(queue.is_full());
         queue.stats().check().unwrap();
+    }
+
+    #[test]
+    fn a_waiting_pop_has_a_call_made_in_time() {
+        let clock = ManualClock::new();
+        let queue = Queue::builder().clock(clock.clone()).build();
+        let mut handle = queue.handle();
+        let (called, second) = (Arc::new(AtomicUsize::new(0)), Duration::from_secs(1));
+        let call = |pushed| {
+            let (queue, called) = (queue.clone(), Arc::clone(&called));
+            Arc::new(move || {
+                called.fetch_add(1, Ordering::Relaxed);
+                queue.push(pushed).unwrap();
+            })
+        };
+        queue.call_at(queue.now() + 5 * second, call(1));
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut pop = pin!(handle.pop_async());
+        let mut poll = || pop.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(poll().is_pending());
+        queue.call_at(queue.now() + 2 * second, call(2));
+        assert!(poll().is_pending());
+        clock.advance(second);
+        assert!(poll().is_pending());
+        assert_eq!(called.load(Ordering::Relaxed), 0);
+        woken.0.store(false, Ordering::Relaxed);
+        clock.advance(second);
+        assert!(woken.0.load(Ordering::Relaxed));
+        assert_eq!(poll(), Poll::Ready(Ok(2)));
+        clock.advance(9 * second);
+        assert_eq!((queue.len(), called.load(Ordering::Relaxed)), (0, 1));
     }
 
     #[test]

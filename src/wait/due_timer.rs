@@ -14,7 +14,9 @@
 //! of its own, which is called a little after the planned time, and wakes all waiters if the plan is still overdue.
 
 use crate::raw::OnceBox;
-use crate::sync::{barrier, fetch_min, planted, step, swallow_panic, weak, AtomicU64, Ordering};
+use crate::sync::{
+    barrier, fetch_min, lock, planted, step, swallow_panic, weak, AtomicU64, Mutex, Ordering,
+};
 use crate::time::{later, Time, NEVER};
 use crate::wait::{WaitQueue, WakeTarget};
 use std::mem;
@@ -42,7 +44,17 @@ pub(crate) struct DueTimer {
     room: Option<Arc<dyn Room>>,
     /// The backup as a waker, made when it is first scheduled. Always the same one: a clock keeps one timer for each waker.
     waker: OnceBox<Waker>,
+    alarm: Mutex<Option<Alarm>>,
 }
+
+/// Called when its time is over.
+struct Alarm {
+    at: u64,
+    call: AlarmCall,
+}
+
+/// See [`DueTimer::set_alarm`].
+pub(crate) type AlarmCall = Arc<dyn Fn() + Send + Sync>;
 
 /// What has a wait queue for room.
 pub(crate) trait Room: Send + Sync {
@@ -66,6 +78,7 @@ impl DueTimer {
             time,
             room,
             waker: OnceBox::default(),
+            alarm: Mutex::new(None),
         })
     }
 
@@ -117,6 +130,23 @@ impl DueTimer {
         self.set_timer(NEVER);
         // ORDERING: Acquire; pairs with `duetimer.plan`: the items planned before are found.
         self.next.swap(NEVER, weak!("duetimer.clear", Acquire));
+    }
+
+    /// Plans a call at a time, in place of an earlier one; returns as [`plan`](Self::plan).
+    pub(crate) fn set_alarm(&self, at: u64, call: AlarmCall) -> bool {
+        *lock(&self.alarm) = Some(Alarm { at, call });
+        self.plan(at)
+    }
+
+    /// After the plan was [cleared](Self::clear): the call that is due. One that is not is planned anew.
+    pub(crate) fn take_alarm(&self, now: u64) -> Option<AlarmCall> {
+        let mut alarm = lock(&self.alarm);
+        let at = alarm.as_ref()?.at;
+        if at > now {
+            step!("duetimer.forgets-alarm", self.plan(at));
+            return None;
+        }
+        alarm.take().map(|alarm| alarm.call)
     }
 
     /// The time until which the leader sleeps at most.

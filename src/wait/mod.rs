@@ -29,7 +29,7 @@ mod word;
 #[cfg(all(loom, test))]
 mod models;
 
-pub(crate) use due_timer::{DueTimer, Room as WaitRoom};
+pub(crate) use due_timer::{AlarmCall, DueTimer, Room as WaitRoom};
 #[cfg(feature = "workers")]
 pub(crate) use park::Sleeper;
 pub(crate) use park::{block, spin, SpinStart, WakeTarget};

@@ -88,3 +88,43 @@ fn a_sleeper_against_a_schedule() {
         drop(popper);
     });
 }
+
+/// Has an item pushed in time.
+fn sets_alarm(queue: &Queue<u32>) {
+    let pushed = queue.clone();
+    let push = move || pushed.push(1).unwrap();
+    queue.call_at(queue.now() + NANO, std::sync::Arc::new(push));
+}
+
+/// The call is not forgotten with what is due.
+#[test]
+fn a_call_against_a_release() {
+    large_model(|| {
+        let (queue, clock) = timed();
+        let mut popper = warm(&queue);
+        popper.after(NANO).push(2).unwrap();
+        clock.advance(NANO);
+        let caller = queue.clone();
+        let other = thread::spawn(move || sets_alarm(&caller));
+        let first = popper.pop();
+        other.join().unwrap();
+        clock.advance(NANO);
+        let _ = queue.stats(); // makes the call
+        assert_eq!((first, popper.pop()), (Ok(2), Ok(1)));
+    });
+}
+
+/// The sleeper makes the call in time.
+#[test]
+fn a_sleeper_against_a_call() {
+    model(|| {
+        let (queue, clock) = timed();
+        let mut popper = warm(&queue);
+        let other = thread::spawn(move || (popper.pop_blocking(), popper));
+        sets_alarm(&queue);
+        clock.advance(NANO);
+        let (popped, popper) = other.join().unwrap();
+        assert_eq!(popped, Ok(1));
+        drop(popper);
+    });
+}

@@ -124,6 +124,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if let Some(until) = self.paused_until() {
             self.due_timer.plan(until);
         }
+        let alarm = self.due_timer.take_alarm(now);
         let (_gone, more) = self.sweep(now);
         // At least one waiter has to take up the new plan, or check the rate limit again.
         self.due_timer.call_backup();
@@ -136,6 +137,9 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.due_timer.notify_room();
         }
         self.drop_excess_letters();
+        if let Some(call) = alarm {
+            call();
+        }
         more
     }
 

@@ -6,6 +6,7 @@ use crate::order::{Order, Registry, Source, StoredOf, Ticket};
 use crate::policy::delay::Scheduled;
 use crate::raw::{Entry, Stored};
 use crate::sync::step;
+use crate::wait::AlarmCall;
 
 impl<T, O: Order<T>> Shared<T, O> {
     /// Schedules items that are counted as delayed, and wakes a waiter if it has to wake others earlier than it knows.
@@ -14,6 +15,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         let planned = self.failures.delayed.schedule(items, |due| {
             self.due_timer.plan(due);
         });
+        self.notify_scheduled(planned);
+    }
+
+    /// Has `call` called at a time.
+    pub(crate) fn set_alarm(&self, at: u64, call: AlarmCall) {
+        self.ready.set(SLOW_POPS);
+        let planned = self.due_timer.set_alarm(at, call);
         self.notify_scheduled(planned);
     }
 
