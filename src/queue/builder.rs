@@ -5,7 +5,7 @@ use crate::policy::records::Callbacks;
 use crate::policy::settings::Settings;
 use crate::policy::unique::OnDuplicate;
 use crate::raw::Shareable;
-use crate::time::{Backoff, Clock, SystemClock};
+use crate::time::{Backoff, Clock};
 #[cfg(feature = "broker")]
 use crate::AfterTtl;
 use crate::{DeadLetter, Fifo, Leased, Lifo, Queue, ReturnTo, Unleased};
@@ -754,17 +754,16 @@ impl<T> Default for Builder<T> {
 
 /// For crates that keep queues elsewhere too.
 impl<T, O: Order<T>> Builder<T, O> {
-    /// The settings that matter there as well: the attempts, the backoff and the clock.
+    /// The settings that matter there as well: the attempts, the backoff, and the clock, if it is not that of the system.
     #[doc(hidden)]
-    pub fn kept(&self) -> (Option<u32>, Option<Backoff>, Arc<dyn Clock>) {
+    pub fn kept(&self) -> (Option<u32>, Option<Backoff>, Option<Arc<dyn Clock>>) {
         let Settings {
             max_attempts,
             backoff,
             clock,
             ..
         } = &self.settings;
-        let clock = clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
-        (max_attempts.map(NonZeroU32::get), *backoff, clock)
+        (max_attempts.map(NonZeroU32::get), *backoff, clock.clone())
     }
 
     /// Raises limits, for a queue whose items have this weight already, and that has so many of one key.

@@ -134,7 +134,7 @@ impl DueTimer {
 
     /// Plans a call at a time, in place of an earlier one; returns as [`plan`](Self::plan).
     pub(crate) fn set_alarm(&self, at: u64, call: AlarmCall) -> bool {
-        *lock(&self.alarm) = Some(Alarm { at, call });
+        let _before = lock(&self.alarm).replace(Alarm { at, call }); // dropped without the lock
         self.plan(at)
     }
 

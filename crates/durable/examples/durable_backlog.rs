@@ -5,11 +5,12 @@
 //! bytes that cannot be compressed, `BACKLOG_MEMORY` (64 MiB; `none`: no pages), memtables of `BACKLOG_MEMTABLE` bytes, and
 //! `BACKLOG_SECONDS` (2; 0: none) of throughput. With `BACKLOG_KEEP` the store stays there, and is filled only if there is none. With
 //! `BACKLOG_PRIORITIES` the queues are by priority, and one batch after the other has the next of so many; with `BACKLOG_KEYS` they are
-//! fair by so many keys. With `BACKLOG_UNIQUE` items are unique, and none is like another one.
+//! fair by so many keys. With `BACKLOG_UNIQUE` items are unique, and none is like another one. With `BACKLOG_SCHEDULED` they are by
+//! priority, each batch of the backlog is due at some time of the next day, and it is two days later when the store is opened again.
 
 use requeue_durable::{
     Builder, ByKey, ByPriority, Durability, DurableQueue, Fifo, Handle, Order, Store, StoreError,
-    StoreOptions,
+    StoreOptions, Transaction,
 };
 use std::env;
 use std::error::Error;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const FILL: &str = "BACKLOG_FILL";
 const BATCH: usize = 32;
+const DAY: Duration = Duration::from_secs(24 * 3600);
 /// So many jobs fit into memory, and each is written before it is popped.
 const SHORT: usize = 30_000;
 const BUFFERED: Durability = Durability::Buffered {
@@ -35,6 +37,10 @@ type Job = Vec<u8>;
 trait Kind: Order<Job> {
     fn open(store: &Store, name: &str) -> Result<DurableQueue<Job, Self>, StoreError>;
     fn push(handle: &mut Handle<Job, Self>, batch: usize, jobs: Range<usize>) -> bool;
+
+    fn stage(tx: &Transaction<'_, Job, Self>) -> bool {
+        tx.push_batch(next_jobs()).is_ok()
+    }
 }
 
 impl Kind for Fifo {
@@ -54,8 +60,21 @@ impl Kind for ByPriority {
 
     fn push(handle: &mut Handle<Job, Self>, batch: usize, jobs: Range<usize>) -> bool {
         let priority = batch % number("BACKLOG_PRIORITIES", 1);
-        let handle = handle.priority(u16::try_from(priority).unwrap_or(u16::MAX));
+        let mut handle = handle.priority(u16::try_from(priority).unwrap_or(u16::MAX));
+        if is_scheduled() {
+            let seconds = mix(batch as u64) % DAY.as_secs();
+            handle = handle.after(Duration::from_secs(seconds));
+        }
         handle.push_batch(jobs.map(job)).is_ok()
+    }
+
+    fn stage(tx: &Transaction<'_, Job, Self>) -> bool {
+        let jobs = next_jobs();
+        if is_scheduled() {
+            tx.after(Duration::ZERO).push_batch(jobs).is_ok()
+        } else {
+            tx.push_batch(jobs).is_ok()
+        }
     }
 }
 
@@ -84,8 +103,12 @@ fn is_unique() -> bool {
     env::var_os("BACKLOG_UNIQUE").is_some()
 }
 
+fn is_scheduled() -> bool {
+    env::var_os("BACKLOG_SCHEDULED").is_some()
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    if env::var_os("BACKLOG_PRIORITIES").is_some() {
+    if env::var_os("BACKLOG_PRIORITIES").is_some() || is_scheduled() {
         run::<ByPriority>()
     } else if env::var_os("BACKLOG_KEYS").is_some() {
         run::<ByKey<usize, Job>>()
@@ -120,7 +143,7 @@ fn run<O: Kind>() -> Result<(), Box<dyn Error>> {
         jobs.len() + 1
     );
     assert_eq!(first.len(), 100);
-    assert!(keep || jobs.len() == items - 1);
+    assert!(keep || jobs.len() == items - 1, "{:?}", jobs.stats());
     if number("BACKLOG_SECONDS", 2) == 0 {
         return Ok(());
     }
@@ -160,20 +183,28 @@ fn open(directory: &Path) -> Result<Store, StoreError> {
     if env::var("BACKLOG_MEMORY").as_deref() != Ok("none") {
         options = options.memory(number("BACKLOG_MEMORY", 64 << 20));
     }
+    let time = if env::var_os(FILL).is_some() {
+        Duration::ZERO
+    } else {
+        2 * DAY
+    };
+    let options = options.wall_clock(move || SystemTime::now() + time);
     options.open(directory)
 }
 
 fn job(number: usize) -> Job {
-    // Bytes that cannot be compressed: the finalizer of SplitMix64.
-    let word = |place: usize| {
-        let mut word = (number * 13 + place) as u64 + 1;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ (word >> 31)).to_le_bytes()
-    };
+    // Bytes that cannot be compressed.
+    let word = |place: usize| mix((number * 13 + place) as u64 + 1).to_le_bytes();
     let mut job: Vec<u8> = (0..13).flat_map(word).collect();
     job.truncate(100);
     job
+}
+
+/// The finalizer of `SplitMix64`.
+fn mix(mut word: u64) -> u64 {
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
 }
 
 /// Fills the store, and dies.
@@ -219,7 +250,7 @@ fn throughput<O: Kind>(
     let end = Duration::from_secs(number("BACKLOG_SECONDS", 2) as u64);
     while start.elapsed() < end {
         let tx = handle.begin();
-        tx.push_batch(next_jobs())?;
+        assert!(O::stage(&tx), "a push");
         tx.commit_with(durability)?;
         let tx = handle.begin();
         count += u32::try_from(tx.pop_batch(BATCH)?.len())?;

@@ -51,7 +51,7 @@ impl<T: Send + 'static, O: Order<T>> Backend for DurableQueue<T, O> {
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
-        Arc::clone(&self.shared.clock)
+        Arc::clone(&self.shared.times.clock)
     }
 
     fn instant(&self, since: u64) -> Instant {
@@ -119,7 +119,7 @@ impl<T: Send + 'static, O: Order<T>> Tx for OwnedTransaction<T, O> {
         let begun = if takes_batch {
             Ok(Tx::pop_batch(ram, max, wait))
         } else {
-            Err(within(&*shared.clock, wait, ram.peek_async()))
+            Err(within(&*shared.times.clock, wait, ram.peek_async()))
         };
         async move {
             match begun {

@@ -1,7 +1,9 @@
 //! The changes of one transaction.
 
 use crate::codec::CodecError;
-use crate::format::{begin_value, item_bytes, Front, Key, LetterRow, Schedule, UniqueRow};
+use crate::format::{
+    begin_value, item_bytes, Digest, DueRow, Front, Key, LetterRow, Schedule, UniqueRow, CHECKSUM,
+};
 use std::mem;
 use std::ops::Range;
 
@@ -142,8 +144,21 @@ pub(crate) enum Change {
     HasKeys(u32, bool),
     /// These rows of unique keys are removed, unless the group writes them: of a queue, by their hashes.
     Unkey(u32, Vec<u128>),
+    /// Rows of due times, besides those of pushed and removed items.
+    Due(DueChange),
     /// A queue is removed, with all that it has on the disk.
     Remove(u32),
+}
+
+/// A change of the rows of due times.
+#[derive(Debug)]
+pub(crate) enum DueChange {
+    /// Which items of a queue have such rows, if it has them from now on.
+    Set(u32, Option<Digest>),
+    /// A row of a queue that does not have them yet.
+    Add(DueRow),
+    /// A row of a queue that does not have them any more.
+    Remove(DueRow),
 }
 
 impl AsMut<Self> for Batch {
@@ -256,22 +271,31 @@ impl Batch {
         }
     }
 
-    /// The bytes of a pushed item.
-    pub(crate) fn bytes_of(&self, key: Key) -> Option<&[u8]> {
+    /// The pushed items, and their values, which are not sealed yet.
+    fn pushed(&self) -> impl Iterator<Item = (Key, &[u8])> {
         let mut rest = &self.values[..];
-        for (pushed, length) in self
-            .pushes
-            .iter()
-            .flat_map(|run| run.keys())
-            .zip(&self.lengths)
-        {
+        let keys = self.pushes.iter().flat_map(|run| run.keys());
+        keys.zip(&self.lengths).map(move |(key, length)| {
             let (value, after) = rest.split_at(*length as usize);
             rest = after;
-            if pushed == key {
-                return item_bytes(value);
-            }
+            (key, value)
+        })
+    }
+
+    /// The bytes of a pushed item.
+    pub(crate) fn bytes_of(&self, key: Key) -> Option<&[u8]> {
+        let (_, value) = self.pushed().find(|(pushed, _)| *pushed == key)?;
+        item_bytes(value)
+    }
+
+    /// The rows of the due times of the pushed items that are to have one.
+    pub(crate) fn due(&self, has_due: impl Fn(u64) -> bool) -> Vec<DueRow> {
+        if !self.pushes.iter().any(|run| has_due(run.first)) {
+            return Vec::new();
         }
-        None
+        let due = self.pushed().filter(|(key, _)| has_due(key.id));
+        let rows = due.map(|(key, value)| DueRow::of(key, &value[CHECKSUM..]));
+        rows.flatten().collect()
     }
 
     pub(crate) fn clear(&mut self) {

@@ -1,23 +1,27 @@
 //! What is on the disk: keys, values and their checksums. `docs/format.md` describes it.
 
 mod chunk;
+mod due;
 pub(crate) mod level;
 mod unique;
 
 pub(crate) use chunk::{is_key, tombstone, tombstone_key, value_of, ItemRow, NewChunk, MOST_ITEMS};
 
+pub(crate) use due::{due_rows, DueRow};
 pub(crate) use unique::{key_row, key_rows, UniqueRow};
 
 use crate::error::StoreError;
 use serde::{de::DeserializeOwned, Deserialize, Deserializer, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The versions of the format: the one in which stores are made, and those that have times of pushes, chunks, and rows of unique keys.
+/// The versions of the format: the one in which stores are made, and those that have times of pushes, chunks, rows of unique keys, and
+/// rows of due times.
 pub(crate) const FIRST_VERSION: u32 = 1;
 pub(crate) const WITH_TIMES: u32 = 2;
 pub(crate) const WITH_CHUNKS: u32 = 3;
 pub(crate) const WITH_KEYS: u32 = 4;
-pub(crate) const VERSION: u32 = WITH_KEYS;
+pub(crate) const WITH_DUE: u32 = 5;
+pub(crate) const VERSION: u32 = WITH_DUE;
 
 /// The tables of a store, in this order.
 pub(crate) const ITEMS: usize = 0;
@@ -133,9 +137,19 @@ pub(crate) struct QueueRow {
     pub(crate) order: OrderTag,
     pub(crate) closed: bool,
     pub(crate) counts: Counts,
-    /// Whether each item whose key is to be unique has a [row](UniqueRow) of it. Missing in most rows.
+    /// Missing in most rows.
     #[serde(skip_serializing_if = "is_default", deserialize_with = "if_there")]
+    pub(crate) index: IndexRows,
+}
+
+/// The rows by which items are found that are on the disk only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct IndexRows {
+    /// Whether each item whose key is to be unique has a [row](UniqueRow) of it.
     pub(crate) has_keys: bool,
+    /// If each item of level 0 has a [row](DueRow) of its time: these items. Versions of this crate that do not know it read the rest.
+    #[serde(skip_serializing_if = "is_default", deserialize_with = "if_there")]
+    pub(crate) due: Option<Digest>,
 }
 
 impl QueueRow {
@@ -146,7 +160,7 @@ impl QueueRow {
             order,
             closed: false,
             counts: Counts::default(),
-            has_keys: false,
+            index: IndexRows::default(),
         }
     }
 }
@@ -171,7 +185,7 @@ impl Counts {
                     .for_each(|key| self.items.remove(key.digest()));
             }
             Row::Items(items) => items.keys().for_each(|key| self.items.add(key.digest())),
-            Row::Unique(_) => {} // it may be that of an earlier item
+            Row::Due(_) | Row::Unique(_) => {} // that may be the row of an earlier item
         }
     }
 
@@ -264,6 +278,7 @@ pub(crate) enum Row<'v> {
     Letter(Key, LetterRow),
     Mark(Key),
     Unique(UniqueRow),
+    Due(DueRow),
 }
 
 impl<'v> Row<'v> {
@@ -272,6 +287,7 @@ impl<'v> Row<'v> {
         let at = || Key::from_bytes(key).ok_or_else(|| unreadable(key));
         match table {
             LETTERS => Ok(Self::Letter(at()?, decode_row(key, value)?)),
+            MARKS if DueRow::is_key(key) => DueRow::read(key, value).map(Self::Due),
             MARKS if UniqueRow::is_key(key) => UniqueRow::read(key, value).map(Self::Unique),
             MARKS => decode_row::<Mark>(key, value).and_then(|_| Ok(Self::Mark(at()?))),
             _ => {
@@ -292,6 +308,7 @@ impl<'v> Row<'v> {
             Self::Items(row) => row.queue(),
             Self::Letter(at, _) | Self::Mark(at) => at.queue,
             Self::Unique(row) => row.item.queue,
+            Self::Due(row) => row.item.queue,
         }
     }
 }

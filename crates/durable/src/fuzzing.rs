@@ -3,7 +3,7 @@
 use crate::codec::{Codec, Postcard};
 use crate::error::StoreError;
 use crate::format::{
-    begin_value, decode_row, encode_row, item_bytes, open, seal, split_value, ItemRow, Key,
+    begin_value, decode_row, encode_row, item_bytes, open, seal, split_value, DueRow, ItemRow, Key,
     LetterRow, Mark, QueueRow, StoreRow, UniqueRow, STORE_ROW,
 };
 use crate::log::{self, Alone, Readable, RowChange};
@@ -38,6 +38,9 @@ fn decode(key: &[u8], value: &[u8]) {
     row::<StoreRow>(key, value);
     if let Ok(row) = UniqueRow::read(key, value) {
         assert_eq!((&row.key()[..], row.value()), (key, value.to_vec()));
+    }
+    if let Ok(row) = DueRow::read(key, value) {
+        assert_eq!((&row.key()[..], &row.value()[..]), (key, value));
     }
     if let Some(letter) = row::<LetterRow>(key, value) {
         let reason = Cause::from_byte(letter.reason).to_byte();

@@ -43,7 +43,7 @@ pub(crate) struct StoreInner {
     pub(crate) durability: Durability,
     /// What the queues with pages take together.
     pub(crate) memory: Option<Arc<Budget>>,
-    wall_clock: WallClock,
+    wall_clock: Option<WallClock>,
     open: Mutex<HashSet<String>>,
     path: PathBuf,
 }
@@ -82,7 +82,7 @@ pub struct StoreOptions {
     pub(crate) check: bool,
     memtable: Option<u64>,
     memory: Option<usize>,
-    wall_clock: WallClock,
+    wall_clock: Option<WallClock>,
 }
 
 impl Default for StoreOptions {
@@ -101,7 +101,7 @@ impl StoreOptions {
             check: false,
             memtable: None,
             memory: None,
-            wall_clock: Arc::new(SystemTime::now),
+            wall_clock: None,
         }
     }
 
@@ -170,12 +170,12 @@ impl StoreOptions {
     /// Sets how many bytes the store takes in memory, about. A quarter is for the items of all queues together that have no [limit of
     /// their own](Builder::memory), and can have pages: those without weights, [ageing](Builder::age_after), or a [capacity of each
     /// key](Builder::key_capacity). The others of their items are on the disk only, and are read by pages when
-    /// their turn comes, so opening a queue reads its first page, what was delivered before, and what is scheduled. The rows of such a
-    /// queue are [checked](Self::check) when they are read. The rest is for commits that are not written yet, for the
+    /// their turn comes, so opening a queue reads its first page, and what was delivered before. The rows of such a queue
+    /// are [checked](Self::check) when they are read. The rest is for commits that are not written yet, for the
     /// [memtables](Self::memtable) and for the cache of the storage engine; less than 16 MiB for the store is not kept.
     ///
-    /// Not counted are the items that are held, delayed or returned, the keys of scheduled items, the items of queues without pages,
-    /// their keys included, and what transactions have not committed.
+    /// Not counted are the items that are held, delayed by a retry or returned, the items of queues without pages, their keys included,
+    /// and what transactions have not committed.
     ///
     /// The default is unlimited: all items are in memory, and opening a queue reads them.
     ///
@@ -194,10 +194,11 @@ impl StoreOptions {
         self
     }
 
-    /// Sets the clock from which the times of delays, schedules, pushes and dead letters are written. The default is
-    /// [`SystemTime::now`].
+    /// Sets the clock from which the times of delays, schedules, pushes and dead letters are written. It also says when
+    /// [scheduled](crate::DurableQueue::at) items are due that are not in [memory](Self::memory). The default is [`SystemTime::now`]; in
+    /// a queue with a [clock](Builder::clock) of its own, schedules and pushes go on with that clock from the opening of the queue on.
     pub fn wall_clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.wall_clock = Arc::new(clock);
+        self.wall_clock = Some(Arc::new(clock));
         self
     }
 
@@ -400,8 +401,21 @@ impl StoreInner {
 
     /// The wall clock's time in milliseconds since the Unix epoch.
     pub(crate) fn wall_time(&self) -> u64 {
-        let since = (self.wall_clock)().duration_since(UNIX_EPOCH);
-        millis(since.unwrap_or_default())
+        millis(self.wall())
+    }
+
+    /// The wall clock's time since the Unix epoch.
+    pub(crate) fn wall(&self) -> Duration {
+        let now = self
+            .wall_clock
+            .as_ref()
+            .map_or_else(SystemTime::now, |clock| clock());
+        now.duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    /// Whether that is the time of the system.
+    pub(crate) fn has_system_time(&self) -> bool {
+        self.wall_clock.is_none()
     }
 }
 

@@ -2,8 +2,7 @@
 //! a queue by priority are in the order in which their items are delivered, and those of a key are together.
 //!
 //! The level of a priority is one more; the last two priorities share one. The level of a key is derived from its hash, so a few keys
-//! may share one. Items with level 0 are in no page: those with a due time, and those that were pushed while the queue had no pages.
-//! Numbers in FIFO queues have no level.
+//! may share one. Items with level 0 have a due time, or were pushed while the queue had no pages. Numbers in FIFO queues have no level.
 
 use crate::order::Place;
 use crate::queue::windows::hash;

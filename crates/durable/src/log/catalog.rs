@@ -4,8 +4,8 @@ use super::queues::Queues;
 use super::tables::{visit, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, queue_digest, Counts, Digest, Key, Mark, Row, StoreRow, ITEMS, LETTERS, MARKS,
-    QUEUES, STORE,
+    decode_row, queue_digest, Counts, Digest, Key, Mark, QueueRow, Row, StoreRow, ITEMS, LETTERS,
+    MARKS, QUEUES, STORE,
 };
 use std::collections::HashMap;
 
@@ -62,19 +62,28 @@ impl Catalog {
 
     /// Checks all rows, as each queue does when it is opened.
     pub(super) fn check_all(&self, tables: &Tables) -> Result<(), StoreError> {
-        let ids = self.queues.all().map(|(id, _)| (id, Counts::default()));
-        let mut found: HashMap<u32, Counts> = ids.collect();
+        let ids = self.queues.all().map(|(id, _)| (id, Default::default()));
+        let mut found: HashMap<u32, (Counts, Digest)> = ids.collect();
         let stray = || StoreError::damaged("a row of no queue");
         for table in [ITEMS, LETTERS, MARKS] {
             visit::<&[u8]>(&tables[table], .., |key, value| {
                 let row = Row::read(table, &key, &value)?;
-                let counts = found.get_mut(&row.queue()).ok_or_else(stray)?;
+                let (counts, due) = found.get_mut(&row.queue()).ok_or_else(stray)?;
                 counts.add(&row, &value);
+                if let Row::Due(row) = row {
+                    due.add(row.item.digest());
+                }
                 Ok(())
             })?;
         }
         let mut rows = self.queues.all();
-        if rows.all(|(queue, row)| found.get(&queue) == Some(&row.counts)) {
+        let is_right = |(queue, row): (_, &QueueRow)| {
+            let found = found.get(&queue);
+            found.is_some_and(|(counts, due)| {
+                *counts == row.counts && row.index.due.is_none_or(|it| it == *due)
+            })
+        };
+        if rows.all(is_right) {
             Ok(())
         } else {
             Err(StoreError::damaged(

@@ -1,5 +1,7 @@
 //! What a group of commits changes in the tables.
 
+mod due;
+
 use super::catalog::Catalog;
 use super::chunks::Chunks;
 use super::disk::Disk;
@@ -8,14 +10,15 @@ use super::pushed::{PushState, Pushed};
 use super::tables::{visit, RowBatch};
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
+use crate::format::level::Level;
 use crate::format::{
-    encode_row, key_rows, queue_digest, row_digest, seal, with_item, Counts, Key, LetterRow, Mark,
-    NewChunk, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    due_rows, encode_row, key_rows, queue_digest, row_digest, seal, with_item, Counts, Digest,
+    IndexRows, Key, LetterRow, Mark, NewChunk, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
 };
 use parking_lot::MutexGuard;
 use std::collections::{HashMap, HashSet};
 use std::mem;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::Ordering;
 
 /// What a group changes, as one batch of the storage engine.
@@ -49,7 +52,7 @@ pub(super) fn rows<'d>(
 /// A group that is being written.
 pub(super) struct GroupWriter<'d, 'c> {
     pub(super) disk: &'d Disk,
-    catalog: &'c mut Catalog,
+    pub(super) catalog: &'c mut Catalog,
     pub(super) chunks: MutexGuard<'d, Chunks>,
     pub(super) keys: MutexGuard<'d, Keys>,
     /// The rows of unique keys that it removes: of a queue, by their hashes.
@@ -67,10 +70,12 @@ pub(super) struct GroupWriter<'d, 'c> {
 
 /// How the row of a queue changes.
 #[derive(Default)]
-struct QueueChange {
+pub(super) struct QueueChange {
     counts: Counts,
     closed: Option<bool>,
     has_keys: Option<bool>,
+    /// The items that have rows of their due times.
+    pub(super) due: Digest,
 }
 
 impl GroupWriter<'_, '_> {
@@ -81,13 +86,13 @@ impl GroupWriter<'_, '_> {
         // By runs: a quarter of the instructions of batches that are pushed and popped.
         for run in &batch.removes {
             if !self.pushed.cancel(*run) {
-                self.remove(*run, depends);
+                self.remove(*run, depends)?;
             }
         }
         for change in &mut batch.others {
             if let Change::Bury(key, letter) = change {
                 let id = letter.item;
-                self.remove(Run::of(Key { id, ..*key }, 1), depends);
+                self.remove(Run::of(Key { id, ..*key }, 1), depends)?;
             } else if let Change::Replaced(key, value) = change {
                 self.replaced.insert(*key, mem::take(value));
             } else if let Change::Unkey(queue, hashes) = change {
@@ -117,6 +122,7 @@ impl GroupWriter<'_, '_> {
         (lengths, mut values): (&[u32], &mut [u8]),
         chunk: &mut NewChunk,
     ) {
+        let has_due = self.has_due(run);
         for (key, length) in run.keys().zip(lengths) {
             let (value, rest) = values.split_at_mut(*length as usize);
             values = rest;
@@ -124,6 +130,9 @@ impl GroupWriter<'_, '_> {
                 let other = self.replaced.remove(&key);
                 let mut other = other.and_then(|other| with_item(value, &other));
                 let value = other.as_deref_mut().unwrap_or(value);
+                if has_due {
+                    self.write_due(key, value);
+                }
                 if !run.in_chunks {
                     self.insert(key, value);
                 } else if !chunk.add(key, value) {
@@ -159,8 +168,8 @@ impl GroupWriter<'_, '_> {
     }
 
     /// Removes the items of a run: cancels those that the group pushes.
-    fn remove(&mut self, run: Run, depends: bool) {
-        let mut written = Vec::new();
+    fn remove(&mut self, run: Run, depends: bool) -> Result<(), StoreError> {
+        let (mut written, has_due) = (Vec::new(), self.has_due(run));
         for key in run.keys() {
             if self.pushed.get(key.id) == PushState::Pushed {
                 self.pushed.set(key.id, PushState::Cancelled);
@@ -178,8 +187,12 @@ impl GroupWriter<'_, '_> {
             }
         }
         for run in written {
+            if has_due {
+                self.remove_due(run)?;
+            }
             self.remove_rows(run);
         }
+        Ok(())
     }
 
     fn remove_mark(&mut self, key: Key) {
@@ -223,13 +236,12 @@ impl GroupWriter<'_, '_> {
                     mark.attempts = attempts;
                     mark.more.get_or_insert_default().error = Some(error);
                 }),
-                Change::Rescheduled(key, schedule) => {
-                    // The item may have been popped since its schedule was changed in memory.
-                    if self.is_there(key)? {
-                        self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
-                    }
+                // The item may have been popped since its schedule was changed in memory.
+                Change::Rescheduled(key, schedule) if self.is_there(key)? => {
+                    self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
                 }
-                Change::Replaced(..) | Change::Unkey(..) => {} // with the items
+                Change::Rescheduled(..) => {}
+                Change::Replaced(..) | Change::Unkey(..) => (), // with the items
                 Change::Spread(first) => self.spread(first)?,
                 Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
                 Change::Recent(key, until, hash) => self.mark(&mut marks, key, |mark| {
@@ -244,6 +256,7 @@ impl GroupWriter<'_, '_> {
                 Change::Unbury(key) => drop(letters.insert(key, None)),
                 Change::Close(queue, closed) => self.change_of(queue).closed = Some(closed),
                 Change::HasKeys(queue, it) => self.change_of(queue).has_keys = Some(it),
+                Change::Due(change) => self.change_due(&change),
                 Change::Remove(queue) => self.remove_queue(queue)?,
             }
         }
@@ -269,18 +282,12 @@ impl GroupWriter<'_, '_> {
 
     /// Nothing else in the group is of this queue.
     fn remove_queue(&mut self, queue: u32) -> Result<(), StoreError> {
-        let tables = &self.disk.tables;
         let key = |id| Key { queue, id }.to_bytes();
         for table in [ITEMS, MARKS, LETTERS] {
-            visit(&tables[table], key(0)..=key(u64::MAX), |key, _| {
-                self.rows.remove(table, key);
-                Ok(())
-            })?;
+            self.remove_all(table, key(0)..=key(u64::MAX))?;
         }
-        visit(&tables[MARKS], key_rows(queue), |key, _| {
-            self.rows.remove(MARKS, key);
-            Ok(())
-        })?;
+        self.remove_all(MARKS, key_rows(queue))?;
+        self.remove_all(MARKS, due_rows(queue, 0..=Level::MAX, (0, 0)))?;
         self.keys.forget(queue);
         self.rows.remove(QUEUES, queue.to_be_bytes());
         if let Some(digest) = self.catalog.written.remove(&queue) {
@@ -290,6 +297,17 @@ impl GroupWriter<'_, '_> {
         self.chunks.forget(queue);
         self.catalog.marks.retain(|key, _| key.queue != queue);
         Ok(())
+    }
+
+    fn remove_all<K: AsRef<[u8]>>(
+        &mut self,
+        table: usize,
+        keys: RangeInclusive<K>,
+    ) -> Result<(), StoreError> {
+        visit(&self.disk.tables[table], keys, |key, _| {
+            self.rows.remove(table, key);
+            Ok(())
+        })
     }
 
     /// Changes the mark of an item that is still there.
@@ -320,7 +338,7 @@ impl GroupWriter<'_, '_> {
     }
 
     /// How the row of a queue changes: groups change few queues.
-    fn change_of(&mut self, queue: u32) -> &mut QueueChange {
+    pub(super) fn change_of(&mut self, queue: u32) -> &mut QueueChange {
         let known = self.changed.iter().position(|(known, _)| *known == queue);
         let index = known.unwrap_or_else(|| {
             self.changed.push((queue, QueueChange::default()));
@@ -335,7 +353,11 @@ impl GroupWriter<'_, '_> {
             let row = self.catalog.queues.change(queue, |row| {
                 row.counts.merge(change.counts);
                 row.closed = change.closed.unwrap_or(row.closed);
-                row.has_keys = change.has_keys.unwrap_or(row.has_keys);
+                let IndexRows { has_keys, due } = &mut row.index;
+                *has_keys = change.has_keys.unwrap_or(*has_keys);
+                if let Some(due) = due {
+                    due.merge(change.due);
+                }
             });
             let row = row.expect("the row of a queue is there before its first change");
             let key = queue.to_be_bytes();

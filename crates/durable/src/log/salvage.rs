@@ -5,8 +5,9 @@ use super::source::Source;
 use super::tables::{guarded, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, encode_row, level, queue_digest, split_value, value_of, Counts, Digest, ItemRow,
-    Key, OrderTag, QueueRow, Row, StoreRow, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    decode_row, encode_row, level, queue_digest, split_value, value_of, Counts, Digest, IndexRows,
+    ItemRow, Key, OrderTag, QueueRow, Row, StoreRow, ITEMS, LETTERS, MARKS, QUEUES, STORE,
+    STORE_ROW,
 };
 use fjall::OwnedWriteBatch;
 use std::collections::{HashMap, HashSet};
@@ -117,8 +118,8 @@ impl Salvaged<'_> {
             let id = key.try_into().map(u32::from_be_bytes);
             if let (Ok(id), Ok(row)) = (id, decode_row(key, value)) {
                 digest.add(queue_digest(id, value));
-                let has_keys = false; // their rows are not copied
-                self.queues.insert(id, QueueRow { has_keys, ..row });
+                let index = IndexRows::default(); // they are not copied
+                self.queues.insert(id, QueueRow { index, ..row });
             }
             Ok(())
         })?;
@@ -155,7 +156,7 @@ impl Salvaged<'_> {
                         (*key, letter.schedule.is_some())
                     }
                     Row::Mark(key) if items.contains(key) => (*key, false),
-                    Row::Mark(_) | Row::Unique(_) => return Ok(()),
+                    Row::Mark(_) | Row::Unique(_) | Row::Due(_) => return Ok(()),
                     Row::Items(row) => {
                         for (key, content) in row.keys().zip(row.contents(value)) {
                             if !no_items.contains(&key) && items.insert(key) {

@@ -10,6 +10,7 @@ mod priority;
 mod recover;
 mod removal;
 pub(crate) mod shared;
+pub(crate) mod times;
 mod verbs;
 pub(crate) mod windows;
 
@@ -135,33 +136,35 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         Ok(was_open)
     }
 
-    /// Calls with the number of items that have no entry in memory, which is the same during the call.
-    fn with_cold<R>(&self, call: impl FnOnce(usize) -> R) -> R {
+    /// Calls with the numbers of items that have no entry in memory, and of those of them that are scheduled, which are the same during
+    /// the call.
+    fn with_cold<R>(&self, call: impl FnOnce(usize, usize) -> R) -> R {
         match self.pages.as_ref().filter(|pages| pages.is_cold()) {
-            None => call(0),
+            None => call(0, 0),
             Some(pages) => {
-                // Those whose time to live is over are replaced by items that were on the disk only.
+                // Those whose time to live is over are replaced by items that were on the disk only, and what is due is read.
                 self.ram.len();
-                let state = pages.state();
-                call(Pages::count(&state))
+                let mut state = pages.state();
+                let (all, scheduled) = pages.counts(&mut state);
+                call(all, scheduled)
             }
         }
     }
 
     /// The number of ready items; see [`requeue::Queue::len`].
     pub fn len(&self) -> usize {
-        self.with_cold(|cold| cold + self.ram.len())
+        self.with_cold(|cold, scheduled| cold - scheduled + self.ram.len())
     }
 
     /// Whether nothing is ready; see [`requeue::Queue::is_empty`].
     pub fn is_empty(&self) -> bool {
-        self.with_cold(|cold| cold == 0 && self.ram.is_empty())
+        self.with_cold(|cold, scheduled| cold == scheduled && self.ram.is_empty())
     }
 
     /// The total [weight](Builder::weigh) of the items, or their number where they have none; see
     /// [`requeue::Queue::weight`].
     pub fn weight(&self) -> usize {
-        self.with_cold(|cold| cold + self.ram.weight())
+        self.with_cold(|cold, _| cold + self.ram.weight())
     }
 
     forward! {
@@ -211,9 +214,10 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
 
     /// The counts of the queue in memory, and the items that have no entry there.
     pub(crate) fn counts(&self) -> Stats {
-        self.with_cold(|cold| {
+        self.with_cold(|cold, scheduled| {
             let mut stats = self.ram.stats();
-            stats.ready += cold as u64;
+            stats.ready += (cold - scheduled) as u64;
+            stats.delayed += scheduled as u64;
             stats.pushed += cold as u64;
             stats
         })
@@ -265,7 +269,8 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         let rows = rows.flatten();
         let (mut failed, mut count) = (Ok(()), 0);
         each(&mut |entry| {
-            if rows.as_ref().is_some_and(|rows| rows.has(entry.id)) {
+            let visited = pages.zip(rows.as_ref());
+            if visited.is_some_and(|(pages, rows)| pages.had(rows, entry.id)) {
                 return; // visited below
             }
             let is_counted = match &entry.item {
@@ -280,7 +285,9 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         failed?;
         if let Some((pages, mut rows)) = pages.zip(rows) {
             pages.visit(&mut rows, |item| {
-                count += usize::from(visit(&pages.decode(&item)?));
+                if pages.due(&item).is_none() {
+                    count += usize::from(visit(&pages.decode(&item)?));
+                }
                 Ok(())
             })?;
         }

@@ -12,7 +12,7 @@ use crate::format::{
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf, RamBuilder, RamQueue};
 use crate::queue::letters::Cause;
-use crate::queue::pages::{Index, KeyRows, Pages};
+use crate::queue::pages::{DueRows, Index, KeyRows, Pages, Scheduled};
 use fjall::{Keyspace, UserKey, UserValue};
 use requeue::StorePlace;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -91,6 +91,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let (items, undecodable, index) = if self.has_pages {
             self.read_marked(found)?
         } else {
+            DueRows(self).end()?;
             self.read_items(found)?
         };
         let rows = items.iter().filter_map(|item| item.entry.key_row(self.id));
@@ -176,10 +177,30 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 self.sort(found, id, &content, (&mut items, &mut undecodable))?;
             }
         }
-        if !self.has_levels() {
-            return Ok((items, undecodable, Index::open(digest, read, None, begun)));
+        let levels = self.has_levels().then(|| self.levels()).transpose()?;
+        let mut scheduled = Scheduled::default();
+        if O::TAG == OrderTag::ByPriority {
+            scheduled = DueRows(self).open(read.iter())?;
+        } else if self.has_levels() {
+            self.read_unpaged(
+                found,
+                &mut digest,
+                &mut read,
+                (&mut items, &mut undecodable),
+            )?;
         }
-        // Those without a level.
+        let index = Index::open(digest, read, levels.as_deref(), scheduled, begun);
+        Ok((items, undecodable, index))
+    }
+
+    /// Reads the items without a level, which were pushed while the queue had no pages.
+    fn read_unpaged(
+        &self,
+        found: &Found,
+        digest: &mut Digest,
+        read: &mut BTreeSet<u64>,
+        (items, undecodable): Sorted<'_, T, O>,
+    ) -> Result<(), StoreError> {
         let disk = self.log().disk();
         for item in disk.items(self.key(0), 0..=level::last(0))? {
             let item = item?;
@@ -190,11 +211,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             item.chunk.iter().for_each(|chunk| disk.know(chunk));
             if read.insert(id) {
                 digest.remove(item.at.digest());
-                self.sort(found, id, &item.content, (&mut items, &mut undecodable))?;
+                self.sort(found, id, &item.content, (items, undecodable))?;
             }
         }
-        let index = Index::open(digest, read, Some(&self.levels()?), begun);
-        Ok((items, undecodable, index))
+        Ok(())
     }
 
     /// The levels that have rows, in the order in which their first items were pushed.
@@ -330,9 +350,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let place = schedule.map(|schedule| self.place(schedule));
         let mut place = place.unwrap_or_default();
         if self.after_ttl.is_some() && place.due.is_none() {
-            let now = self.store.wall_time();
+            let now = self.times.wall_time();
             // Not after now, if the wall clock was put back.
-            place.due = self.instant(pushed.unwrap_or(now).min(now));
+            place.due = self.times.instant(pushed.unwrap_or(now).min(now));
             if pushed.is_none() {
                 let schedule = Schedule {
                     priority: place.priority,

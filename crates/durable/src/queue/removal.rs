@@ -106,11 +106,10 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     pub fn close_now(&self) -> Result<usize, StoreError> {
         let closed = self.ram.close();
         let close = closed.then(|| Change::Close(self.shared.id, true));
-        // What is on the disk only is ready.
         self.remove(
             Durability::Synced,
             close,
-            ColdPart::Stays,
+            ColdPart::Scheduled,
             |_, _, queued| Ok(queued.due.is_none()),
         )
     }
@@ -147,7 +146,8 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         // A destructor could panic, and the items are gone then too.
         let removed = catch_unwind(AssertUnwindSafe(|| {
             self.ram.retain(|entry, queued| {
-                if rows.as_ref().is_some_and(|rows| rows.has(entry.id)) {
+                let visited = self.pages.as_ref().zip(rows.as_ref());
+                if visited.is_some_and(|(pages, rows)| pages.had(rows, entry.id)) {
                     return moved.binary_search(&entry.id).is_err() || examined.gives_up(entry.id);
                 }
                 examined.keeps(entry.id, entry.item.as_ref(), queued)
@@ -190,7 +190,8 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
 /// What becomes of the items that are on the disk only.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ColdPart {
-    Stays,
+    /// Those that are scheduled are examined without being read.
+    Scheduled,
     /// They are examined without being read.
     Rows,
     Items,
@@ -244,10 +245,10 @@ impl<K> Examined<K> {
     where
         K: FnMut(u64, Option<&T>, Queued) -> Result<bool, StoreError>,
     {
-        let Some(pages) = pages.filter(|_| how != ColdPart::Stays) else {
+        let Some(pages) = pages else {
             return Ok(OfColdPart::default());
         };
-        let Some(mut rows) = pages.snapshot(None)? else {
+        let Some(mut rows) = pages.snapshot((how == ColdPart::Scheduled).then_some(0))? else {
             return Ok(OfColdPart::default());
         };
         let (mut chunks, mut keys) = (Vec::<Known>::new(), Vec::new());
@@ -258,7 +259,9 @@ impl<K> Examined<K> {
             };
             match item {
                 Ok(item) => {
-                    let kept = self.keeps(stored.at.id, item.as_ref(), Queued::default());
+                    let mut queued = Queued::default();
+                    queued.due = pages.due(&stored);
+                    let kept = self.keeps(stored.at.id, item.as_ref(), queued);
                     keys.extend((!kept).then(|| pages.key_of(&stored)).flatten());
                     let chunk = stored.chunk.filter(|_| !kept);
                     let is_new = |chunk: &Known| chunks.last().is_none_or(|it| it.0 != chunk.0);

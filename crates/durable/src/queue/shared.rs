@@ -2,6 +2,7 @@
 
 use super::letters::Letters;
 use super::pages::Pages;
+use super::times::Times;
 use super::windows::Windows;
 use crate::batch::{Batch, Change, NewKey};
 use crate::codec::Codec;
@@ -14,11 +15,11 @@ use crate::log::{Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
 use crate::store::{millis, OpenName, StoreInner};
 use parking_lot::Mutex;
-use requeue::{AfterTtl, Backoff, Clock};
+use requeue::{AfterTtl, Backoff};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many bytes of the error of a failed delivery are kept.
 const MOST_OF_ERROR: usize = 1_000;
@@ -38,7 +39,7 @@ pub(crate) struct Shared<T: Send + 'static, O: Engine<T>> {
     pub(super) pages: OnceLock<Weak<Pages<T, O>>>,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) backoff: Option<Backoff>,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) times: Times,
     /// What becomes of items whose time to live is over, if they have one.
     pub(crate) after_ttl: Option<AfterTtl>,
     /// How many such items were dropped.
@@ -74,7 +75,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     pub(crate) fn new_items(&self, count: usize, place: Option<Place>) -> u64 {
         let serial = self.new_ids(count);
         if self.has_levels() {
-            level::with_serial(level::of_place(place.unwrap_or_default()), serial)
+            let mut place = place.unwrap_or_default();
+            place.due = place.due.filter(|due| *due > self.times.clock.now());
+            level::with_serial(level::of_place(place), serial)
         } else {
             serial
         }
@@ -95,7 +98,12 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// Whether the item with this number may be on the disk only, without an entry in memory.
     pub(crate) fn is_paged(&self, id: u64) -> bool {
-        self.has_pages && (level::of(id) > 0 || !self.has_levels())
+        self.has_pages && (level::of(id) > 0 || O::TAG != OrderTag::ByKey)
+    }
+
+    /// Whether items with such numbers are read from the disk by their due times.
+    pub(crate) fn is_scheduled(&self, id: u64) -> bool {
+        self.has_pages && level::of(id) == 0 && O::TAG == OrderTag::ByPriority
     }
 
     /// The pages, if there are any and the queue is open.
@@ -264,7 +272,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     pub(crate) fn front(&self, place: Option<Place>) -> Front {
         Front {
             schedule: place.map(|place| self.schedule(place)),
-            pushed: self.after_ttl.map(|_| self.store.wall_time()),
+            pushed: self.after_ttl.map(|_| self.times.wall_time()),
         }
     }
 
@@ -272,32 +280,16 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     pub(crate) fn schedule(&self, place: Place) -> Schedule {
         Schedule {
             priority: place.priority,
-            due: place.due.map(|due| self.due_in_store(due)),
+            due: place.due.map(|due| self.times.due_in_store(due)),
         }
-    }
-
-    /// A time of the queue's clock, by the wall clock.
-    pub(super) fn due_in_store(&self, due: Instant) -> u64 {
-        self.wall_time_after(due.saturating_duration_since(self.clock.now()))
     }
 
     /// The place that is written so.
     pub(crate) fn place(&self, schedule: Schedule) -> Place {
-        let due = schedule.due.and_then(|due| self.instant(due));
+        let due = schedule.due.and_then(|due| self.times.instant(due));
         Place {
             priority: schedule.priority,
             due,
-        }
-    }
-
-    /// A time of the wall clock, by the queue's clock.
-    pub(super) fn instant(&self, time: u64) -> Option<Instant> {
-        let (now, wall) = (self.clock.now(), self.store.wall_time());
-        let distance = Duration::from_millis(time.abs_diff(wall));
-        if time < wall {
-            now.checked_sub(distance)
-        } else {
-            now.checked_add(distance)
         }
     }
 }

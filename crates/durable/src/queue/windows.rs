@@ -50,7 +50,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             return false;
         };
         self.windows.ends.lock().insert((until, id, hash));
-        let end = self.instant(until).map(|end| (hash, end));
+        let end = self.times.instant(until).map(|end| (hash, end));
         self.windows.earlier.lock().extend(end);
         true
     }
@@ -62,7 +62,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let Some(hash_of) = hash_of.filter(|_| !self.windows.earlier.lock().is_empty()) else {
             return false;
         };
-        let now = self.clock.now();
+        let now = self.times.clock.now();
         items.iter().any(|item| {
             let hash = hash_of(item);
             let end = self.windows.earlier.lock().get(&hash).copied();

@@ -4,9 +4,8 @@ use super::Local;
 use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::level::Level;
-use crate::format::UniqueRow;
-use crate::order::{EntryOf, Order, Place};
-use crate::queue::pages::Pages;
+use crate::order::{EntryOf, Order};
+use crate::queue::pages::{ColdPushes, Pages};
 use parking_lot::Mutex;
 use requeue::Transaction;
 use std::mem;
@@ -15,33 +14,9 @@ use std::sync::Arc;
 /// What a transaction has of the pages.
 pub(crate) struct Cold<T: Send + 'static, O: Order<T>> {
     pages: Arc<Pages<T, O>>,
-    staged: Mutex<Staged<EntryOf<T, O>>>,
-}
-
-/// The pushes that stay on the disk: in memory entries without items are staged, for their room and for others to see. All pushes
-/// of a transaction are where the first one is.
-struct Staged<E> {
-    runs: Vec<Run>,
-    /// Their unique keys.
-    keys: Vec<UniqueRow>,
-    /// Those that are in no page, since they have due times: they come into memory when the transaction is committed.
-    later: Vec<(E, Place)>,
-}
-
-impl<E> Default for Staged<E> {
-    fn default() -> Self {
-        Self {
-            runs: Vec::new(),
-            keys: Vec::new(),
-            later: Vec::new(),
-        }
-    }
-}
-
-impl<E> Staged<E> {
-    fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.later.is_empty()
-    }
+    /// The pushes that stay on the disk: in memory entries without items are staged, for their room and for others to see. All
+    /// pushes of a transaction are where the first one is.
+    staged: Mutex<ColdPushes>,
 }
 
 /// A transaction in memory.
@@ -65,29 +40,22 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
         let Some(Cold { pages, staged }) = &self.cold else {
             return false;
         };
-        let is_first = staged.lock().is_empty();
+        let is_first = staged.lock().runs.is_empty();
         let may_be_hot = || self.at_once && pages.have_read(bytes, levels_by_key);
         !is_first || ram.staged() == 0 && !may_be_hot() && pages.admit(bytes)
     }
 
     /// Items that stay on the disk are staged.
-    pub(super) fn add_cold(&self, runs: Vec<Run>, later: Vec<EntryOf<T, O>>, place: Option<Place>) {
-        let Some(Cold { staged, .. }) = &self.cold else {
-            return;
-        };
-        let mut staged = staged.lock();
-        let paged = runs.into_iter();
-        let paged = paged.filter(|run| self.shared.is_paged(run.first));
-        staged.runs.extend(paged);
-        let later = later.into_iter();
-        let placed = later.map(|entry| (entry, place.unwrap_or_default()));
-        staged.later.extend(placed);
+    pub(super) fn add_cold(&self, runs: Vec<Run>) {
+        if let Some(Cold { staged, .. }) = &self.cold {
+            staged.lock().runs.extend(runs);
+        }
     }
 
     /// They are not staged after all.
     pub(super) fn refuse_cold(&self) {
         if let Some(Cold { pages, staged }) = &self.cold {
-            if staged.lock().is_empty() {
+            if staged.lock().runs.is_empty() {
                 pages.forget(&[]);
             }
         }
@@ -97,17 +65,15 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     pub(crate) fn register_cold(&mut self) {
         if let Some(Cold { pages, staged }) = &mut self.cold {
             let (staged, batch) = (staged.get_mut(), self.batch.get_mut());
-            if staged.is_empty() {
+            if staged.runs.is_empty() {
                 return pages.mark(&batch.pushes);
             }
             for run in &mut batch.pushes {
-                run.in_chunks = self.shared.is_paged(run.first);
+                run.in_chunks = !self.shared.is_scheduled(run.first);
             }
-            for key in &mut batch.keys {
-                key.is_cold = self.shared.is_paged(key.row.item.id);
-            }
-            let cold = batch.keys.iter().filter(|key| key.is_cold);
-            staged.keys = cold.map(|key| key.row).collect();
+            batch.keys.iter_mut().for_each(|key| key.is_cold = true);
+            staged.keys = batch.keys.iter().map(|key| key.row).collect();
+            staged.due = batch.due(|id| self.shared.is_scheduled(id));
             pages.register(&staged.runs);
         }
     }
@@ -118,10 +84,9 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
             return false;
         };
         let staged = mem::take(staged.get_mut());
-        let is_cold = !staged.is_empty();
+        let is_cold = !staged.runs.is_empty();
         if is_cold {
-            pages.restore(staged.later);
-            pages.conclude(&staged.runs, &staged.keys);
+            pages.conclude(&staged);
         }
         is_cold
     }
@@ -130,7 +95,7 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     pub(crate) fn forget_cold(&mut self) {
         if let Some(Cold { pages, staged }) = &mut self.cold {
             let staged = mem::take(staged.get_mut());
-            if !staged.is_empty() {
+            if !staged.runs.is_empty() {
                 pages.forget(&staged.runs);
             }
         }

@@ -51,6 +51,12 @@ impl Numbers {
         self.each.get(nth).copied().unwrap_or(consecutive)
     }
 
+    /// The number of the first item.
+    #[inline]
+    pub(super) fn first(&self) -> u64 {
+        self.nth(0)
+    }
+
     /// How many items are written before this one.
     #[inline]
     pub(super) fn before(&self, nth: usize) -> usize {
@@ -70,9 +76,10 @@ impl Numbers {
         self.each.is_empty()
     }
 
-    /// The levels of keys.
+    /// Their levels.
     pub(super) fn levels(&self) -> impl Iterator<Item = Level> + '_ {
-        self.each.iter().map(|id| level::of(*id))
+        let first = self.are_consecutive().then_some(&self.range.start);
+        self.each.iter().chain(first).map(|id| level::of(*id))
     }
 
     /// Adds them to these runs.

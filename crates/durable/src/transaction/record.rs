@@ -27,8 +27,6 @@ pub(super) struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     /// Whether they stay on the disk. Then these are the items, in case they cannot be staged.
     is_cold: bool,
     apart: VecDeque<T>,
-    /// Those of their entries that come into memory with the commit.
-    later: Vec<EntryOf<T, O>>,
 }
 
 impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
@@ -55,11 +53,10 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             place,
             supersedes: shared.supersedes && local.at_once && items.len() == 1 && {
                 let due = place.and_then(|place| place.due);
-                due.is_none_or(|due| due <= shared.clock.now())
+                due.is_none_or(|due| due <= shared.times.clock.now())
             },
             is_cold: false,
             apart: VecDeque::new(),
-            later: Vec::new(),
         };
         let encode = |item: &T, bytes: &mut Vec<u8>| shared.codec.encode(item, bytes);
         let pushed = if recorded.numbers.are_consecutive() {
@@ -73,7 +70,10 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         recorded.add_keys(&mut batch, items);
         if recorded.supersedes {
             let value = batch.values[recorded.before.values..].to_vec();
-            shared.pushing.lock().insert(recorded.first(), value);
+            shared
+                .pushing
+                .lock()
+                .insert(recorded.numbers.first(), value);
         }
         drop(batch);
         Ok(recorded)
@@ -93,31 +93,28 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
 
     /// Has them stay on the disk, if the memory has no room for them.
     pub(super) fn admit(&mut self, ram: &requeue::Transaction<'_, EntryOf<T, O>, O::Ram>) {
-        let Self { local, before, .. } = self;
+        let (local, before, first) = (self.local, self.before, self.numbers.first());
         if local.shared.has_pages && !self.numbers.is_empty() {
             let lengths = &local.batch.lock().lengths[before.items..];
             let beside = local.shared.besides.bytes();
-            let bytes = lengths.iter().map(|length| *length as usize + beside).sum();
-            self.is_cold = local.admit_cold(bytes, self.numbers.levels(), ram);
+            let bytes: usize = lengths.iter().map(|length| *length as usize + beside).sum();
+            // Scheduled items leave half of the budget to others.
+            let budget = local.shared.besides.budget.as_ref();
+            let budget = budget.filter(|_| local.shared.is_scheduled(first));
+            let left = budget.map_or(0, |budget| budget.most() / 2);
+            self.is_cold = local.admit_cold(bytes + left, self.numbers.levels(), ram);
         }
     }
 
     /// They are staged.
-    fn keep(mut self) -> Tickets {
+    fn keep(self) -> Tickets {
         if self.is_cold {
             let mut runs = Vec::new();
             self.numbers.add_to(&mut runs);
-            self.local
-                .add_cold(runs, mem::take(&mut self.later), self.place);
+            self.local.add_cold(runs);
         }
         let mut kept = mem::ManuallyDrop::new(self);
-        kept.later = Vec::new();
         kept.numbers.take_tickets()
-    }
-
-    /// The number of the first item.
-    fn first(&self) -> u64 {
-        self.numbers.nth(0)
     }
 
     /// Where they go in memory.
@@ -128,7 +125,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         let supersedes = self.supersedes;
         StorePlace {
             supersedes,
-            ..place.numbered(self.first())
+            ..place.numbered(self.numbers.first())
         }
     }
 
@@ -141,14 +138,8 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
         if self.is_cold {
             return L::map(load, |item| {
                 let id = self.numbers.nth(next());
-                let entry = || {
-                    let beside = shared.besides.on_disk(&item);
-                    Entry::on_disk(id, (shared.key_of)(&item), beside)
-                };
-                let staged = entry();
-                if !shared.is_paged(id) {
-                    self.later.push(entry());
-                }
+                let beside = shared.besides.on_disk(&item);
+                let staged = Entry::on_disk(id, (shared.key_of)(&item), beside);
                 self.apart.push_back(item);
                 staged
             });
@@ -191,7 +182,7 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
     /// The value that another item would get; `None` if one has it.
     fn take_pushing(&self) -> Option<Vec<u8>> {
         let pushing = self.supersedes.then(|| self.local.shared.pushing.lock());
-        pushing?.remove(&self.first())
+        pushing?.remove(&self.numbers.first())
     }
 
     /// The item of an entry that was not staged.

@@ -12,8 +12,11 @@ use std::os::unix::fs::FileExt;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 type Job = (u64, String);
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 fn job(number: u64) -> Job {
     (number, format!("the job with the number {number}"))
@@ -59,7 +62,12 @@ impl Content {
         let mut old = Vec::new();
         queues.jobs.peek_each(|item| jobs.push(item.clone()))?;
         queues.done.peek_each(|item| done.push(item.clone()))?;
-        queues.later.peek_each(|item| later.push(item.clone()))?;
+        // Those that are not due too.
+        queues.later.retain(|item, _| {
+            later.push(item.clone());
+            true
+        })?;
+        later.sort();
         queues.old.peek_each(|item| old.push(item.clone()))?;
         Ok(Self {
             jobs,
@@ -102,7 +110,9 @@ fn fill(path: &Path) -> (Store, Queues) {
             .unwrap();
         let number = 1_000 + start;
         let urgency = u16::try_from(1 + start).unwrap();
-        queues.later.priority(urgency).push(job(number)).unwrap();
+        let later = queues.later.priority(urgency);
+        later.push(job(number)).unwrap();
+        later.after(HOUR).push(job(number + 1)).unwrap();
         queues.old.push(job(2_000 + start)).unwrap();
         move_some(&queues, 8);
     }

@@ -4,14 +4,14 @@
 //! |---|---|---|
 //! | `plain`, unique, and `keyed`, fair by producer | what two producers push and a consumer pops | each producer's numbers from one to another, without a gap; none can be pushed again |
 //! | `pooled` | what a producer pushes and a pool of one task pops, which goes on while commits are under way | the same |
-//! | `jobs`, by priority | a job whose worker pushes two follow-ups, three times over | a job is there, or both its follow-ups were |
+//! | `jobs`, by priority | a job whose worker pushes two follow-ups, some of them for later, three times over | a job is there, or both its follow-ups were |
 //! | `left`, `right`, with room for all | tokens that are moved from one to the other | each token in one of them |
 //! | `even`, `odd`, with a time to live | numbers, pushed in turn and buffered | a prefix of the numbers |
 //! | `replaced` | growing numbers of one key, which replace each other or follow the one that is held | the last number, or it was taken; none that was taken |
 //! | `once` | numbers that are pushed and popped, whose keys stay taken | no number that was popped, nor can it be pushed |
 //! | `removed`, unique, fair by three keys | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
 
-use crate::{child, count, open};
+use crate::{child, count, options};
 use futures::executor::block_on;
 use requeue_durable::{
     commit_all, ByKey, ByPriority, Durability, DurableQueue, OnDuplicate, Order, Store, Workers,
@@ -27,7 +27,7 @@ use std::process::{Child, Command};
 use std::sync::mpsc::channel;
 use std::sync::Mutex;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 const ROUND: &str = "DURABLE_ROUND";
 const TOKENS: u64 = 20;
@@ -35,6 +35,8 @@ const TOKENS: u64 = 20;
 const SOME: usize = 50;
 /// Two push to the first queue, two to the second one, and one to that of the pool.
 const PRODUCERS: usize = 5;
+/// When some follow-ups are due: at the end of the round, for which they stay on the disk.
+const LATER: Duration = Duration::from_secs(600);
 /// The depth of the last follow-ups.
 const DEPTH: u32 = 3;
 
@@ -63,7 +65,13 @@ struct Queues {
 
 impl Queues {
     fn open(path: &Path) -> Self {
-        let store = open(path).expect("the store opens");
+        Self::open_in(path, Duration::ZERO)
+    }
+
+    /// Opens a store that believes it to be so much later.
+    fn open_in(path: &Path, time: Duration) -> Self {
+        let options = options().wall_clock(move || SystemTime::now() + time);
+        let store = options.open(path).expect("the store opens");
         let expect = "the queue opens";
         let replaced = store.builder("replaced").unique_by(|_| ());
         let once = store.builder("once").unique_by(|number| *number);
@@ -191,8 +199,14 @@ fn work(queues: &Queues, round: u64, worker: u64) {
             let (_, owner, number, way) = job;
             if way < 1 << DEPTH {
                 for (priority, way) in [(1, 2 * way), (12, 2 * way + 1)] {
-                    let job = (round, owner, number, way);
-                    tx.priority(priority).push(job).expect("a push");
+                    let (job, view) = ((round, owner, number, way), tx.priority(priority));
+                    match (number + u64::from(way)) % 5 {
+                        1 => view.after(Duration::from_millis(3)).push(job),
+                        2 => view.after(Duration::from_millis(40)).push(job),
+                        3 if priority == 12 => view.after(LATER).push(job),
+                        _ => view.push(job),
+                    }
+                    .expect("a push");
                 }
             }
             // Some transactions are given up first.
@@ -403,7 +417,7 @@ impl Loaded {
 
 /// Opens a store after its process died, checks everything, and empties all queues but those of the tokens.
 pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
-    let queues = Queues::open(path);
+    let queues = Queues::open_in(path, 2 * LATER);
     check_plain(0..2, &drain_unique(&queues.plain), (round, 1), acknowledged);
     check_plain(2..4, &drain(&queues.keyed), (round, 1), acknowledged);
     check_plain(4..5, &drain(&queues.pooled), (round, 257), acknowledged);

@@ -1,9 +1,9 @@
 //! Orders, and leases over them.
 
-use super::{directory, open};
+use super::{directory, open, options};
 use requeue::{ManualClock, Pace};
 use requeue_durable::StoreError;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -34,8 +34,10 @@ fn a_leased_queue_has_the_methods_of_its_order() {
 #[test]
 fn scheduled_items_are_pushed_by_all_that_push() {
     let directory = directory();
-    let store = open(&directory);
     let clock = ManualClock::new();
+    let (start, wall) = (clock.now(), clock.clone());
+    let options = options().wall_clock(move || UNIX_EPOCH + (wall.now() - start));
+    let store = options.open(directory.path()).unwrap();
     let jobs = store.builder::<u32>("jobs").clock(clock.clone());
     let jobs = jobs.by_priority().build().unwrap();
     let now = clock.now();

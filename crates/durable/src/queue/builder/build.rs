@@ -4,11 +4,12 @@ use super::{Builder, Settings};
 use crate::batch::Change;
 use crate::codec::{Codec, OnUndecodable};
 use crate::error::StoreError;
-use crate::format::{FIRST_VERSION, WITH_CHUNKS, WITH_KEYS, WITH_TIMES};
+use crate::format::{OrderTag, FIRST_VERSION, WITH_CHUNKS, WITH_DUE, WITH_KEYS, WITH_TIMES};
 use crate::order::{Order, RamBuilder};
 use crate::queue::letters::Letters;
 use crate::queue::recover::Found;
 use crate::queue::shared::Shared;
+use crate::queue::times::Times;
 use crate::queue::windows::Windows;
 use crate::queue::DurableQueue;
 use parking_lot::Mutex;
@@ -41,10 +42,11 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let after_ttl = self.settings.has_ttl.then_some(self.settings.after_ttl);
         let (unique_for, mut besides) = (self.settings.unique_for, self.settings.besides);
         let has_pages = besides.settle(may_have_pages, store.memory.as_ref(), unique_for);
-        let needed = needed(has_pages, besides.has_keys, after_ttl);
+        let needed = needed(O::TAG, has_pages, besides.has_keys, after_ttl);
         store.log.disk().upgrade(needed)?;
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
+            times: Times::new(clock, &store),
             store,
             name,
             id,
@@ -57,7 +59,6 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             windows: Windows::default(),
             max_attempts,
             backoff,
-            clock,
             after_ttl,
             timed_out: AtomicU64::new(0),
             letters: Letters::new(found.letters.clone(), self.settings.letters),
@@ -74,8 +75,9 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
 }
 
 /// The version of the format that has all that a queue may write.
-fn needed(has_pages: bool, has_keys: bool, after_ttl: Option<AfterTtl>) -> u32 {
+fn needed(order: OrderTag, has_pages: bool, has_keys: bool, after_ttl: Option<AfterTtl>) -> u32 {
     match after_ttl {
+        _ if has_pages && order == OrderTag::ByPriority => WITH_DUE,
         _ if has_keys => WITH_KEYS,
         _ if has_pages => WITH_CHUNKS,
         Some(_) => WITH_TIMES,

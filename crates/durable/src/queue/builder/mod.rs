@@ -212,9 +212,9 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     ///
     /// A queue without weights, [ageing](Self::age_after), or a [capacity of each key](Self::key_capacity), has pages then: the items
     /// that are next are in memory, in a [fair](Self::fair_by) queue those of each key, with some 200 bytes besides each, 700 if they
-    /// are [unique](Self::unique_by), and the others on the disk only, until their turn comes. An item that is [returned to the tail](Self::on_failure) is behind those in memory then. In other queues, and if they have a
-    /// due time, all items have entries in memory of some 50 bytes each, and the bytes limit their contents: further ones are read from
-    /// the disk when they are popped.
+    /// are [unique](Self::unique_by), and the others on the disk only, until their turn comes, or until they are due. An item that is
+    /// [returned to the tail](Self::on_failure) is behind those in memory then. In other queues all items have entries in memory of some
+    /// 50 bytes each, and the bytes limit their contents: further ones are read from the disk when they are popped.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

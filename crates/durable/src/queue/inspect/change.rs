@@ -310,7 +310,11 @@ impl StoreInner {
     /// A queue gets items without rows of their unique keys: it gets all of them when it is opened.
     fn forget_keys(&self, batch: &mut Batch, queue: u32) {
         let catalog = self.log.disk().catalog();
-        if catalog.queues.get(queue).is_some_and(|row| row.has_keys) {
+        if catalog
+            .queues
+            .get(queue)
+            .is_some_and(|row| row.index.has_keys)
+        {
             batch.others.push(Change::HasKeys(queue, false));
         }
     }

@@ -1,12 +1,13 @@
 //! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
 
+use super::due::DueRows;
 use super::keys::KeyRows;
 use super::{Index, Pages, State, LEAST_ITEMS, LEAST_OF_ALL, MOST_LOST, MOST_OF_PAGE};
 use crate::codec::CodecError;
 use crate::entry::Entry;
 use crate::error::{Damage, StoreError};
 use crate::format::level::{self, Level};
-use crate::format::{Digest, Front, UniqueRow};
+use crate::format::{Digest, Front, UniqueRow, ITEMS};
 use crate::order::{Engine, EntryOf};
 use std::collections::BTreeSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Items of a page.
-struct Page<T, O: Engine<T>> {
+pub(super) struct Page<T, O: Engine<T>> {
     entries: Vec<(EntryOf<T, O>, Front)>,
     bytes: usize,
     keys: Vec<UniqueRow>,
@@ -60,7 +61,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// Whether these are enough for a page. Levels by key have theirs in memory at the same time, and share the room. An eighth of the
     /// budget is left for queues without a backlog.
-    fn is_page(&self, index: &Index, page: &Page<T, O>) -> bool {
+    pub(super) fn is_page(&self, index: &Index, page: &Page<T, O>) -> bool {
         let (items, levels) = (page.entries.len(), index.count_unread().max(1));
         let beside = self.shared.besides.bytes();
         let (share, bytes, least) = if Self::BY_KEY {
@@ -76,15 +77,28 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     /// Brings items into memory until it has at least `least` ready ones, as far as there are any: by key of as many levels, if that many
-    /// are absent.
+    /// are absent. Items that are due by then are read too.
     pub(super) fn fill(&self, state: &mut State<T, O>, least: usize) {
+        self.fill_now(state, least);
+        self.plan(&state.index);
+    }
+
+    fn fill_now(&self, state: &mut State<T, O>, least: usize) {
         let mut pages = if Self::BY_KEY { 0 } else { least };
         // ORDERING: Relaxed; it changes under the lock of the state.
         while self.is_cold.load(Ordering::Relaxed) && state.index.failed.is_none() {
+            if state.index.scheduled.next().is_some() {
+                state.index.ripen(self.shared.times.wall_time());
+            }
             if state.index.is_over() {
                 self.thaw(state);
-            } else if state.index.waits() || self.lost.lock().len() >= MOST_LOST {
-                break; // after many were lost, it goes on when they are dropped
+            } else if self.lost.lock().len() >= MOST_LOST {
+                break; // it goes on when they are dropped
+            } else if state.index.waits() {
+                if !self.reads_early(&state.index) {
+                    break;
+                }
+                self.read(state, |index, page| self.read_early(index, page));
             } else if pages < least {
                 let absent = self.look_for_absent(&mut state.index);
                 pages = if absent.is_empty() {
@@ -127,7 +141,20 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// Reads a page of a level, or what was read is checked if there is none.
     fn read_page(&self, state: &mut State<T, O>, level: Option<Level>) {
-        if let Err(error) = self.try_read_page(&mut state.index, level) {
+        self.read(state, |index, page| self.read_rows(index, level, page));
+    }
+
+    fn read(
+        &self,
+        state: &mut State<T, O>,
+        read: impl FnOnce(&mut Index, &mut Page<T, O>) -> Result<(), StoreError>,
+    ) {
+        let mut page = Page::default();
+        let read = read(&mut state.index, &mut page);
+        // At the head they are in a strict order with later pushes. Others are there only if a pop asks for more than a page. By
+        // priority they come after those that are ready, in any case.
+        let at_tail = !state.index.has_levels && !self.ram.is_empty();
+        if let Err(error) = self.show(page, at_tail, read) {
             self.fail(state, error);
         }
     }
@@ -140,31 +167,29 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         state.keeper.rollback();
     }
 
-    fn try_read_page(&self, index: &mut Index, level: Option<Level>) -> Result<(), StoreError> {
-        let mut page = Page::default();
-        let read = self.read_rows(index, level, &mut page);
-        // At the head they are in a strict order with later pushes. Others are there only if a pop asks for more than a page. By
-        // priority they come after those that are ready, in any case.
-        let at_tail = !index.has_levels && !self.ram.is_empty();
-        self.show(page, at_tail, read)
-    }
-
     /// Brings an item into memory before its turn, if it is on the disk only.
     pub(in crate::queue) fn bring(&self, id: u64) -> Result<(), StoreError> {
         self.bring_to(&mut self.state().index, id)
     }
 
     pub(super) fn bring_to(&self, index: &mut Index, id: u64) -> Result<(), StoreError> {
-        if !index.has(id) {
+        let due = DueRows(&self.shared).of_id(id)?;
+        if !index.has(id, due) {
             return Ok(());
         }
         self.settle(index)?;
-        let content = self.shared.content(id)?;
+        let Some(content) = self.shared.stored(id)? else {
+            return Ok(()); // it was removed by an earlier process
+        };
         let mut page = Page::default();
         self.add(&mut page, id, &content)?;
-        let (_, runs) = index.give_up(self.shared.id, &[id]);
+        let runs = index.give_up(self.shared.id, &[(id, due)]);
         index.unskip(&runs);
         index.mark(&runs);
+        let items = &self.shared.log().disk().tables[ITEMS];
+        let is_there =
+            |id| Ok::<_, StoreError>(items.contains_key(self.shared.key(id).to_bytes())?);
+        index.scheduled.forget_gone(is_there)?;
         self.show(page, !index.has_levels, Ok(()))
     }
 
@@ -175,7 +200,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         at_tail: bool,
         read: Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let count = page.entries.len();
+        let (mut count, now) = (0, self.shared.times.clock.now());
         if !page.keys.is_empty() {
             let hashes = page.keys.iter().map(|row| row.hash);
             self.shared.windows.end(hashes);
@@ -188,6 +213,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let mut timed = Vec::new();
         let mut add = |(entry, front): (EntryOf<T, O>, Front)| {
             let place = self.shared.place_of(entry.id, front, &mut timed);
+            count += i64::from(place.due.is_none_or(|due| due <= now));
             restore.add(entry, place, 0, Duration::ZERO)
         };
         let added = catch_unwind(AssertUnwindSafe(|| page.entries.into_iter().all(&mut add)));
@@ -200,7 +226,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.shared.note(timed.into_iter());
         // In a serial queue perhaps none is ready.
         let is_serial = self.shared.besides.is_serial;
-        let count = i64::try_from(count).map_or(0, |count| if is_serial { 0 } else { count });
+        let count = if is_serial { 0 } else { count };
         // ORDERING: SeqCst; pairs with `took`. Items that were taken meanwhile are subtracted.
         self.ready.fetch_add(count, Ordering::SeqCst);
         // ORDERING: Release; pairs with `pages_read`.
@@ -231,7 +257,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         page: &mut Page<T, O>,
     ) -> Result<(), StoreError> {
         let Some(level) = level else {
-            return self.check_left(index.digest);
+            return self.check_left(index.left());
         };
         let shared = &self.shared;
         while let Some(id) = index.next_late(level) {
@@ -243,6 +269,23 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 return Ok(());
             }
         }
+        if index.takes_scheduled(level) {
+            self.read_scheduled(index, level, page)?;
+        } else {
+            self.read_level(index, level, page)?;
+        }
+        match index.unread() {
+            Some(_) => Ok(()),
+            None => self.check_left(index.left()),
+        }
+    }
+
+    fn read_level(
+        &self,
+        index: &mut Index,
+        level: Level,
+        page: &mut Page<T, O>,
+    ) -> Result<(), StoreError> {
         while self.read_next(index, level, page)? {
             if index.unwritten.is_none() {
                 index.end_level(level);
@@ -250,10 +293,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             }
             self.settle(index)?;
         }
-        match index.unread() {
-            Some(_) => Ok(()),
-            None => self.check_left(index.digest),
-        }
+        Ok(())
     }
 
     /// Reads rows from the next one on, except those that may be unwritten; returns whether it has read all, and the page is not
@@ -271,10 +311,10 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let mut known = None;
         for item in disk.items(shared.key(next), row..=last)? {
             let item = item?;
-            if item.row() >= end {
-                break;
-            }
             let at = item.at;
+            if at.id >= end {
+                break; // perhaps it was removed from a chunk that begins before
+            }
             if !index.pass(level, at.id, item.row()) {
                 continue;
             }
@@ -304,7 +344,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         Err(self.other_rows(missing.unsigned_abs(), extra.unsigned_abs()))
     }
 
-    fn add(&self, page: &mut Page<T, O>, id: u64, content: &[u8]) -> Result<(), StoreError> {
+    pub(super) fn add(
+        &self,
+        page: &mut Page<T, O>,
+        id: u64,
+        content: &[u8],
+    ) -> Result<(), StoreError> {
         let (shared, bytes) = (&self.shared, content.len());
         let decode = || {
             let (front, item) = shared.decode(id, content)?;
@@ -330,7 +375,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         Ok(())
     }
 
-    fn other_rows(&self, missing: u64, extra: u64) -> StoreError {
+    pub(super) fn other_rows(&self, missing: u64, extra: u64) -> StoreError {
         StoreError::Damaged(Damage {
             queue: Some(Arc::clone(&self.shared.name)),
             missing,

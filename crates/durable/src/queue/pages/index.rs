@@ -1,9 +1,10 @@
 //! Which rows are those of items that are not in memory.
 
+use super::scheduled::Scheduled;
 use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
-use crate::format::{Digest, Key};
+use crate::format::{Digest, DueRow, Key};
 use crate::log::chunks::earliest;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::mem;
@@ -39,6 +40,8 @@ pub(crate) struct Index {
     pub(super) open: usize,
     /// The rows that are to be read.
     pub(super) digest: Digest,
+    /// Which of them are read by their times. By priority those of level 0 are.
+    pub(super) scheduled: Scheduled,
     /// Why no more can be read.
     pub(super) failed: Option<StoreError>,
 }
@@ -54,6 +57,8 @@ pub(super) struct Rows {
     late: VecDeque<Range<u64>>,
     /// Whether the last row was read.
     is_at_end: bool,
+    /// Whether the last page had scheduled items.
+    was_scheduled: bool,
     /// Whether it is to be looked at whether the level has items in memory.
     is_absent: bool,
 }
@@ -75,6 +80,7 @@ impl Index {
         digest: Digest,
         marked: BTreeSet<u64>,
         levels: Option<&[Level]>,
+        scheduled: Scheduled,
         begun: u64,
     ) -> Self {
         let rows = |&level| (level, Rows::from(level::with_serial(level, 0)));
@@ -87,6 +93,7 @@ impl Index {
             begun,
             marked,
             digest,
+            scheduled,
             ..Self::default()
         };
         for level in levels {
@@ -109,6 +116,17 @@ impl Index {
         self.unread.clear();
         self.absent.clear();
         self.marked.clear();
+        self.scheduled = Scheduled::begin(next);
+    }
+
+    /// How many of the items on the disk only are not due, or not read since then.
+    pub(crate) fn count_scheduled(&self) -> usize {
+        usize::try_from(self.scheduled.digest.count).unwrap_or(usize::MAX)
+    }
+
+    /// Whether an item is read by its time.
+    fn is_scheduled(&self, id: u64) -> bool {
+        self.has_levels && level::of(id) == 0
     }
 
     fn level_of(&self, id: u64) -> Level {
@@ -134,25 +152,64 @@ impl Index {
         self.open -= 1;
     }
 
-    /// The rows of a commit are there.
-    pub(super) fn conclude(&mut self, runs: &[Run]) {
+    /// The rows of a commit are there, with these due times.
+    pub(super) fn conclude(&mut self, runs: &[Run], due: &[DueRow]) {
         self.forget(runs);
         self.note_unwritten(runs);
         for run in runs {
             run.keys().for_each(|key| self.digest.add(key.digest()));
+            if self.is_scheduled(run.first) {
+                continue;
+            }
             let level = self.level_of(run.first);
-            let begun = self.in_level(level, self.begun);
-            let rows = self.levels.entry(level);
-            let rows = rows.or_insert_with(|| Rows::from(begun));
+            let rows = self.unread_rows(level);
             rows.is_at_end = false;
             let late = run.first..run.end().min(rows.next);
             if !late.is_empty() {
                 rows.late.push_back(late);
             }
-            if self.unread.insert(level) {
-                self.look_for(level);
+        }
+        for row in due {
+            if !self.scheduled.add(*row) {
+                let id = row.item.id;
+                self.unread_rows(row.level).late.push_back(id..id + 1);
             }
         }
+    }
+
+    /// Those of a level, which has rows to be read.
+    fn unread_rows(&mut self, level: Level) -> &mut Rows {
+        let begun = self.in_level(level, self.begun);
+        if self.unread.insert(level) {
+            self.levels.entry(level).or_insert_with(|| Rows {
+                is_at_end: true,
+                ..Rows::from(begun)
+            });
+            self.look_for(level);
+        }
+        self.rows_of(level)
+    }
+
+    /// What is due by now is to be read.
+    pub(super) fn ripen(&mut self, now: u64) {
+        for level in self.scheduled.ripen(now) {
+            self.unread_rows(level);
+        }
+    }
+
+    /// Whether the next page of a level has scheduled items: pages of these and of others take turns. Those without a time, which are the
+    /// first ones, come before all others.
+    pub(super) fn takes_scheduled(&mut self, level: Level) -> bool {
+        let (is_due, (due, _)) = (self.scheduled.is_due(level), self.scheduled.start(level));
+        let rows = self.rows_of(level);
+        rows.was_scheduled = is_due && (rows.is_at_end || !rows.was_scheduled || due == 0);
+        rows.was_scheduled
+    }
+
+    /// What is due in a level was read; the next one is due at this time.
+    pub(super) fn end_scheduled(&mut self, level: Level, first: Option<u64>) {
+        self.scheduled.end(level, first);
+        self.note_read(level);
     }
 
     /// The log has changes of these rows.
@@ -214,7 +271,8 @@ impl Index {
     /// Some rows of a level were read.
     fn note_read(&mut self, level: Level) {
         let rows = self.levels.get(&level);
-        if rows.is_none_or(|rows| rows.is_at_end && rows.late.is_empty()) {
+        let is_read = rows.is_none_or(|rows| rows.is_at_end && rows.late.is_empty());
+        if is_read && !self.scheduled.is_due(level) {
             self.unread.remove(&level);
         }
     }
@@ -224,9 +282,22 @@ impl Index {
         self.unread().is_none() && self.open == 0 && self.digest == Digest::default()
     }
 
-    /// Whether there is nothing to read, and commits may add something.
+    /// Whether there is nothing to read now, and commits or time may add something.
     pub(super) fn waits(&self) -> bool {
-        self.open > 0 && self.digest == Digest::default()
+        let is_scheduled = self.digest != Digest::default() && self.unread().is_none();
+        let is_read = self.digest == self.scheduled.digest && self.scheduled.due().next().is_none();
+        is_read && (self.open > 0 || is_scheduled)
+    }
+
+    /// The rows that are not read, though all should be that are not scheduled; or also these, if none has a time.
+    pub(super) fn left(&self) -> Digest {
+        let Scheduled { digest, .. } = &self.scheduled;
+        let mut left = self.digest;
+        if self.scheduled.next().is_some() {
+            left.count = left.count.wrapping_sub(digest.count);
+            left.sum = left.sum.wrapping_sub(digest.sum);
+        }
+        left
     }
 
     pub(super) fn rows_of(&mut self, level: Level) -> &mut Rows {
@@ -236,7 +307,7 @@ impl Index {
     /// The next row of a level is read, and has this item; returns whether that is on the disk only. The marks of the items before it
     /// are those of removed ones.
     pub(super) fn pass(&mut self, level: Level, id: u64, row: u64) -> bool {
-        let is_there = self.has_next(id);
+        let is_there = self.has_next(id, None);
         let passed = self.marked.range(self.in_level(level, 0)..=id);
         for id in passed.copied().collect::<Vec<_>>() {
             self.marked.remove(&id);
@@ -288,6 +359,7 @@ impl Index {
     /// Where a visit of all rows but the late ones begins, or of those of a level: the item, and the row that may have it.
     pub(super) fn start(&self, level: Option<Level>) -> (u64, u64) {
         let first = match level {
+            Some(0) | None if self.scheduled.digest.count > 0 => return (0, 0),
             Some(level) => self.levels.get(&level),
             None => self.levels.values().next(),
         };
@@ -316,7 +388,11 @@ impl Index {
             let level = self.level_of(run.first);
             let ahead = run.keys().map(|key| key.id).filter(|id| self.is_ahead(*id));
             let ahead: Vec<_> = ahead.collect();
-            if self.has_levels && !ahead.is_empty() && !self.is_unread(level) {
+            if self.is_scheduled(run.first) {
+                for id in ahead {
+                    self.scheduled.bring(id);
+                }
+            } else if self.has_levels && !ahead.is_empty() && !self.is_unread(level) {
                 let begun = self.in_level(level, self.begun);
                 let rows = self
                     .levels
@@ -331,43 +407,55 @@ impl Index {
 
     /// Whether a row is yet to be read, or skipped, by its number.
     fn is_ahead(&self, id: u64) -> bool {
+        if self.is_scheduled(id) {
+            return self.scheduled.is_ahead(id);
+        }
         let level = self.level_of(id);
         let next = self.levels.get(&level).map(|rows| rows.next);
-        let is_paged = !self.has_levels || level > 0;
-        is_paged && id >= next.unwrap_or_else(|| self.in_level(level, self.begun))
+        id >= next.unwrap_or_else(|| self.in_level(level, self.begun))
     }
 
-    /// Whether the row is that of an item that is on the disk only, and not a late one.
-    pub(super) fn has_next(&self, id: u64) -> bool {
-        self.is_ahead(id) && !self.marked.contains(&id) && !self.is_skipped(id)
+    /// Whether the row is that of an item that is on the disk only, and not a late one. A scheduled item has a row of its due time.
+    pub(super) fn has_next(&self, id: u64, due: Option<DueRow>) -> bool {
+        let is_ahead = match due {
+            Some(due) => self.scheduled.has(due),
+            None => !self.is_scheduled(id) && self.is_ahead(id),
+        };
+        is_ahead && !self.marked.contains(&id) && !self.is_skipped(id)
     }
 
     /// Whether the row is that of an item that is on the disk only.
-    pub(super) fn has(&self, id: u64) -> bool {
-        let rows = || self.levels.get(&self.level_of(id));
+    pub(super) fn has(&self, id: u64, due: Option<DueRow>) -> bool {
+        let level = due.map_or_else(|| self.level_of(id), |due| due.level);
+        let rows = || self.levels.get(&level);
         let is_late = || rows().is_some_and(|rows| rows.late.iter().any(|it| it.contains(&id)));
-        self.has_next(id) || is_late() && !self.is_skipped(id)
+        self.has_next(id, due) || is_late() && !self.is_skipped(id)
     }
 
-    /// Gives up the items of these numbers, in ascending order, whose rows are to be removed. Returns those that are in memory
-    /// by now, and the rows that are skipped until their removal is [over](Self::unskip).
-    pub(super) fn give_up(&mut self, queue: u32, ids: &[u64]) -> (Vec<u64>, Vec<Run>) {
-        let (gone, moved): (Vec<u64>, _) = ids.iter().partition(|id| self.has(**id));
-        for id in &gone {
+    /// Gives up these items on the disk, in the order of their numbers, with the rows of their due times. They are to be removed, and
+    /// skipped until that [is over](Self::unskip).
+    pub(super) fn give_up(&mut self, queue: u32, gone: &[(u64, Option<DueRow>)]) -> Vec<Run> {
+        for (id, due) in gone {
             let key = Key { queue, id: *id };
             self.digest.remove(key.digest());
+            if let Some(due) = due.filter(|due| self.has_next(*id, Some(*due))) {
+                self.scheduled.remove(due);
+            }
         }
+        let is_gone = |id: &u64| gone.binary_search_by_key(id, |(id, _)| *id).is_ok();
         for rows in self.levels.values_mut() {
             let late = rows.late.iter().cloned().flatten();
-            let left = late.filter(|id| gone.binary_search(id).is_err());
-            rows.late = left.map(|id| id..id + 1).collect();
+            rows.late = late
+                .filter(|id| !is_gone(id))
+                .map(|id| id..id + 1)
+                .collect();
         }
         for level in self.unread.clone() {
             self.note_read(level);
         }
         let mut runs = Vec::new();
-        Run::add_each(&mut runs, queue, gone.into_iter());
+        Run::add_each(&mut runs, queue, gone.iter().map(|(id, _)| *id));
         self.skip(&runs);
-        (moved, runs)
+        runs
     }
 }

@@ -3,6 +3,7 @@
 //! A push takes its key in memory, and then looks here for an item on the disk that has it. An item that comes into memory takes the key
 //! over meanwhile, under the lock of the index: then the push finds that it has it no longer.
 
+use super::due::DueRows;
 use super::{Index, Pages, State};
 use crate::batch::{Batch, Change, NewKey};
 use crate::error::StoreError;
@@ -18,7 +19,7 @@ use std::time::Duration;
 /// The most keys in memory of rows that may not be in the tables yet.
 const MOST_KEYS: usize = if cfg!(test) { 4 } else { 16_384 };
 /// How many rows are written, or removed, by one commit when a queue is opened.
-const ROWS: usize = 1_024;
+pub(super) const ROWS: usize = 1_024;
 /// How many items are looked at to tell whether the rows are those of this key function.
 const LOOKED_AT: usize = 16;
 
@@ -71,13 +72,18 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// The number of the item on the disk only that has the key with this hash.
     fn look_up(&self, index: &mut Index, hash: u128) -> Result<Option<u64>, StoreError> {
         let shared = &self.shared;
-        let recent = index.keys.get(&hash).copied();
-        if let Some(id) = recent.filter(|id| index.has(*id)) {
-            return Ok(Some(id));
+        if let Some(id) = index.keys.get(&hash).copied() {
+            if index.has(id, DueRows(&self.shared).of_id(id)?) {
+                return Ok(Some(id));
+            }
         }
-        let stored = shared.log().disk().key_owner(shared.id, hash)?;
-        match stored.filter(|id| index.has(*id)) {
-            Some(id) if self.has_key(index, id, hash)? => Ok(Some(id)),
+        match shared.log().disk().key_owner(shared.id, hash)? {
+            Some(id)
+                if index.has(id, DueRows(&self.shared).of_id(id)?)
+                    && self.has_key(index, id, hash)? =>
+            {
+                Ok(Some(id))
+            }
             _ => Ok(None),
         }
     }
@@ -136,7 +142,7 @@ impl<T: Send + 'static, O: Engine<T>> KeyRows<'_, T, O> {
         let (disk, queue) = (shared.log().disk(), shared.id);
         disk.forget_keys(queue);
         let row = disk.catalog().queues.get(queue).cloned();
-        let has_keys = row.is_some_and(|row| row.has_keys);
+        let has_keys = row.is_some_and(|row| row.index.has_keys);
         let is_right = has_keys && shared.besides.has_keys && self.are_right()?;
         if has_keys && !is_right {
             shared.write(Change::HasKeys(queue, false))?;
@@ -190,7 +196,7 @@ impl<T: Send + 'static, O: Engine<T>> KeyRows<'_, T, O> {
             if hashes.is_empty() {
                 return Ok(());
             }
-            self.write(&mut Batch::of([Change::Unkey(self.0.id, hashes)]))?;
+            write(self.0, &mut Batch::of([Change::Unkey(self.0.id, hashes)]))?;
         }
     }
 
@@ -200,17 +206,19 @@ impl<T: Send + 'static, O: Engine<T>> KeyRows<'_, T, O> {
             let row = self.of_stored(&item?);
             batch.keys.extend(row.map(|row| NewKey { row, is_cold }));
             if batch.keys.len() >= ROWS {
-                self.write(&mut batch)?;
+                write(self.0, &mut batch)?;
             }
         }
-        self.write(&mut batch)
+        write(self.0, &mut batch)
     }
+}
 
-    /// Writes some of many rows, which are synced with what follows.
-    fn write(self, batch: &mut Batch) -> Result<(), StoreError> {
-        let at_most = Duration::from_secs(1);
-        self.0
-            .log()
-            .commit(&mut [batch], Durability::Buffered { at_most })
-    }
+/// Writes some of many rows, which are synced with what follows.
+pub(super) fn write<T: Send + 'static, O: Engine<T>>(
+    shared: &Shared<T, O>,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    let at_most = Duration::from_secs(1);
+    let durability = Durability::Buffered { at_most };
+    shared.log().commit(&mut [batch], durability)
 }

@@ -3,19 +3,25 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `due` | reads items when they are due; their rows, when a queue is opened |
 //! | `index` | which rows are those of items that are not in memory |
 //! | `fill` | reads pages |
 //! | `keys` | finds the items that have unique keys |
+//! | `scheduled` | which items with due times are not in memory |
 //! | `rows` | visits the rows without bringing their items into memory |
 
+mod due;
 mod fill;
 mod index;
 mod keys;
 mod rows;
+mod scheduled;
 
+pub(crate) use due::DueRows;
 pub(super) use index::Index;
 pub(crate) use keys::KeyRows;
 pub(super) use rows::Snapshot;
+pub(super) use scheduled::Scheduled;
 
 use super::shared::Shared;
 use crate::batch::Run;
@@ -24,8 +30,8 @@ use crate::codec::OnUndecodable;
 use crate::entry::Budget;
 use crate::error::StoreError;
 use crate::format::level::Level;
-use crate::format::{OrderTag, UniqueRow};
-use crate::order::{Engine, EntryOf, Place, RamQueue, RamTx};
+use crate::format::{DueRow, OrderTag, UniqueRow};
+use crate::order::{Engine, EntryOf, RamQueue, RamTx};
 use parking_lot::{Mutex, MutexGuard};
 use requeue::DeferredWakes;
 use std::collections::HashMap;
@@ -33,7 +39,7 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{fence, AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 /// The most bytes of a page, and the fewest items, whatever the budget is.
 const MOST_OF_PAGE: usize = 256 << 10;
@@ -48,6 +54,9 @@ const MOST_LOST: usize = if cfg!(test) { 2 } else { 1_000 };
 pub(crate) const BESIDE: usize = 200;
 /// What it takes besides that if its key is unique.
 pub(crate) const BESIDE_KEY: usize = 500;
+
+/// No time.
+const NOT_PLANNED: u64 = u64::MAX;
 
 /// No count of items, and less than any.
 const UNKNOWN: i64 = i64::MIN / 2;
@@ -68,10 +77,22 @@ pub(crate) struct Pages<T: Send + 'static, O: Engine<T>> {
     /// How many pages were read.
     read: AtomicU64,
     state: Mutex<State<T, O>>,
-    /// Whether items have left memory, by themselves, that nobody has looked after.
-    has_lost: AtomicBool,
-    /// Those items.
+    /// When what is due next is read, also if nobody looks for it but waiting pops.
+    planned: AtomicU64,
+    /// Whether memory is to be looked after: items have left it by themselves, or are due.
+    is_untended: AtomicBool,
+    /// Those that have left it.
     lost: Mutex<Vec<EntryOf<T, O>>>,
+}
+
+/// The pushes of a transaction that stay on the disk.
+#[derive(Default)]
+pub(crate) struct ColdPushes {
+    pub(crate) runs: Vec<Run>,
+    /// The rows of their unique keys.
+    pub(crate) keys: Vec<UniqueRow>,
+    /// Those of their due times.
+    pub(crate) due: Vec<DueRow>,
 }
 
 /// What changes under a lock.
@@ -139,7 +160,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 index,
                 keeper: ram.begin_owned(),
             }),
-            has_lost: AtomicBool::new(false),
+            planned: AtomicU64::new(NOT_PLANNED),
+            is_untended: AtomicBool::new(false),
             lost: Mutex::default(),
         });
         let _ = shared.pages.set(Arc::downgrade(&pages));
@@ -168,9 +190,23 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.is_cold.load(Ordering::Acquire)
     }
 
-    /// How many items are on the disk only.
-    pub(in crate::queue) fn count(state: &State<T, O>) -> usize {
-        state.index.count()
+    /// How many items are on the disk only, and how many of these are not due. Of more than a thousand of a priority the others
+    /// seem not to be, unless all are.
+    pub(in crate::queue) fn counts(&self, state: &mut State<T, O>) -> (usize, usize) {
+        let index = &mut state.index;
+        let due = if index.scheduled.digest.count > 0 {
+            self.count_due(index).unwrap_or(0) // whoever reads them has the error
+        } else {
+            0
+        };
+        let all = index.count();
+        (all, index.count_scheduled().saturating_sub(due).min(all))
+    }
+
+    /// When the next item on the disk only is due, if none is by now.
+    pub(in crate::queue) fn next_scheduled(&self) -> Option<Instant> {
+        let next = self.state().index.scheduled.next()?;
+        self.shared.times.instant(next)
     }
 
     /// Why no more items can be read, if that is so.
@@ -183,14 +219,14 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         state.keeper.stage_nothing()
     }
 
-    /// Whether nothing is to be read of these levels, and there is room for so many bytes: a push of keys without a backlog, which is a
-    /// transaction of its own, goes to memory.
+    /// Whether nothing is to be read of these levels, and there is room for so many bytes: a push of keys or of a priority without a
+    /// backlog, which is a transaction of its own, goes to memory. One with a due time does not.
     pub(crate) fn have_read(&self, bytes: usize, mut levels: impl Iterator<Item = Level>) -> bool {
-        if !Self::BY_KEY || !self.is_cold() || !self.budget.has_room(bytes) {
+        if !self.shared.has_levels() || !self.is_cold() || !self.budget.has_room(bytes) {
             return false;
         }
         let state = self.state();
-        levels.all(|level| !state.index.is_unread(level))
+        levels.all(|level| level > 0 && !state.index.is_unread(level))
     }
 
     /// Adds the pushes of a transaction, which have their numbers and take so many bytes in memory, to the cold part, or returns
@@ -253,25 +289,16 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
     }
 
-    /// Items of a commit that are in no page come into memory, without their contents. They have room.
-    pub(crate) fn restore(&self, items: Vec<(EntryOf<T, O>, Place)>) {
-        let mut restore = self.ram.restore().with_room();
-        for (entry, mut place) in items {
-            // A push whose time is over is one of now, also for its time to live.
-            place.due = place.due.filter(|due| *due > self.shared.clock.now());
-            let place = place.numbered(entry.id);
-            restore.add(entry, place, 0, Duration::ZERO);
-        }
-    }
-
     /// The rows of a commit are there.
-    pub(crate) fn conclude(&self, runs: &[Run], keys: &[UniqueRow]) {
+    pub(crate) fn conclude(&self, pushed: &ColdPushes) {
         let mut state = self.state();
-        state.index.conclude(runs);
-        self.add_keys(&mut state, keys);
+        state.index.conclude(&pushed.runs, &pushed.due);
+        self.add_keys(&mut state, &pushed.keys);
         // ORDERING: Relaxed; it is counted anew.
         if self.ready.load(Ordering::Relaxed) <= self.wanted() {
             self.fill(&mut state, 1);
+        } else {
+            self.plan(&state.index);
         }
     }
 
@@ -309,20 +336,31 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         // ORDERING: SeqCst; pairs with the update of `is_full`, as that of `took`.
         self.ready.fetch_sub(1, Ordering::SeqCst);
         self.lost.lock().push(entry);
+        self.have_tended();
+    }
+
+    /// It is time to read what is due, unless that changed.
+    fn remind(&self) {
+        // ORDERING: Relaxed; see `plan`.
+        self.planned.store(NOT_PLANNED, Ordering::Relaxed);
+        self.have_tended();
+    }
+
+    fn have_tended(&self) {
         // ORDERING: Relaxed; see the fence of `tend`.
-        self.has_lost.store(true, Ordering::Relaxed);
+        self.is_untended.store(true, Ordering::Relaxed);
         self.tend();
     }
 
-    /// Reads the next page if none is left after items were lost. A thread that has locked the state does this when it unlocks it:
-    /// it may be the caller.
+    /// Reads the next page if none is left after items were lost, or are due. A thread that has locked the state does this when it
+    /// unlocks it: it may be the caller.
     fn tend(&self) {
         loop {
-            // ORDERING: SeqCst; pairs with itself: of a thread that has lost an item and finds the state locked, and the one that
+            // ORDERING: SeqCst; pairs with itself: of a thread that has set the flag and finds the state locked, and the one that
             // unlocks it, the latter sees the flag.
             fence(Ordering::SeqCst);
             // ORDERING: Relaxed; see the fence.
-            if !self.has_lost.load(Ordering::Relaxed) {
+            if !self.is_untended.load(Ordering::Relaxed) {
                 return;
             }
             let wakes = DeferredWakes::new();
@@ -330,7 +368,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 return;
             };
             // ORDERING: Relaxed; whoever sets it again comes after the fill, or fails to lock the state.
-            self.has_lost.store(false, Ordering::Relaxed);
+            self.is_untended.store(false, Ordering::Relaxed);
             let lost = mem::take(&mut *self.lost.lock());
             // ORDERING: Relaxed; it is counted anew.
             if self.ready.load(Ordering::Relaxed) <= self.wanted() {

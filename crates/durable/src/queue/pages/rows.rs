@@ -1,5 +1,6 @@
 //! The rows of items that are on the disk only, without bringing these into memory.
 
+use super::due::DueRows;
 use super::keys::KeyRows;
 use super::{Index, Pages};
 use crate::batch::Run;
@@ -9,6 +10,7 @@ use crate::format::UniqueRow;
 use crate::log::chunks::{Item, Items, Known};
 use crate::log::Visit;
 use crate::order::Engine;
+use std::time::Instant;
 
 /// The cold part of a queue at one instant.
 pub(in crate::queue) struct Snapshot {
@@ -16,13 +18,6 @@ pub(in crate::queue) struct Snapshot {
     items: Items<Visit>,
     /// Whose rows are visited, if not all.
     level: Option<Level>,
-}
-
-impl Snapshot {
-    /// Whether the item was on the disk only.
-    pub(in crate::queue) fn has(&self, id: u64) -> bool {
-        self.index.has(id)
-    }
 }
 
 impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
@@ -67,7 +62,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         for id in index.late().filter(|id| is_visited(*id)) {
             left.remove(self.shared.key(id).digest());
             // It may have been taken since.
-            if let Some(item) = disk.item(self.shared.key(id))?.filter(|_| index.has(id)) {
+            let item = disk.item(self.shared.key(id))?;
+            if let Some(item) = item.filter(|item| index.has(id, DueRows(&self.shared).of(item))) {
                 visit(item)?;
             }
         }
@@ -76,12 +72,26 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             if !is_visited(item.at.id) {
                 break;
             }
-            if index.has_next(item.at.id) {
+            if index.has_next(item.at.id, DueRows(&self.shared).of(&item)) {
                 left.remove(item.at.digest());
                 visit(item)?;
             }
         }
         level.map_or_else(|| self.check_left(left), |_| Ok(()))
+    }
+
+    /// Whether an item in memory was on the disk only. One that cannot be read was not.
+    pub(in crate::queue) fn had(&self, snapshot: &Snapshot, id: u64) -> bool {
+        let due = DueRows(&self.shared).of_id(id);
+        due.is_ok_and(|due| snapshot.index.has(id, due))
+    }
+
+    /// The time of a scheduled item that is not due.
+    pub(in crate::queue) fn due(&self, item: &Item) -> Option<Instant> {
+        let row = DueRows(&self.shared)
+            .of(item)
+            .filter(|row| row.due > self.shared.times.wall_time());
+        self.shared.times.instant(row?.due)
     }
 
     pub(in crate::queue) fn decode(&self, item: &Item) -> Result<T, StoreError> {
@@ -105,8 +115,15 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         keys: Vec<UniqueRow>,
         chunks: &[Known],
     ) -> (Vec<u64>, Vec<Run>) {
+        let due = ids
+            .iter()
+            .map(|id| (*id, DueRows(&self.shared).of_id(*id).ok().flatten()));
+        let due: Vec<_> = due.collect();
         let mut state = self.state();
-        let (moved, runs) = state.index.give_up(self.shared.id, ids);
+        let is_cold = |(id, due): &(u64, _)| state.index.has(*id, *due);
+        let (gone, moved): (Vec<_>, Vec<_>) = due.into_iter().partition(is_cold);
+        let moved: Vec<u64> = moved.into_iter().map(|(id, _)| id).collect();
+        let runs = state.index.give_up(self.shared.id, &gone);
         // Those of the others may be gone, or known.
         let keys = keys.into_iter();
         let keys = keys.filter(|row| moved.binary_search(&row.item.id).is_err());

@@ -19,7 +19,9 @@ where
     /// The time of the next scheduled item; `None` if none is scheduled. Unlike
     /// [`next_due`](DurableQueue::next_due) it does not include items that are delayed by a retry, nor leases.
     pub fn next_scheduled(&self) -> Option<Instant> {
-        self.ram.next_scheduled()
+        let cold = self.pages.as_ref().filter(|pages| pages.is_cold());
+        let cold = cold.and_then(|pages| pages.next_scheduled());
+        self.ram.next_scheduled().into_iter().chain(cold).min()
     }
 
     /// Changes the priority of an item; returns whether it was there, and not held.
@@ -44,7 +46,7 @@ where
     ///
     /// As for [`reprioritize`](Self::reprioritize).
     pub fn reschedule(&self, ticket: Ticket, at: Instant) -> Result<bool, StoreError> {
-        let due = Some(self.shared.due_in_store(at));
+        let due = Some(self.shared.times.due_in_store(at));
         self.reschedule_with(
             ticket,
             |schedule| Schedule { due, ..schedule },

@@ -75,11 +75,11 @@ macro_rules! push {
 }
 
 target!(&DurableQueue<T, O>, |queue, load, place, caller|
-    queue.shared.clock, push!(queue, begin_owned, load, place, caller));
+    queue.shared.times.clock, push!(queue, begin_owned, load, place, caller));
 target!(&mut Handle<T, O>, |handle, load, place, caller|
-    handle.queue.shared.clock, push!(handle, begin, load, place, caller));
+    handle.queue.shared.times.clock, push!(handle, begin, load, place, caller));
 target!(
     &Transaction<'_, T, O>,
-    |tx, load, place, caller| tx.shared().clock,
+    |tx, load, place, caller| tx.shared().times.clock,
     tx.stage::<L>(load, place, caller)
 );

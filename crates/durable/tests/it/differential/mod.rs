@@ -195,11 +195,14 @@ impl<O: Tested> Run<O> {
     /// The same directory, or another one, after all transactions have ended.
     fn restart(&mut self) {
         self.close();
+        let keyed = self.keyed;
+        self.open();
+        // With weights it has no pages. Items from a time without pages come before the others.
+        let in_order = keyed == self.keyed;
         for side in &mut self.sides {
-            side.model.restart(|lane| lane % KEYS);
+            side.model.restart(|lane| lane % KEYS, in_order);
             side.model.closed = false;
         }
-        self.open();
     }
 
     fn step(&mut self) {

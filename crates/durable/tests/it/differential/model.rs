@@ -290,15 +290,20 @@ impl Model {
         self.loose.push(item);
     }
 
-    /// Another process: all items that are ready are of the same handle.
-    pub(crate) fn restart(&mut self, lane_again: impl Fn(u64) -> u64) {
+    /// Another process: all items that are ready are of the same handle, or in no order.
+    pub(crate) fn restart(&mut self, lane_again: impl Fn(u64) -> u64, in_order: bool) {
         let lanes = std::mem::take(&mut self.lanes);
         let mut items: Vec<Item> = lanes.into_values().flat_map(Lane::items).collect();
         // What was delivered before is at the head.
         items.sort_by_key(|item| (item.attempts == 0, item.value));
         for mut item in items {
-            item.lane = lane_again(item.lane);
-            self.lane(&item).fresh.push_back(item);
+            if in_order {
+                item.lane = lane_again(item.lane);
+                self.lane(&item).fresh.push_back(item);
+            } else {
+                item.due = Some(0);
+                self.loose.push(item);
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! A new version gets one by `DURABLE_FIXTURE=N cargo test --test it formats::write_a_store -- --ignored`.
 
 use super::{directory, options};
-use requeue_durable::{ManualClock, OnDuplicate, Store};
+use requeue_durable::{ByPriority, ManualClock, OnDuplicate, Store};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -72,6 +72,19 @@ fn fill(path: &Path, version: u32) {
         assert_eq!(keys.pop_batch(3).unwrap(), [0, 1, 2]);
         keys.push(101).unwrap();
     }
+    if version >= 5 {
+        let later = scheduled(&store);
+        later.priority(2).after(HOUR).push_batch(10..14).unwrap();
+        let tickets = later.priority(1).after(HOUR / 2).push_batch(0..12).unwrap();
+        assert_eq!(later.cancel(tickets[1]).unwrap(), Some(1));
+        later.after(3 * HOUR).push(30).unwrap();
+        assert_eq!(later.retain(|number, _| *number != 11).unwrap(), 2);
+    }
+}
+
+fn scheduled(store: &Store) -> requeue_durable::DurableQueue<u32, ByPriority> {
+    let later = store.builder("later").by_priority();
+    later.memory(0).build().unwrap()
 }
 
 fn keyed(store: &Store) -> requeue_durable::DurableQueue<u32> {
@@ -134,6 +147,13 @@ fn check(path: &Path, version: u32) {
         let left: Vec<_> = left.chain([200, 202]).collect();
         assert_eq!(keys.pop_batch(99).unwrap(), left);
     }
+    if version >= 5 {
+        let later = scheduled(&store);
+        assert_eq!((later.len(), later.stats().delayed), (13, 1));
+        let due: Vec<_> = [0].into_iter().chain(2..11).chain([10, 12, 13]).collect();
+        assert_eq!(later.pop_batch(99).unwrap(), due);
+        assert_eq!(later.clear_all().unwrap(), 1);
+    }
 }
 
 /// The files of a directory, as one: a line with the name of each, its length and that of what follows, without zeros at the end.
@@ -189,7 +209,7 @@ fn version(store: &Path) -> u32 {
 fn all_versions_are_read() {
     for number in 1.. {
         let Ok(packed) = fs::read(fixture(number)) else {
-            assert_eq!(number, 5, "a version has no store");
+            assert_eq!(number, 6, "a version has no store");
             return;
         };
         for upgrades in [false, true] {

@@ -171,7 +171,7 @@ fn a_queue_may_have_pages_or_none() {
     push(&jobs, 4, 0..20);
     drop(jobs);
     let jobs = open(files.path());
-    assert_eq!(jobs.ram.len(), 20); // their numbers have no levels
+    assert_eq!(jobs.ram.len(), 8); // their numbers have no levels
     push(&jobs, 3, 20..40);
     push(&jobs, 4, 40..60);
     drop(jobs);

@@ -1,10 +1,11 @@
 mod by_key;
 mod by_priority;
+mod scheduled;
 mod unique;
 
 use crate::format::{is_key, ITEMS};
 use crate::order::Order;
-use crate::{DurableQueue, ManualClock, Store, StoreError, StoreOptions};
+use crate::{Durability, DurableQueue, ManualClock, Store, StoreError, StoreOptions};
 use std::future::Future;
 use std::path::Path;
 use std::pin::pin;
@@ -41,6 +42,21 @@ impl<O: Order<u64>> DurableQueue<u64, O> {
             None => items.remove(key).unwrap(),
         }
     }
+}
+
+#[test]
+fn a_removal_that_is_not_written_yet_is_no_damage() {
+    let files = tempfile::tempdir().unwrap();
+    let at_most = Duration::from_secs(3600);
+    let options = StoreOptions::new().memory(0);
+    let options = options.durability(Durability::Buffered { at_most });
+    let store = options.open(files.path()).unwrap();
+    let numbers = store.queue::<u64>("numbers").unwrap();
+    numbers.push_batch(0..20).unwrap(); // the cold part begins
+    numbers.push_batch(20..40).unwrap();
+    assert_eq!(numbers.pop_batch(25).unwrap().len(), 25);
+    assert_eq!(numbers.retain(|number, _| *number < 39).unwrap(), 1);
+    assert!(drain(&numbers, 8).into_iter().eq(25..39));
 }
 
 #[test]

@@ -1,0 +1,247 @@
+//! Items with due times that are on the disk only: they are read when they are due. And their rows, when a queue is opened.
+
+use super::fill::Page;
+use super::keys::{write, ROWS};
+use super::scheduled::Scheduled;
+use super::{Index, Pages, NOT_PLANNED};
+use crate::batch::{Batch, Change, DueChange};
+use crate::error::StoreError;
+use crate::format::level::{self, Level};
+use crate::format::{Digest, DueRow};
+use crate::log::chunks::Item;
+use crate::order::Engine;
+use crate::queue::shared::Shared;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+/// The most scheduled items that come into memory early, if nothing else is on the disk only.
+const MOST_EARLY: usize = 1_000;
+/// How many items of a priority that are due, and on the disk only, are counted by a call.
+const MOST_COUNTED: usize = 1_000;
+
+impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
+    /// Has what is due next read in time, also if nobody looks for it but waiting pops.
+    pub(super) fn plan(&self, index: &Index) {
+        // ORDERING: Relaxed; it changes under the lock.
+        let reads = self.is_cold.load(Ordering::Relaxed) && index.failed.is_none();
+        let next = index.scheduled.next().filter(|_| reads);
+        let next = next.unwrap_or(NOT_PLANNED);
+        // ORDERING: Relaxed; it changes under the lock, except that it is reset: then the next thread that fills plans anew.
+        if self.planned.swap(next, Ordering::Relaxed) == next {
+            return;
+        }
+        let is_planned = next < NOT_PLANNED;
+        let at = is_planned
+            .then(|| self.shared.times.instant(next))
+            .flatten();
+        if let (Some(at), Some(pages)) = (at, self.shared.pages.get()) {
+            let pages = Weak::clone(pages);
+            let call = move || pages.upgrade().iter().for_each(|pages| pages.remind());
+            self.ram.call_at(at, Arc::new(call));
+        }
+    }
+
+    /// Whether scheduled items that are not due are all that is not in memory, and few: then they come there too, so that the cold part
+    /// ends.
+    pub(super) fn reads_early(&self, index: &Index) -> bool {
+        let count = index.count_scheduled();
+        let bytes = self.budget.most() / 2 + count * self.shared.besides.bytes();
+        index.open == 0 && count <= MOST_EARLY && self.budget.has_room(bytes)
+    }
+
+    /// Reads scheduled items that are not due.
+    pub(super) fn read_early(
+        &self,
+        index: &mut Index,
+        page: &mut Page<T, O>,
+    ) -> Result<(), StoreError> {
+        self.settle(index)?;
+        let shared = &self.shared;
+        let disk = shared.log().disk();
+        for row in disk.due_rows(shared.id, 0..=Level::MAX, (0, 0))? {
+            let (row, id) = row.map(|row| (row, row.item.id))?;
+            if index.has_next(id, Some(row)) {
+                index.digest.remove(row.item.digest());
+                index.scheduled.remove(row);
+                index.scheduled.bring(id);
+                self.add(page, id, &shared.content(id)?)?;
+                if self.is_page(index, page) {
+                    return Ok(());
+                }
+            }
+        }
+        self.check_left(index.scheduled.digest)
+    }
+
+    /// Reads what is due by now in a level.
+    pub(super) fn read_scheduled(
+        &self,
+        index: &mut Index,
+        level: Level,
+        page: &mut Page<T, O>,
+    ) -> Result<(), StoreError> {
+        self.settle(index)?;
+        let (shared, now) = (&self.shared, self.shared.times.wall_time());
+        let start = index.scheduled.start(level);
+        let (disk, mut last, mut items) = (shared.log().disk(), None, None);
+        for row in disk.due_rows(shared.id, level..=level, start)? {
+            let (row, id) = row.map(|row| (row, row.item.id))?;
+            if row.due > now {
+                index.end_scheduled(level, Some(row.due));
+                return Ok(());
+            }
+            let is_there = index.has_next(id, Some(row));
+            index.scheduled.pass(row);
+            if !is_there {
+                continue;
+            }
+            if index.count_scheduled() == 0 {
+                return Err(self.other_rows(0, 1));
+            }
+            index.digest.remove(row.item.digest());
+            index.scheduled.remove(row);
+            // Items that were pushed together are next to each other.
+            if last.replace(id).is_none_or(|last: u64| last + 1 != id) {
+                items = None;
+            } else if items.is_none() {
+                items = Some(disk.items(row.item, id..=level::last(0))?);
+            }
+            let next = items.as_mut().and_then(Iterator::next).transpose()?;
+            match next.filter(|next| next.at.id == id) {
+                Some(next) => self.add(page, id, &next.content)?,
+                None => self.add(page, id, &shared.content(id)?)?,
+            }
+            if self.is_page(index, page) {
+                return Ok(());
+            }
+        }
+        index.end_scheduled(level, None);
+        Ok(())
+    }
+
+    /// How many items are due, and were not read.
+    pub(super) fn count_due(&self, index: &mut Index) -> Result<usize, StoreError> {
+        let (shared, now) = (&self.shared, self.shared.times.wall_time());
+        index.ripen(now);
+        let (mut count, mut are_all) = (0, index.scheduled.next().is_none());
+        for level in index.scheduled.due().collect::<Vec<_>>() {
+            self.settle(index)?;
+            let start = index.scheduled.start(level);
+            let disk = shared.log().disk();
+            let mut rows = disk.due_rows(shared.id, level..=level, start)?;
+            for row in rows.by_ref().take(MOST_COUNTED) {
+                let row = row?;
+                are_all &= row.due <= now;
+                count += usize::from(row.due <= now && index.has_next(row.item.id, Some(row)));
+            }
+            let last = rows.next_back().transpose()?;
+            are_all &= last.is_none_or(|row| row.due <= now);
+        }
+        Ok(if are_all {
+            index.count_scheduled()
+        } else {
+            count
+        })
+    }
+}
+
+/// The rows of due times of a queue.
+pub(crate) struct DueRows<'s, T: Send + 'static, O: Engine<T>>(pub(crate) &'s Shared<T, O>);
+
+impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
+    /// That of an item, if items are read by these.
+    pub(super) fn of(&self, item: &Item) -> Option<DueRow> {
+        let is_scheduled = self.0.is_scheduled(item.at.id);
+        is_scheduled.then(|| DueRow::of(item.at, &item.content))?
+    }
+
+    /// That of the item with this number.
+    pub(super) fn of_id(&self, id: u64) -> Result<Option<DueRow>, StoreError> {
+        if !self.0.is_scheduled(id) {
+            return Ok(None);
+        }
+        let content = self.0.stored(id)?;
+        Ok(content.and_then(|content| DueRow::of(self.0.key(id), &content)))
+    }
+
+    /// The scheduled items of a queue with pages, without those that are in memory. A queue that has no such rows gets them.
+    pub(in crate::queue) fn open<'i>(
+        &self,
+        in_memory: impl Iterator<Item = &'i u64>,
+    ) -> Result<Scheduled, StoreError> {
+        let mut all = match self.known() {
+            Some(all) => all,
+            None => self.write_all()?,
+        };
+        for id in in_memory.filter(|id| level::of(**id) == 0) {
+            all.remove(self.0.key(*id).digest());
+        }
+        Ok(Scheduled::open(all, &self.firsts()?))
+    }
+
+    /// A queue without pages does not need them.
+    pub(in crate::queue) fn end(&self) -> Result<(), StoreError> {
+        match self.known() {
+            Some(_) => self.0.write(Change::Due(DueChange::Set(self.0.id, None))),
+            None => Ok(()),
+        }
+    }
+
+    /// The items that have such rows, if all have them that are to.
+    fn known(&self) -> Option<Digest> {
+        let catalog = self.0.log().disk().catalog();
+        catalog.queues.get(self.0.id)?.index.due
+    }
+
+    /// Writes the rows, in place of those that an earlier process has left.
+    fn write_all(&self) -> Result<Digest, StoreError> {
+        let Self(shared) = self;
+        let disk = shared.log().disk();
+        let left = disk.due_rows(shared.id, 0..=Level::MAX, (0, 0))?;
+        self.change(left.map(|row| row.map(DueChange::Remove)))?;
+        shared.log().settle()?; // a group has no order
+        let mut all = Digest::default();
+        let items = disk.items(shared.key(0), 0..=level::last(0))?;
+        let rows = items.filter_map(|item| {
+            let row = item.map(|item| DueRow::of(item.at, &item.content));
+            row.transpose()
+        });
+        self.change(rows.map(|row| {
+            let row = row?;
+            all.add(row.item.digest());
+            Ok(DueChange::Add(row))
+        }))?;
+        shared.write(Change::Due(DueChange::Set(shared.id, Some(all))))?;
+        Ok(all)
+    }
+
+    fn change(
+        &self,
+        changes: impl Iterator<Item = Result<DueChange, StoreError>>,
+    ) -> Result<(), StoreError> {
+        let mut changes = changes.map(|change| change.map(Change::Due));
+        loop {
+            let some = changes.by_ref().take(ROWS);
+            let some = some.collect::<Result<Vec<_>, _>>()?;
+            if some.is_empty() {
+                return Ok(());
+            }
+            write(self.0, &mut Batch::of(some))?;
+        }
+    }
+
+    /// The first row of each level.
+    fn firsts(&self) -> Result<Vec<DueRow>, StoreError> {
+        let (disk, mut firsts) = (self.0.log().disk(), Vec::new());
+        let mut next = Some(0);
+        while let Some(level) = next {
+            let mut rows = disk.due_rows(self.0.id, level..=Level::MAX, (0, 0))?;
+            let Some(row) = rows.next().transpose()? else {
+                break;
+            };
+            next = row.level.checked_add(1);
+            firsts.push(row);
+        }
+        Ok(firsts)
+    }
+}
