@@ -42,8 +42,13 @@ pub(crate) struct DueTimer {
     time: Time,
     /// What has the wait queue for room, if what is due can make room.
     room: Option<Arc<dyn Room>>,
-    /// The backup as a waker, made when it is first scheduled. Always the same one: a clock keeps one timer for each waker.
-    waker: OnceBox<Waker>,
+    /// What few queues need, made when it is first used.
+    rare: OnceBox<Rare>,
+}
+
+struct Rare {
+    /// The backup as a waker. Always the same one: a clock keeps one timer for each waker.
+    waker: Waker,
     alarm: Mutex<Option<Alarm>>,
 }
 
@@ -77,8 +82,7 @@ impl DueTimer {
             wait_queue,
             time,
             room,
-            waker: OnceBox::default(),
-            alarm: Mutex::new(None),
+            rare: OnceBox::default(),
         })
     }
 
@@ -132,15 +136,22 @@ impl DueTimer {
         self.next.swap(NEVER, weak!("duetimer.clear", Acquire));
     }
 
+    fn rare(self: &Arc<Self>) -> &Rare {
+        self.rare.get_or_add(|| Rare {
+            waker: Waker::from(Arc::new(Backup(Arc::downgrade(self)))),
+            alarm: Mutex::new(None),
+        })
+    }
+
     /// Plans a call at a time, in place of an earlier one; returns as [`plan`](Self::plan).
-    pub(crate) fn set_alarm(&self, at: u64, call: AlarmCall) -> bool {
-        let _before = lock(&self.alarm).replace(Alarm { at, call }); // dropped without the lock
+    pub(crate) fn set_alarm(self: &Arc<Self>, at: u64, call: AlarmCall) -> bool {
+        let _before = lock(&self.rare().alarm).replace(Alarm { at, call }); // dropped without the lock
         self.plan(at)
     }
 
     /// After the plan was [cleared](Self::clear): the call that is due. One that is not is planned anew.
     pub(crate) fn take_alarm(&self, now: u64) -> Option<AlarmCall> {
-        let mut alarm = lock(&self.alarm);
+        let mut alarm = lock(&self.rare.get()?.alarm);
         let at = alarm.as_ref()?.at;
         if at > now {
             step!("duetimer.forgets-alarm", self.plan(at));
@@ -226,9 +237,7 @@ impl DueTimer {
         // word sees the plan.
         let release = weak!("duetimer.call-backup", Release);
         if at < fetch_min(&self.backup, at, release) {
-            let backup = || Waker::from(Arc::new(Backup(Arc::downgrade(self))));
-            let waker = self.waker.get_or_add(backup);
-            swallow_panic(|| self.time.wake_at(at, waker));
+            swallow_panic(|| self.time.wake_at(at, &self.rare().waker));
         }
     }
 

@@ -105,13 +105,15 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     /// If the destructor of an item panics, as for [`retain`](Self::retain).
     pub fn close_now(&self) -> Result<usize, StoreError> {
         let closed = self.ram.close();
-        let close = closed.then(|| Change::Close(self.shared.id, true));
-        self.remove(
-            Durability::Synced,
-            close,
-            ColdPart::Scheduled,
-            |_, _, queued| Ok(queued.due.is_none()),
-        )
+        let close = || Change::Close(self.shared.id, true);
+        let (with, cold) = (closed.then(close), ColdPart::Scheduled);
+        let removed = self.remove(Durability::Synced, with, cold, |_, _, queued| {
+            Ok(queued.due.is_none())
+        });
+        if removed.is_err() && closed {
+            self.shared.write(close())?; // also if not all could be read
+        }
+        removed
     }
 
     /// Pops and drops the items that are ready, as [`clear`](Self::clear) says.

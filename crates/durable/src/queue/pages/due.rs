@@ -7,15 +7,14 @@ use super::{Index, Pages, NOT_PLANNED};
 use crate::batch::{Batch, Change, DueChange};
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
-use crate::format::{Digest, DueRow};
+use crate::format::{Digest, DueRow, ITEMS};
 use crate::log::chunks::Item;
 use crate::order::Engine;
 use crate::queue::shared::Shared;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
-/// The most scheduled items that come into memory early, if nothing else is on the disk only.
-const MOST_EARLY: usize = 1_000;
 /// How many items of a priority that are due, and on the disk only, are counted by a call.
 const MOST_COUNTED: usize = 1_000;
 
@@ -41,15 +40,14 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
     }
 
-    /// Whether scheduled items that are not due are all that is not in memory, and few: then they come there too, so that the cold part
-    /// ends.
-    pub(super) fn reads_early(&self, index: &Index) -> bool {
-        let count = index.count_scheduled();
-        let bytes = self.budget.most() / 2 + count * self.shared.besides.bytes();
-        index.open == 0 && count <= MOST_EARLY && self.budget.has_room(bytes)
+    /// Forgets those of the items that came into memory before their times that are gone.
+    pub(super) fn forget_gone(&self, index: &mut Index) -> Result<(), StoreError> {
+        let items = &self.shared.log().disk().tables[ITEMS];
+        let is_there = |id| Ok(items.contains_key(self.shared.key(id).to_bytes())?);
+        index.scheduled.forget_gone(is_there)
     }
 
-    /// Reads scheduled items that are not due.
+    /// Reads scheduled items that are not due, as many as there is room for beside others.
     pub(super) fn read_early(
         &self,
         index: &mut Index,
@@ -57,20 +55,40 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     ) -> Result<(), StoreError> {
         self.settle(index)?;
         let shared = &self.shared;
-        let disk = shared.log().disk();
+        let (disk, beside) = (shared.log().disk(), shared.besides.bytes());
+        let mut bytes = self.budget.most() / 2;
         for row in disk.due_rows(shared.id, 0..=Level::MAX, (0, 0))? {
             let (row, id) = row.map(|row| (row, row.item.id))?;
             if index.has_next(id, Some(row)) {
+                let content = shared.content(id)?;
+                bytes += content.len() + beside;
+                if !self.budget.has_room(bytes) {
+                    index.not_early = index.scheduled.digest;
+                    return self.forget_gone(index);
+                }
                 index.digest.remove(row.item.digest());
                 index.scheduled.remove(row);
                 index.scheduled.bring(id);
-                self.add(page, id, &shared.content(id)?)?;
-                if self.is_page(index, page) {
-                    return Ok(());
-                }
+                self.add(page, id, &content)?;
             }
         }
         self.check_left(index.scheduled.digest)
+    }
+
+    /// When the next item on the disk only is due that is not due by now.
+    pub(in crate::queue) fn next_scheduled(&self) -> Option<Instant> {
+        let mut state = self.state();
+        let (shared, index) = (&self.shared, &mut state.index);
+        self.settle(index).ok()?;
+        let from = (shared.times.wall_time() + 1, 0);
+        let next = |level| {
+            let rows = shared.log().disk().due_rows(shared.id, level..=level, from);
+            let mut rows = rows.ok()?.map_while(Result::ok);
+            let next = rows.find(|row| index.has_next(row.item.id, Some(*row)))?;
+            Some(next.due)
+        };
+        let next = index.scheduled.levels().filter_map(next).min()?;
+        shared.times.instant(next)
     }
 
     /// Reads what is due by now in a level.
@@ -90,9 +108,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 index.end_scheduled(level, Some(row.due));
                 return Ok(());
             }
-            let is_there = index.has_next(id, Some(row));
-            index.scheduled.pass(row);
-            if !is_there {
+            if !index.pass_scheduled(row) {
                 continue;
             }
             if index.count_scheduled() == 0 {

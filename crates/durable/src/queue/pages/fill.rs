@@ -7,7 +7,7 @@ use crate::codec::CodecError;
 use crate::entry::Entry;
 use crate::error::{Damage, StoreError};
 use crate::format::level::{self, Level};
-use crate::format::{Digest, Front, UniqueRow, ITEMS};
+use crate::format::{Digest, Front, UniqueRow};
 use crate::order::{Engine, EntryOf};
 use std::collections::BTreeSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -95,7 +95,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             } else if self.lost.lock().len() >= MOST_LOST {
                 break; // it goes on when they are dropped
             } else if state.index.waits() {
-                if !self.reads_early(&state.index) {
+                self.is_full(&state.index, least); // counts what is ready
+                if !state.index.reads_early() {
                     break;
                 }
                 self.read(state, |index, page| self.read_early(index, page));
@@ -185,11 +186,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.add(&mut page, id, &content)?;
         let runs = index.give_up(self.shared.id, &[(id, due)]);
         index.unskip(&runs);
-        index.mark(&runs);
-        let items = &self.shared.log().disk().tables[ITEMS];
-        let is_there =
-            |id| Ok::<_, StoreError>(items.contains_key(self.shared.key(id).to_bytes())?);
-        index.scheduled.forget_gone(is_there)?;
+        if due.is_some() {
+            index.scheduled.bring(id);
+            self.forget_gone(index)?;
+        } else {
+            index.mark(&runs);
+        }
         self.show(page, !index.has_levels, Ok(()))
     }
 
@@ -272,28 +274,18 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         if index.takes_scheduled(level) {
             self.read_scheduled(index, level, page)?;
         } else {
-            self.read_level(index, level, page)?;
+            while self.read_next(index, level, page)? {
+                if index.unwritten.is_none() {
+                    index.end_level(level);
+                    break;
+                }
+                self.settle(index)?;
+            }
         }
         match index.unread() {
             Some(_) => Ok(()),
             None => self.check_left(index.left()),
         }
-    }
-
-    fn read_level(
-        &self,
-        index: &mut Index,
-        level: Level,
-        page: &mut Page<T, O>,
-    ) -> Result<(), StoreError> {
-        while self.read_next(index, level, page)? {
-            if index.unwritten.is_none() {
-                index.end_level(level);
-                break;
-            }
-            self.settle(index)?;
-        }
-        Ok(())
     }
 
     /// Reads rows from the next one on, except those that may be unwritten; returns whether it has read all, and the page is not

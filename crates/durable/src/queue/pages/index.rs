@@ -12,6 +12,8 @@ use std::ops::Range;
 
 /// How many levels are looked at together.
 const MOST_LOOKED_AT: usize = 16;
+/// The most scheduled items that come into memory early.
+const MOST_EARLY: usize = 1_000;
 
 /// The cold part of a queue: in each level the rows from a number on, and some earlier ones.
 #[derive(Clone, Default)]
@@ -42,6 +44,8 @@ pub(crate) struct Index {
     pub(super) digest: Digest,
     /// Which of them are read by their times. By priority those of level 0 are.
     pub(super) scheduled: Scheduled,
+    /// The digest of the scheduled items when there was no room to read them early.
+    pub(super) not_early: Digest,
     /// Why no more can be read.
     pub(super) failed: Option<StoreError>,
 }
@@ -206,6 +210,14 @@ impl Index {
         rows.was_scheduled
     }
 
+    /// The next row of a due time is read; returns whether its item is on the disk only.
+    pub(super) fn pass_scheduled(&mut self, row: DueRow) -> bool {
+        let is_there = self.has_next(row.item.id, Some(row));
+        self.marked.remove(&row.item.id);
+        self.scheduled.pass(row);
+        is_there
+    }
+
     /// What is due in a level was read; the next one is due at this time.
     pub(super) fn end_scheduled(&mut self, level: Level, first: Option<u64>) {
         self.scheduled.end(level, first);
@@ -287,6 +299,13 @@ impl Index {
         let is_scheduled = self.digest != Digest::default() && self.unread().is_none();
         let is_read = self.digest == self.scheduled.digest && self.scheduled.due().next().is_none();
         is_read && (self.open > 0 || is_scheduled)
+    }
+
+    /// While it [waits](Self::waits): whether scheduled items that are not due are all that is not in memory, and few. Then they come
+    /// there too, so that the cold part ends.
+    pub(super) fn reads_early(&self) -> bool {
+        let is_new = self.scheduled.digest != self.not_early;
+        self.open == 0 && is_new && self.count_scheduled() <= MOST_EARLY
     }
 
     /// The rows that are not read, though all should be that are not scheduled; or also these, if none has a time.
@@ -388,11 +407,8 @@ impl Index {
             let level = self.level_of(run.first);
             let ahead = run.keys().map(|key| key.id).filter(|id| self.is_ahead(*id));
             let ahead: Vec<_> = ahead.collect();
-            if self.is_scheduled(run.first) {
-                for id in ahead {
-                    self.scheduled.bring(id);
-                }
-            } else if self.has_levels && !ahead.is_empty() && !self.is_unread(level) {
+            let is_level = self.has_levels && !self.is_scheduled(run.first);
+            if is_level && !ahead.is_empty() && !self.is_unread(level) {
                 let begun = self.in_level(level, self.begun);
                 let rows = self
                     .levels

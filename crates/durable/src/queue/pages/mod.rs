@@ -39,7 +39,6 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{fence, AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The most bytes of a page, and the fewest items, whatever the budget is.
 const MOST_OF_PAGE: usize = 256 << 10;
@@ -203,12 +202,6 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         (all, index.count_scheduled().saturating_sub(due).min(all))
     }
 
-    /// When the next item on the disk only is due, if none is by now.
-    pub(in crate::queue) fn next_scheduled(&self) -> Option<Instant> {
-        let next = self.state().index.scheduled.next()?;
-        self.shared.times.instant(next)
-    }
-
     /// Why no more items can be read, if that is so.
     pub(crate) fn failure(&self) -> Option<StoreError> {
         self.state().index.failed.clone()
@@ -336,20 +329,33 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         // ORDERING: SeqCst; pairs with the update of `is_full`, as that of `took`.
         self.ready.fetch_sub(1, Ordering::SeqCst);
         self.lost.lock().push(entry);
-        self.have_tended();
+        // ORDERING: Relaxed; see the fence of `tend`.
+        self.is_untended.store(true, Ordering::Relaxed);
+        self.tend();
     }
 
     /// It is time to read what is due, unless that changed.
     fn remind(&self) {
         // ORDERING: Relaxed; see `plan`.
         self.planned.store(NOT_PLANNED, Ordering::Relaxed);
-        self.have_tended();
-    }
-
-    fn have_tended(&self) {
+        self.recount();
         // ORDERING: Relaxed; see the fence of `tend`.
         self.is_untended.store(true, Ordering::Relaxed);
         self.tend();
+    }
+
+    /// What is ready may be less than was counted: items have left memory that no pop took.
+    fn recount(&self) {
+        // ORDERING: SeqCst; pairs with the update of `is_full`, which counts anew after this one, or makes the result less.
+        self.ready.store(UNKNOWN, Ordering::SeqCst);
+    }
+
+    /// An item has left memory, or is not ready any more, and no pop took it.
+    pub(in crate::queue) fn changed(&self) {
+        self.recount();
+        if self.is_cold() {
+            self.fill(&mut self.state(), 1);
+        }
     }
 
     /// Reads the next page if none is left after items were lost, or are due. A thread that has locked the state does this when it

@@ -37,6 +37,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         log.settle()?;
         state.index.keys.clear();
         let index = state.index.clone();
+        if level == Some(0) && index.count_scheduled() == 0 {
+            return Ok(None);
+        }
         let (next, row) = index.start(level);
         let last = level.map_or(u64::MAX, |level| index.last_of(level));
         let items = log.disk().items(self.shared.key(next), row..=last)?;
@@ -140,6 +143,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// The rows are removed, and so may be items in memory.
     pub(in crate::queue) fn removed(&self, runs: &[Run]) {
         self.ram.give_room(runs.iter().map(|run| run.len()).sum());
+        self.recount();
         let mut state = self.state();
         state.index.unskip(runs);
         state.index.note_unwritten(runs);

@@ -157,13 +157,16 @@ impl Scheduled {
         times.map(|times| times.next).unwrap_or_default()
     }
 
-    /// The next row of its level is read; returns whether its item is on the disk only, if it is not skipped.
-    pub(super) fn pass(&mut self, row: DueRow) -> bool {
-        let has = self.has(row);
+    /// The next row of its level is read.
+    pub(super) fn pass(&mut self, row: DueRow) {
         self.brought.remove(&row.item.id);
         let times = self.levels.entry(row.level).or_default();
         times.next = (row.due, row.item.id + 1);
-        has
+    }
+
+    /// The levels that have, or had, any.
+    pub(super) fn levels(&self) -> impl Iterator<Item = Level> + '_ {
+        self.levels.keys().copied()
     }
 
     /// What is due in a level was read; the next row has this time.

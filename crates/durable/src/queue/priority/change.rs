@@ -80,13 +80,15 @@ where
         call: impl Fn(requeue::Ticket) -> Option<R>,
     ) -> Result<Option<R>, StoreError> {
         let in_memory = requeue::Ticket::of_store(ticket.0);
-        let found = call(in_memory);
-        let pages = self.pages.as_ref().filter(|_| found.is_none());
-        let Some(pages) = pages.filter(|pages| pages.is_cold()) else {
-            return Ok(found);
-        };
-        pages.bring(ticket.0)?;
-        Ok(call(in_memory))
+        let mut found = call(in_memory);
+        if let Some(pages) = self.pages.as_ref().filter(|pages| pages.is_cold()) {
+            if found.is_none() {
+                pages.bring(ticket.0)?;
+                found = call(in_memory);
+            }
+            pages.changed();
+        }
+        Ok(found)
     }
 
     /// Removes an item, and returns it if it was there and not held.
