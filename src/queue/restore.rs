@@ -7,8 +7,11 @@ use crate::order::{Order, Source, StorePlace};
 use crate::raw::DeliveryMeta;
 use crate::OwnedTransaction;
 use std::mem;
+#[cfg(feature = "broker")]
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(feature = "broker")]
+use std::time::Instant;
 
 /// Adds items that were in the queue in an earlier process: for crates that keep queues elsewhere too.
 ///
@@ -64,6 +67,7 @@ impl<T, O: Order<T>> Queue<T, O> {
 
     /// Has `call` called when a time is over, by whoever looks for items that are due then: a waiting pop does so in time. It replaces
     /// the call that was planned before.
+    #[cfg(feature = "broker")]
     #[doc(hidden)]
     pub fn call_at(&self, at: Instant, call: Arc<dyn Fn() + Send + Sync>) {
         let shared = self.shared();
@@ -146,21 +150,7 @@ debug_struct!([T, O: Order<T>] Restore<'_, T, O>);
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use crate::{ManualClock, Queue, StorePlace};
-    use std::future::Future;
-    use std::pin::pin;
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-    use std::sync::Arc;
-    use std::task::{Context, Poll, Wake, Waker};
     use std::time::Duration;
-
-    #[derive(Default)]
-    struct Woken(AtomicBool);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
 
     #[test]
     fn restored_items_come_before_pushed_ones_and_keep_their_attempts() {
@@ -237,7 +227,23 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "broker")]
     fn a_waiting_pop_has_a_call_made_in_time() {
+        use std::future::Future;
+        use std::pin::pin;
+        use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+        use std::sync::Arc;
+        use std::task::{Context, Poll, Wake, Waker};
+
+        #[derive(Default)]
+        struct Woken(AtomicBool);
+
+        impl Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+
         let clock = ManualClock::new();
         let queue = Queue::builder().clock(clock.clone()).build();
         let mut handle = queue.handle();

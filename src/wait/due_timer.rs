@@ -14,9 +14,9 @@
 //! of its own, which is called a little after the planned time, and wakes all waiters if the plan is still overdue.
 
 use crate::raw::OnceBox;
-use crate::sync::{
-    barrier, fetch_min, lock, planted, step, swallow_panic, weak, AtomicU64, Mutex, Ordering,
-};
+use crate::sync::{barrier, fetch_min, planted, step, swallow_panic, weak, AtomicU64, Ordering};
+#[cfg(feature = "broker")]
+use crate::sync::{lock, Mutex};
 use crate::time::{later, Time, NEVER};
 use crate::wait::{WaitQueue, WakeTarget};
 use std::mem;
@@ -49,16 +49,19 @@ pub(crate) struct DueTimer {
 struct Rare {
     /// The backup as a waker. Always the same one: a clock keeps one timer for each waker.
     waker: Waker,
+    #[cfg(feature = "broker")]
     alarm: Mutex<Option<Alarm>>,
 }
 
 /// Called when its time is over.
+#[cfg(feature = "broker")]
 struct Alarm {
     at: u64,
     call: AlarmCall,
 }
 
 /// See [`DueTimer::set_alarm`].
+#[cfg(feature = "broker")]
 pub(crate) type AlarmCall = Arc<dyn Fn() + Send + Sync>;
 
 /// What has a wait queue for room.
@@ -139,25 +142,38 @@ impl DueTimer {
     fn rare(self: &Arc<Self>) -> &Rare {
         self.rare.get_or_add(|| Rare {
             waker: Waker::from(Arc::new(Backup(Arc::downgrade(self)))),
+            #[cfg(feature = "broker")]
             alarm: Mutex::new(None),
         })
     }
 
     /// Plans a call at a time, in place of an earlier one; returns as [`plan`](Self::plan).
+    #[cfg(feature = "broker")]
     pub(crate) fn set_alarm(self: &Arc<Self>, at: u64, call: AlarmCall) -> bool {
         let _before = lock(&self.rare().alarm).replace(Alarm { at, call }); // dropped without the lock
         self.plan(at)
     }
 
-    /// After the plan was [cleared](Self::clear): the call that is due. One that is not is planned anew.
-    pub(crate) fn take_alarm(&self, now: u64) -> Option<AlarmCall> {
-        let mut alarm = lock(&self.rare.get()?.alarm);
-        let at = alarm.as_ref()?.at;
-        if at > now {
-            step!("duetimer.forgets-alarm", self.plan(at));
-            return None;
+    /// After the plan was [cleared](Self::clear): makes the call that is due, or plans it anew.
+    #[cfg(feature = "broker")]
+    pub(crate) fn ring(&self, now: u64) {
+        let Some(rare) = self.rare.get() else {
+            return;
+        };
+        let mut alarm = lock(&rare.alarm);
+        match alarm.as_ref().map(|alarm| alarm.at) {
+            Some(at) if at > now => {
+                step!("duetimer.forgets-alarm", self.plan(at));
+            }
+            Some(_) => {
+                let due = alarm.take();
+                drop(alarm);
+                if let Some(due) = due {
+                    (due.call)();
+                }
+            }
+            None => {}
         }
-        alarm.take().map(|alarm| alarm.call)
     }
 
     /// The time until which the leader sleeps at most.

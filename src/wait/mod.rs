@@ -29,7 +29,9 @@ mod word;
 #[cfg(all(loom, test))]
 mod models;
 
-pub(crate) use due_timer::{AlarmCall, DueTimer, Room as WaitRoom};
+#[cfg(feature = "broker")]
+pub(crate) use due_timer::AlarmCall;
+pub(crate) use due_timer::{DueTimer, Room as WaitRoom};
 #[cfg(feature = "workers")]
 pub(crate) use park::Sleeper;
 pub(crate) use park::{block, spin, SpinStart, WakeTarget};

@@ -124,7 +124,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         if let Some(until) = self.paused_until() {
             self.due_timer.plan(until);
         }
-        let alarm = self.due_timer.take_alarm(now);
+        #[cfg(feature = "broker")]
+        self.due_timer.ring(now);
         let (_gone, more) = self.sweep(now);
         // At least one waiter has to take up the new plan, or check the rate limit again.
         self.due_timer.call_backup();
@@ -137,9 +138,6 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.due_timer.notify_room();
         }
         self.drop_excess_letters();
-        if let Some(call) = alarm {
-            call();
-        }
         more
     }
 

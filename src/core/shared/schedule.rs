@@ -6,6 +6,7 @@ use crate::order::{Order, Registry, Source, StoredOf, Ticket};
 use crate::policy::delay::Scheduled;
 use crate::raw::{Entry, Stored};
 use crate::sync::step;
+#[cfg(feature = "broker")]
 use crate::wait::AlarmCall;
 
 impl<T, O: Order<T>> Shared<T, O> {
@@ -19,6 +20,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Has `call` called at a time.
+    #[cfg(feature = "broker")]
     pub(crate) fn set_alarm(&self, at: u64, call: AlarmCall) {
         self.ready.set(SLOW_POPS);
         let planned = self.due_timer.set_alarm(at, call);
