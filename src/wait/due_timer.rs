@@ -139,9 +139,9 @@ impl DueTimer {
         self.next.swap(NEVER, weak!("duetimer.clear", Acquire));
     }
 
-    fn rare(self: &Arc<Self>) -> &Rare {
-        self.rare.get_or_add(|| Rare {
-            waker: Waker::from(Arc::new(Backup(Arc::downgrade(self)))),
+    fn rare(this: &Arc<Self>) -> &Rare {
+        this.rare.get_or_add(|| Rare {
+            waker: Waker::from(Arc::new(Backup(Arc::downgrade(this)))),
             #[cfg(feature = "broker")]
             alarm: Mutex::new(None),
         })
@@ -150,7 +150,7 @@ impl DueTimer {
     /// Plans a call at a time, in place of an earlier one; returns as [`plan`](Self::plan).
     #[cfg(feature = "broker")]
     pub(crate) fn set_alarm(self: &Arc<Self>, at: u64, call: AlarmCall) -> bool {
-        let _before = lock(&self.rare().alarm).replace(Alarm { at, call }); // dropped without the lock
+        let _before = lock(&Self::rare(self).alarm).replace(Alarm { at, call }); // dropped without the lock
         self.plan(at)
     }
 
@@ -253,7 +253,7 @@ impl DueTimer {
         // word sees the plan.
         let release = weak!("duetimer.call-backup", Release);
         if at < fetch_min(&self.backup, at, release) {
-            swallow_panic(|| self.time.wake_at(at, &self.rare().waker));
+            swallow_panic(|| self.time.wake_at(at, &Self::rare(self).waker));
         }
     }
 
