@@ -169,7 +169,7 @@ impl DueTimer {
                 let due = alarm.take();
                 drop(alarm);
                 if let Some(due) = due {
-                    (due.call)();
+                    swallow_panic(|| (due.call)()); // others are to be woken yet
                 }
             }
             None => {}

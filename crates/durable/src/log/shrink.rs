@@ -47,7 +47,7 @@ impl Shrink {
         }
     }
 
-    /// No item is left, and the journals take so many bytes. Starts the thread if the files are large.
+    /// No item is left. Starts the thread if the files are large: `journals` is the size of the journals in bytes.
     pub(super) fn empty(&self, tables: &Tables, journals: u64) {
         let mut state = self.state.lock();
         if journals + size(tables.all()) < self.limit + state.left {

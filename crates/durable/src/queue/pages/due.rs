@@ -29,11 +29,11 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         if self.planned.swap(next, Ordering::Relaxed) == next {
             return;
         }
-        let is_planned = next < NOT_PLANNED;
-        let at = is_planned
-            .then(|| self.shared.times.instant(next))
-            .flatten();
-        if let (Some(at), Some(pages)) = (at, self.shared.pages.get()) {
+        if next == NOT_PLANNED {
+            return;
+        }
+        if let (Some(at), Some(pages)) = (self.shared.times.instant(next), self.shared.pages.get())
+        {
             let pages = Weak::clone(pages);
             let call = move || pages.upgrade().iter().for_each(|pages| pages.remind());
             self.ram.call_at(at, Arc::new(call));
@@ -79,6 +79,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     pub(in crate::queue) fn next_scheduled(&self) -> Option<Instant> {
         let mut state = self.state();
         let (shared, index) = (&self.shared, &mut state.index);
+        if index.count_scheduled() == 0 {
+            return None;
+        }
         self.settle(index).ok()?;
         let from = (shared.times.wall_time() + 1, 0);
         let next = |level| {

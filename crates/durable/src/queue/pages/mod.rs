@@ -304,7 +304,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// How many pages were read: an `Empty` is one only if none was read since.
     pub(crate) fn pages_read(&self) -> u64 {
-        // ORDERING: Acquire; pairs with the Release of `read_page`.
+        // ORDERING: Acquire; pairs with the Release of `show`.
         self.read.load(Ordering::Acquire)
     }
 

@@ -245,6 +245,39 @@ fn a_few_come_into_memory_early() {
     assert_eq!(jobs.next_scheduled(), Some(other.1.now() + SECOND));
 }
 
+#[test]
+fn what_came_early_and_is_gone_is_forgotten() {
+    let place = Place::new();
+    let jobs = place.open_with(place.options().memory(40_000)).unwrap();
+    jobs.push_later(1..=500);
+    for _ in 0..50 {
+        place.pass(10);
+        assert_eq!(jobs.pop_batch(99).unwrap().len(), 10);
+        let state = jobs.pages.as_ref().unwrap().state();
+        let brought = state.index.scheduled.brought.len();
+        assert!(brought <= 210, "{brought}");
+    }
+}
+
+#[test]
+fn close_now_reads_scheduled_items_only() {
+    let place = Place::new();
+    let store = place.options().memory(0).open(place.0.path()).unwrap();
+    let numbers = store.queue::<u64>("numbers").unwrap();
+    numbers.push_batch(0..30).unwrap();
+    numbers.push_batch(30..60).unwrap();
+    numbers.change_row(rows(&numbers) - 1, |_| Some(vec![0; 9]));
+    assert_eq!(numbers.close_now().unwrap(), 0);
+    // The queue is closed also if one of them cannot be read.
+    let place = Place::new();
+    let jobs = place.open();
+    jobs.push_later(1..=9);
+    jobs.shared.log().settle().unwrap();
+    jobs.change_row(4, |_| Some(vec![0; 9]));
+    assert!(jobs.close_now().is_err());
+    assert!(jobs.shared.is_closed_on_disk());
+}
+
 /// Those of a transaction that began in memory are not in the tables when others are brought there.
 #[test]
 fn what_is_not_written_yet_is_not_forgotten() {
