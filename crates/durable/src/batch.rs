@@ -140,6 +140,8 @@ pub(crate) enum Change {
     /// A dead letter is removed.
     Unbury(Key),
     Close(u32, bool),
+    /// No items of a queue are left with these numbers.
+    Gone(u32, Range<u64>),
     /// Whether the items of a queue have rows of their unique keys.
     HasKeys(u32, bool),
     /// These rows of unique keys are removed, unless the group writes them: of a queue, by their hashes.

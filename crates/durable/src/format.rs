@@ -3,25 +3,27 @@
 mod chunk;
 mod due;
 pub(crate) mod level;
+mod ranges;
 mod unique;
 
-pub(crate) use chunk::{is_key, tombstone, tombstone_key, value_of, ItemRow, NewChunk, MOST_ITEMS};
+pub(crate) use chunk::{
+    is_key, last_row, tombstone, tombstone_key, value_of, ItemRow, NewChunk, MOST_ITEMS,
+};
 
 pub(crate) use due::{due_rows, DueRow};
+pub(crate) use ranges::{gone_key, Ranges};
 pub(crate) use unique::{key_row, key_rows, UniqueRow};
 
 use crate::error::StoreError;
 use serde::{de::DeserializeOwned, Deserialize, Deserializer, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The versions of the format: the one in which stores are made, and those that have times of pushes, chunks, rows of unique keys, and
-/// rows of due times.
+/// The versions of the format that stores get: that in which they are made, and those with times of pushes, and with all that queues with
+/// pages have.
 pub(crate) const FIRST_VERSION: u32 = 1;
 pub(crate) const WITH_TIMES: u32 = 2;
-pub(crate) const WITH_CHUNKS: u32 = 3;
-pub(crate) const WITH_KEYS: u32 = 4;
-pub(crate) const WITH_DUE: u32 = 5;
-pub(crate) const VERSION: u32 = WITH_DUE;
+pub(crate) const WITH_GONE: u32 = 6;
+pub(crate) const VERSION: u32 = WITH_GONE;
 
 /// The tables of a store, in this order.
 pub(crate) const ITEMS: usize = 0;
@@ -50,6 +52,11 @@ impl Key {
         bytes[..4].copy_from_slice(&self.queue.to_be_bytes());
         bytes[4..].copy_from_slice(&self.id.to_be_bytes());
         bytes
+    }
+
+    /// That with which the key of a row begins.
+    pub(crate) fn from_prefix(bytes: &[u8]) -> Option<Self> {
+        Self::from_bytes(bytes.get(..12)?)
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
@@ -174,18 +181,22 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Adds a row.
-    pub(crate) fn add(&mut self, row: &Row<'_>, value: &[u8]) {
+    /// Adds a row, except items that are gone.
+    pub(crate) fn add(&mut self, row: &Row<'_>, value: &[u8], gone: &Ranges) {
+        let is_there = |key: &Key| !gone.contains(key.id);
         match row {
             Row::Mark(at) => self.marks.add(row_digest(*at, value)),
             Row::Letter(at, _) => self.letters.add(at.digest()),
             Row::Items(tombstone @ ItemRow::Tombstone(..)) => {
-                tombstone
-                    .keys()
-                    .for_each(|key| self.items.remove(key.digest()));
+                let keys = tombstone.keys().filter(is_there);
+                keys.for_each(|key| self.items.remove(key.digest()));
             }
-            Row::Items(items) => items.keys().for_each(|key| self.items.add(key.digest())),
-            Row::Due(_) | Row::Unique(_) => {} // that may be the row of an earlier item
+            Row::Items(items) => {
+                let keys = items.keys().filter(is_there);
+                keys.for_each(|key| self.items.add(key.digest()));
+            }
+            // Those of the first two may be the rows of earlier items.
+            Row::Due(_) | Row::Unique(_) | Row::Gone(..) => {}
         }
     }
 
@@ -279,6 +290,8 @@ pub(crate) enum Row<'v> {
     Mark(Key),
     Unique(UniqueRow),
     Due(DueRow),
+    /// Which items of a queue are gone.
+    Gone(u32, Ranges),
 }
 
 impl<'v> Row<'v> {
@@ -290,6 +303,10 @@ impl<'v> Row<'v> {
             MARKS if DueRow::is_key(key) => DueRow::read(key, value).map(Self::Due),
             MARKS if UniqueRow::is_key(key) => UniqueRow::read(key, value).map(Self::Unique),
             MARKS => decode_row::<Mark>(key, value).and_then(|_| Ok(Self::Mark(at()?))),
+            _ if Ranges::is_key(key) => {
+                let at = Key::from_prefix(key).ok_or_else(|| unreadable(key))?;
+                Ok(Self::Gone(at.queue, decode_row(key, value)?))
+            }
             _ => {
                 let row = ItemRow::read(key, value)?;
                 let is_readable = |content: &[u8]| split_value(content).is_some();
@@ -309,6 +326,7 @@ impl<'v> Row<'v> {
             Self::Letter(at, _) | Self::Mark(at) => at.queue,
             Self::Unique(row) => row.item.queue,
             Self::Due(row) => row.item.queue,
+            Self::Gone(queue, _) => *queue,
         }
     }
 }

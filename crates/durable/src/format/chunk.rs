@@ -110,9 +110,14 @@ pub(crate) fn tombstone(queue: u32, ids: &Range<u64>) -> ([u8; 13], Vec<u8>) {
 }
 
 pub(crate) fn tombstone_key(queue: u32, ids: &Range<u64>) -> [u8; 13] {
-    let mut key = [TOMBSTONE; 13];
     let id = ids.end - 1;
-    key[..12].copy_from_slice(&Key { queue, id }.to_bytes());
+    last_row(Key { queue, id })
+}
+
+/// The last key of a row under this number: that of a tombstone.
+pub(crate) fn last_row(at: Key) -> [u8; 13] {
+    let mut key = [TOMBSTONE; 13];
+    key[..12].copy_from_slice(&at.to_bytes());
     key
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Catalog {
     pub(super) written: HashMap<u32, u64>,
     /// How many items were removed since their room was given back.
     pub(super) removed: u64,
+    /// How many of them have left their rows, since tables of such items were dropped.
+    pub(super) retired: u64,
     /// The marks of open queues, with their digests.
     pub(crate) marks: HashMap<Key, (Mark, u64)>,
 }
@@ -69,7 +71,7 @@ impl Catalog {
             visit::<&[u8]>(&tables[table], .., |key, value| {
                 let row = Row::read(table, &key, &value)?;
                 let (counts, due) = found.get_mut(&row.queue()).ok_or_else(stray)?;
-                counts.add(&row, &value);
+                counts.add(&row, &value, &*tables.gone(row.queue())?);
                 if let Row::Due(row) = row {
                     due.add(row.item.digest());
                 }

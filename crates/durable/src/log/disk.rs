@@ -18,12 +18,13 @@ use super::tables::{guarded, Tables};
 use super::witness::Witness;
 use crate::batch::Batch;
 use crate::error::{Damage, StoreError};
-use crate::format::{encode_row, ITEMS, STORE_ROW};
+use crate::format::{encode_row, Ranges, ITEMS, STORE_ROW};
 use crate::StoreOptions;
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -182,6 +183,17 @@ impl Disk {
         self.directory.upgrade(version)
     }
 
+    /// The numbers of items of a queue that are gone, whose rows may be left.
+    #[cfg(test)]
+    pub(crate) fn gone(&self, queue: u32) -> Result<Arc<Ranges>, StoreError> {
+        self.tables.gone(queue)
+    }
+
+    /// From now on items of this queue are noted as gone, so that their rows need not be removed. Returns those that are.
+    pub(crate) fn let_gone_grow(&self, queue: u32) -> Result<Arc<Ranges>, StoreError> {
+        self.tables.let_gone_grow(queue)
+    }
+
     pub(super) fn directory(&self) -> &Directory {
         &self.directory
     }
@@ -252,6 +264,15 @@ impl Disk {
         free
     }
 
+    /// Has it give back what it does by itself when there is more of it; returns the size of the table of items then.
+    #[cfg(test)]
+    pub(crate) fn give_back(&self) -> u64 {
+        self.shrink.trim.join();
+        self.tables.gone.note_written();
+        super::shrink::shrink(&self.tables, false).unwrap();
+        self.tables[ITEMS].disk_space()
+    }
+
     /// The disk has no more free space from now on.
     #[cfg(test)]
     pub(crate) fn pretend_free(&self, most: u64) {
@@ -289,9 +310,21 @@ impl Disk {
         if sync {
             self.witness.write(number)?;
         }
+        self.shrink.trim.look_after(&self.tables, &mut catalog);
         let is_empty = catalog.queues.items() == 0;
         drop((ahead, catalog));
-        let free = self.free_after(2 * length);
+        self.keep_free(2 * length);
+        if is_empty {
+            self.shrink.empty(&self.tables, self.journals_size());
+        }
+        #[cfg(feature = "metrics")]
+        self.read_meter();
+        Ok(())
+    }
+
+    /// After so many bytes were written: gives back room if the disk has less than is needed.
+    fn keep_free(&self, written: u64) {
+        let free = self.free_after(written);
         // A push that is as large as the reserve shall fit again.
         if self.is_short(free, self.reserve) {
             // Journals are needed until what they have is in tables.
@@ -302,12 +335,6 @@ impl Disk {
                 self.reclaim();
             }
         }
-        if is_empty {
-            self.shrink.empty(&self.tables, self.journals_size());
-        }
-        #[cfg(feature = "metrics")]
-        self.read_meter();
-        Ok(())
     }
 
     /// Emits the gauges. Takes no lock.
@@ -341,6 +368,9 @@ impl Disk {
     /// items. By itself it does so only much later.
     #[cold]
     fn reclaim(&self) {
+        self.tables.gone.note_written();
+        // An error is one of the next commit too. The files are removed when a memtable is sealed.
+        let _ = self.tables.drop_gone();
         for table in self.tables.all() {
             // An error is one of the next commit too.
             let _ = guarded(|| Ok(table.rotate_memtable()?));

@@ -1,9 +1,10 @@
 //! What a group of commits changes in the tables.
 
 mod due;
+mod gone;
 
 use super::catalog::Catalog;
-use super::chunks::Chunks;
+use super::chunks::{earliest, Chunks};
 use super::disk::Disk;
 use super::keys::Keys;
 use super::pushed::{PushState, Pushed};
@@ -13,12 +14,13 @@ use crate::error::StoreError;
 use crate::format::level::Level;
 use crate::format::{
     due_rows, encode_row, key_rows, queue_digest, row_digest, seal, with_item, Counts, Digest,
-    IndexRows, Key, LetterRow, Mark, NewChunk, ITEMS, LETTERS, MARKS, QUEUES, STORE, STORE_ROW,
+    IndexRows, Key, LetterRow, Mark, NewChunk, Ranges, ITEMS, LETTERS, MARKS, QUEUES, STORE,
+    STORE_ROW,
 };
 use parking_lot::MutexGuard;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 /// What a group changes, as one batch of the storage engine.
@@ -34,7 +36,8 @@ pub(super) fn rows<'d>(
         chunks: disk.chunks.lock(),
         keys: disk.keys.lock(),
         unkeyed: HashSet::new(),
-        tombstones: HashMap::new(),
+        removed_of: BTreeMap::new(),
+        gone: BTreeMap::new(),
         rows: RowBatch::new(&disk.tables),
         pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
         removed: HashSet::new(),
@@ -44,7 +47,9 @@ pub(super) fn rows<'d>(
     group.items(batch)?;
     group.write_keys(&batch.keys);
     group.rest(batch)?;
-    group.write_tombstones();
+    group.write_removed();
+    group.revive(&batch.pushes)?;
+    group.write_gone();
     group.counts(number);
     Ok(group.rows)
 }
@@ -57,8 +62,10 @@ pub(super) struct GroupWriter<'d, 'c> {
     pub(super) keys: MutexGuard<'d, Keys>,
     /// The rows of unique keys that it removes: of a queue, by their hashes.
     pub(super) unkeyed: HashSet<(u32, u128)>,
-    /// Of the chunks from which it removes items, the tombstones before, by the first item.
-    pub(super) tombstones: HashMap<Key, Vec<Range<u64>>>,
+    /// What it removes from chunks, by their first items.
+    pub(super) removed_of: BTreeMap<Key, Ranges>,
+    /// Of the queues in which it changes that: which items are gone.
+    gone: BTreeMap<u32, Ranges>,
     pub(super) rows: RowBatch<'d>,
     pub(super) pushed: Pushed,
     /// The removed items that it did not push, if it has changes that depend on them.
@@ -160,6 +167,8 @@ impl GroupWriter<'_, '_> {
         for (key, other) in mem::take(&mut self.replaced) {
             let row = self.disk.tables[ITEMS].get(key.to_bytes())?;
             let row = row.filter(|_| !self.is_gone(key.id));
+            let gone = self.disk.tables.gone(key.queue)?;
+            let row = row.filter(|_| !gone.contains(key.id));
             if let Some(mut value) = row.and_then(|row| with_item(&row, &other)) {
                 self.insert(key, &mut value);
             }
@@ -213,7 +222,7 @@ impl GroupWriter<'_, '_> {
         }
         match self.chunks.has(key) {
             Some(has) => Ok(has),
-            None => Ok(self.disk.tables[ITEMS].contains_key(key.to_bytes())?),
+            None => Ok(self.disk.item(key)?.is_some()),
         }
     }
 
@@ -240,8 +249,7 @@ impl GroupWriter<'_, '_> {
                 Change::Rescheduled(key, schedule) if self.is_there(key)? => {
                     self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
                 }
-                Change::Rescheduled(..) => {}
-                Change::Replaced(..) | Change::Unkey(..) => (), // with the items
+                Change::Rescheduled(..) | Change::Replaced(..) | Change::Unkey(..) => (), // the last two: with the items
                 Change::Spread(first) => self.spread(first)?,
                 Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
                 Change::Recent(key, until, hash) => self.mark(&mut marks, key, |mark| {
@@ -255,6 +263,7 @@ impl GroupWriter<'_, '_> {
                 Change::Unbury(key) if letters.remove(&key).is_some() => {}
                 Change::Unbury(key) => drop(letters.insert(key, None)),
                 Change::Close(queue, closed) => self.change_of(queue).closed = Some(closed),
+                Change::Gone(queue, ids) => self.note_gone(queue, ids),
                 Change::HasKeys(queue, it) => self.change_of(queue).has_keys = Some(it),
                 Change::Due(change) => self.change_due(&change),
                 Change::Remove(queue) => self.remove_queue(queue)?,
@@ -282,6 +291,7 @@ impl GroupWriter<'_, '_> {
 
     /// Nothing else in the group is of this queue.
     fn remove_queue(&mut self, queue: u32) -> Result<(), StoreError> {
+        self.remove_gone(queue);
         let key = |id| Key { queue, id }.to_bytes();
         for table in [ITEMS, MARKS, LETTERS] {
             self.remove_all(table, key(0)..=key(u64::MAX))?;

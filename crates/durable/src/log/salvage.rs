@@ -6,7 +6,7 @@ use super::tables::{guarded, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
     decode_row, encode_row, level, queue_digest, split_value, value_of, Counts, Digest, IndexRows,
-    ItemRow, Key, OrderTag, QueueRow, Row, StoreRow, ITEMS, LETTERS, MARKS, QUEUES, STORE,
+    ItemRow, Key, OrderTag, QueueRow, Ranges, Row, StoreRow, ITEMS, LETTERS, MARKS, QUEUES, STORE,
     STORE_ROW,
 };
 use fjall::OwnedWriteBatch;
@@ -140,7 +140,7 @@ impl Salvaged<'_> {
 
     /// Copies the rows of the queues: letters, the items that are none, and the marks of these.
     fn rows(&mut self, source: &Source) -> Result<(), StoreError> {
-        let mut no_items = tombstones(source)?;
+        let (mut no_items, gone) = removed(source)?;
         let mut items = HashSet::new();
         for table in [LETTERS, ITEMS, MARKS] {
             let mut unreadable = 0;
@@ -156,17 +156,21 @@ impl Salvaged<'_> {
                         (*key, letter.schedule.is_some())
                     }
                     Row::Mark(key) if items.contains(key) => (*key, false),
-                    Row::Mark(_) | Row::Unique(_) | Row::Due(_) => return Ok(()),
+                    Row::Mark(_) | Row::Unique(_) | Row::Due(_) | Row::Gone(..) => return Ok(()),
                     Row::Items(row) => {
                         for (key, content) in row.keys().zip(row.contents(value)) {
-                            if !no_items.contains(&key) && items.insert(key) {
+                            let gone = gone.get(&key.queue);
+                            let is_gone = gone.is_some_and(|gone| gone.contains(key.id));
+                            if !is_gone && !no_items.contains(&key) && items.insert(key) {
                                 self.item(key, content)?;
                             }
                         }
                         return Ok(());
                     }
                 };
-                self.queue(key, has_schedule).counts.add(&row, value);
+                self.queue(key, has_schedule)
+                    .counts
+                    .add(&row, value, &Ranges::default());
                 self.put(table, bytes, value)
             })?;
             // Without its mark, an item is delivered as one that was pushed just now.
@@ -201,16 +205,20 @@ impl Salvaged<'_> {
     }
 }
 
-/// The items of chunks that were removed.
-fn tombstones(source: &Source) -> Result<HashSet<Key>, StoreError> {
-    let mut tombstones = HashSet::new();
+/// The items of chunks that were removed, and of each queue those that are gone.
+fn removed(source: &Source) -> Result<(HashSet<Key>, HashMap<u32, Ranges>), StoreError> {
+    let (mut tombstones, mut all_gone) = (HashSet::new(), HashMap::new());
     source.each(ITEMS, &mut |key, value| {
-        if let Ok(tombstone @ ItemRow::Tombstone(..)) = ItemRow::read(key, value) {
-            tombstones.extend(tombstone.keys());
+        match Row::read(ITEMS, key, value) {
+            Ok(Row::Items(tombstone @ ItemRow::Tombstone(..))) => {
+                tombstones.extend(tombstone.keys());
+            }
+            Ok(Row::Gone(queue, gone)) => drop(all_gone.insert(queue, gone)),
+            _ => {}
         }
         Ok(())
     })?;
-    Ok(tombstones)
+    Ok((tombstones, all_gone))
 }
 
 fn store_row(source: &Source) -> Result<StoreRow, StoreError> {

@@ -4,15 +4,18 @@
 //! with its removal when that has come down through all levels. A thread does both as soon as the queues are empty and the files
 //! large, while commits go on.
 
+mod trim;
+
 use super::tables::{guarded, Tables};
 use crate::error::StoreError;
 use crate::format::{ITEMS, MARKS};
-use fjall::{Database, Keyspace};
+use fjall::Keyspace;
 use parking_lot::Mutex;
 use std::mem;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use trim::Trim;
 
 /// The tables whose rows are gone when no item is left, except the marks of taken keys.
 const EMPTY: [usize; 2] = [ITEMS, MARKS];
@@ -24,6 +27,8 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// The thread that gives back room, if it runs.
 pub(super) struct Shrink {
+    /// The other one, which does so while some are left.
+    pub(super) trim: Trim,
     /// How many bytes the journals and the tables take at most when no item is left.
     limit: u64,
     state: Arc<Mutex<State>>,
@@ -42,6 +47,7 @@ struct State {
 impl Shrink {
     pub(super) fn new(memtable: u64) -> Self {
         Self {
+            trim: Trim::new(memtable),
             limit: 2 * memtable.max(JOURNAL),
             state: Arc::default(),
         }
@@ -53,20 +59,18 @@ impl Shrink {
         if journals + size(tables.all()) < self.limit + state.left {
             return;
         }
+        tables.gone.note_written();
         if mem::replace(&mut state.runs, true) {
             state.again = true;
             return;
         }
-        let files = Files {
-            database: tables.database.clone(),
-            tables: tables.all().to_vec(),
-        };
+        let files = tables.share();
         let (shared, limit) = (Arc::clone(&self.state), self.limit);
         let run = move || loop {
             // An error is one of the next commit too.
-            let shrunk = files.shrink();
+            let shrunk = shrink(&files, true);
             let journals = guarded(|| Ok(files.database.journal_disk_space()?));
-            let size = journals.unwrap_or(0) + size(&files.tables);
+            let size = journals.unwrap_or(0) + size(files.all());
             let left = size.saturating_sub(limit / 2);
             let mut state = shared.lock();
             if shrunk.is_err() || !mem::take(&mut state.again) {
@@ -87,31 +91,26 @@ impl Drop for Shrink {
     }
 }
 
-struct Files {
-    database: Database,
-    tables: Vec<Keyspace>,
-}
-
-impl Files {
-    /// Writes what is in memory to tables, so that no journal but the newest is needed, and merges rows with their removals.
-    fn shrink(&self) -> Result<(), StoreError> {
-        guarded(|| {
-            for table in &self.tables {
-                table.rotate_memtable()?;
+/// Writes what is in memory to tables, so that no journal but the newest is needed, drops those whose items are gone, and merges rows with
+/// their removals.
+pub(super) fn shrink(tables: &Tables, merge: bool) -> Result<(), StoreError> {
+    guarded(|| {
+        for table in tables.all() {
+            table.rotate_memtable()?;
+        }
+        let is_sealed = |table: &Keyspace| table.sealed_memtable_count() > 0;
+        for _ in 0..POLLS {
+            if !tables.all().iter().any(is_sealed) {
+                break;
             }
-            let is_sealed = |table: &Keyspace| table.sealed_memtable_count() > 0;
-            for _ in 0..POLLS {
-                if !self.tables.iter().any(is_sealed) {
-                    break;
-                }
-                thread::sleep(POLL);
-            }
-            for table in EMPTY {
-                self.tables[table].major_compact()?;
-            }
-            Ok(())
-        })
-    }
+            thread::sleep(POLL);
+        }
+        tables.drop_gone()?;
+        for table in EMPTY.into_iter().filter(|_| merge) {
+            tables[table].major_compact()?;
+        }
+        Ok(())
+    })
 }
 
 /// How many bytes the tables take whose rows are gone when no item is left.

@@ -1,15 +1,18 @@
 //! The storage engine, as the rest sees it: five tables, and panics that are errors.
 
+mod gone;
+
 use super::journal::{AROUND, HEADER};
 use super::listed;
 use super::memtables::BESIDE_ROW;
 use crate::error::{is_damage, StoreError};
-use crate::format::MARKS;
+use crate::format::{ITEMS, MARKS};
 use fjall::compaction::Leveled;
 use fjall::config::{BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
 use fjall::{
     Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, UserKey, UserValue,
 };
+use gone::Gone;
 use lsm_tree::{AnyTree, Config, SequenceNumberCounter};
 use std::fs;
 use std::io;
@@ -45,6 +48,7 @@ pub(crate) struct Tables {
     pub(crate) database: Guarded,
     /// By [name](Self::NAMES).
     all: Vec<Keyspace>,
+    pub(super) gone: Arc<Gone>,
 }
 
 impl Index<usize> for Tables {
@@ -130,8 +134,13 @@ impl Tables {
     pub(super) fn open(path: &Path, memtable: u64) -> Result<Self, StoreError> {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let threads = cores.clamp(*THREADS.start(), *THREADS.end());
+        let gone = Arc::<Gone>::default();
+        let filter = gone.filter();
         guarded(|| {
             let database = Database::builder(path)
+                .with_compaction_filter_factories(Arc::new(move |name| {
+                    (name == Self::NAMES[ITEMS]).then(|| Arc::clone(&filter))
+                }))
                 .manual_journal_persist(true)
                 .max_journaling_size(JOURNALS)
                 .worker_threads(threads)
@@ -142,22 +151,8 @@ impl Tables {
                 )
                 .open()
                 .map_err(unreadable)?;
-            let options = |name| {
-                let options = KeyspaceCreateOptions::default().max_memtable_size(memtable);
-                let compaction = Leveled::default().with_l0_threshold(MERGED_AT);
-                let compaction = compaction.with_table_target_size(TABLE);
-                let options = options.compaction_strategy(Arc::new(compaction));
-                let filters = FilterPolicy::all(FILTER);
-                match name {
-                    KEYED => options
-                        .filter_policy(filters)
-                        .filter_block_partitioning_policy(PartitioningPolicy::new([false, true])),
-                    // Rows are read in order, or are known to be there.
-                    _ => options.filter_policy(FilterPolicy::disabled()),
-                }
-            };
             let table = |name| {
-                let keyspace = database.keyspace(name, || options(name));
+                let keyspace = database.keyspace(name, || options(name, memtable));
                 keyspace.map_err(unreadable)
             };
             let all = Self::NAMES
@@ -165,7 +160,11 @@ impl Tables {
                 .map(table)
                 .collect::<Result<_, _>>()?;
             let database = Guarded(Some(database));
-            Ok(Self { database, all })
+            Ok(Self {
+                database,
+                all,
+                gone,
+            })
         })
     }
 
@@ -216,12 +215,35 @@ impl Tables {
             .collect()
     }
 
+    /// The same tables, for another thread.
+    pub(super) fn share(&self) -> Self {
+        Self {
+            database: Guarded(Some(self.database.clone())),
+            all: self.all.clone(),
+            gone: Arc::clone(&self.gone),
+        }
+    }
+
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         guarded(|| Ok(self.database.persist(PersistMode::SyncAll)?))
     }
 
     pub(super) fn all(&self) -> &[Keyspace] {
         &self.all
+    }
+}
+
+fn options(name: &str, memtable: u64) -> KeyspaceCreateOptions {
+    let compaction = Leveled::default().with_l0_threshold(MERGED_AT);
+    let compaction = compaction.with_table_target_size(TABLE);
+    let options = KeyspaceCreateOptions::default().max_memtable_size(memtable);
+    let options = options.compaction_strategy(Arc::new(compaction));
+    match name {
+        KEYED => options
+            .filter_policy(FilterPolicy::all(FILTER))
+            .filter_block_partitioning_policy(PartitioningPolicy::new([false, true])),
+        // Rows are read in order, or are known to be there.
+        _ => options.filter_policy(FilterPolicy::disabled()),
     }
 }
 

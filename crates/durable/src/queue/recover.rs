@@ -19,6 +19,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Of how many levels is written down what is gone, when a queue is opened.
+const MOST_NOTED: usize = 16;
+/// How many numbers are worth it.
+const LEAST_NOTED: u64 = if cfg!(test) { 8 } else { 1 << 14 };
 /// How many chunks are spread by one commit.
 const SPREAD: usize = 64;
 
@@ -62,6 +66,22 @@ impl Found {
         disk.catalog().marks.extend(marks);
         Ok(found)
     }
+}
+
+/// Items that are removed are noted as gone from now on. What is before the first ones of levels is so already, and is written down if
+/// it is much, so that it is not passed over again.
+fn note_gone<T: Send + 'static, O: Engine<T>>(
+    shared: &Shared<T, O>,
+    firsts: &[u64],
+) -> Result<(), StoreError> {
+    let known = shared.log().disk().let_gone_grow(shared.id)?;
+    let before = |first: &u64| level::with_serial(level::of(*first), 0)..*first;
+    let gone = firsts.iter().take(MOST_NOTED).map(before);
+    let gone = gone
+        .filter(|ids| ids.end - ids.start >= LEAST_NOTED && !known.contains_all(ids))
+        .map(|ids| Change::Gone(shared.id, ids));
+    shared.note(gone);
+    Ok(())
 }
 
 /// An item on its way into memory.
@@ -177,7 +197,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 self.sort(found, id, &content, (&mut items, &mut undecodable))?;
             }
         }
-        let levels = self.has_levels().then(|| self.levels()).transpose()?;
+        let firsts = self.firsts()?;
+        note_gone(self, &firsts)?;
+        let levels: Vec<_> = firsts.into_iter().map(level::of).collect();
+        let levels = self.has_levels().then_some(levels);
         let mut scheduled = Scheduled::default();
         if O::TAG == OrderTag::ByPriority {
             scheduled = DueRows(self).open(read.iter())?;
@@ -217,10 +240,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         Ok(())
     }
 
-    /// The levels that have rows, in the order in which their first items were pushed.
-    fn levels(&self) -> Result<Vec<Level>, StoreError> {
+    /// The first items of the levels that have rows, in the order in which they were pushed.
+    fn firsts(&self) -> Result<Vec<u64>, StoreError> {
         let (disk, mut firsts) = (self.log().disk(), Vec::new());
-        let mut next = Some(1);
+        let mut next = Some(Level::from(self.has_levels()));
         while let Some(level) = next {
             let first = level::with_serial(level, 0);
             let Some(item) = disk.items(self.key(first), first..=u64::MAX)?.next() else {
@@ -231,7 +254,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             next = level::of(id).checked_add(1);
         }
         firsts.sort_unstable_by_key(|id| level::serial(*id));
-        Ok(firsts.into_iter().map(level::of).collect())
+        Ok(firsts)
     }
 
     /// Adds an item to those that can be decoded, or to the others.

@@ -73,7 +73,7 @@ impl<O: Order<u32>> Processes<O> {
     /// Whether the store has this version of the format; one of pages, if all queues have them.
     fn has_version(&self, version: u32) -> bool {
         let found = fs::read_to_string(self.directory.path().join("version")).unwrap();
-        let of_pages: &[u32] = env::var_os("DURABLE_MEMORY").map_or(&[], |_| &[3, 5]);
+        let of_pages: &[u32] = env::var_os("DURABLE_MEMORY").map_or(&[], |_| &[6]);
         let mut versions = of_pages.iter().chain([&version]);
         versions.any(|version| found == format!("requeue-durable, version {version}\n"))
     }

@@ -3,11 +3,12 @@
 use super::{Chunk, Known};
 use crate::error::StoreError;
 use crate::format::{
-    is_key, split_value, unreadable, Front, ItemRow, Key, CHECKSUM, ITEMS, MOST_ITEMS,
+    is_key, last_row, split_value, unreadable, Front, ItemRow, Key, Ranges, CHECKSUM, ITEMS,
+    MOST_ITEMS,
 };
 use crate::log::tables::{guarded, rows};
 use crate::log::{Disk, Visit};
-use fjall::{UserKey, UserValue};
+use fjall::{Keyspace, Readable, Snapshot, UserKey, UserValue};
 use std::ops::{Deref, Range, RangeInclusive};
 use std::sync::Arc;
 use std::vec;
@@ -53,6 +54,44 @@ impl Item {
     }
 }
 
+/// Rows of a queue at one instant, between those of items that are gone.
+pub(crate) struct Rows {
+    snapshot: Snapshot,
+    table: Keyspace,
+    queue: u32,
+    gaps: vec::IntoIter<RangeInclusive<u64>>,
+    /// Those of the numbers that are being read.
+    visit: Option<Visit>,
+}
+
+impl Rows {
+    /// The rows of the next numbers.
+    fn begin(&mut self, ids: RangeInclusive<u64>) -> Result<(), StoreError> {
+        let queue = self.queue;
+        let [first, last] = [*ids.start(), *ids.end()].map(|id| Key { queue, id });
+        let (first, last) = (first.to_bytes(), last_row(last));
+        let range = || self.snapshot.range(&self.table, &first[..]..=&last[..]);
+        self.visit = Some(Visit::from(guarded(|| Ok(range()))?));
+        Ok(())
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<(UserKey, UserValue), StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(row) = self.visit.as_mut().and_then(Iterator::next) {
+                return Some(row);
+            }
+            let ids = self.gaps.next()?;
+            if let Err(error) = self.begin(ids) {
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
 /// The items of rows that follow each other, in the order of their keys.
 pub(crate) struct Items<R> {
     rows: R,
@@ -60,6 +99,8 @@ pub(crate) struct Items<R> {
     peeked: Option<(UserKey, UserValue)>,
     /// Items before this one are none.
     from: Key,
+    /// Nor are those with these numbers.
+    gone: Arc<Ranges>,
     /// The chunk that is being read, what it is of, and where the other items are in it.
     chunk: Option<(Known, UserValue, Numbered)>,
 }
@@ -73,12 +114,13 @@ pub(crate) fn earliest(id: u64) -> u64 {
 }
 
 impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Items<R> {
-    /// Those of these rows, from this one on.
-    pub(crate) fn new(rows: R, from: Key) -> Self {
+    /// Those of these rows, from this one on, without those that are gone.
+    pub(crate) fn new(rows: R, from: Key, gone: Arc<Ranges>) -> Self {
         Self {
             rows,
             peeked: None,
             from,
+            gone,
             chunk: None,
         }
     }
@@ -113,15 +155,23 @@ impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Items<R> {
         items: Vec<Range<usize>>,
     ) -> Result<(), StoreError> {
         let mut chunk = Chunk::new(items.len());
+        let ids = first.id..first.id.saturating_add(chunk.count());
         while let Some(row) = self.next_row() {
             let (key, tombstone) = row?;
             if is_key(&key) {
                 self.peeked = Some((key, tombstone));
                 break;
             }
-            chunk.remove(ItemRow::read(&key, &tombstone)?.ids());
+            let removed = ItemRow::read(&key, &tombstone)?.ids();
+            // That of a chunk that is gone may be left without it.
+            if ids.contains(&removed.start) {
+                chunk.tombstones.add(removed);
+            }
         }
-        let items = (first.id..u64::MAX).zip(items);
+        let gone = self.gone.within(ids.clone());
+        let gone = gone.chain(chunk.tombstones.iter().cloned());
+        gone.for_each(|gone| chunk.gone.add(gone));
+        let items = ids.zip(items);
         self.chunk = Some((Arc::new((first, chunk)), value, items));
         Ok(())
     }
@@ -144,7 +194,7 @@ impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Iterator for 
                 self.begin(at, value, items).map(|()| None)
             });
             match row {
-                Ok(Some((at, value))) if at >= self.from => {
+                Ok(Some((at, value))) if at >= self.from && !self.gone.contains(at.id) => {
                     return Some(Ok(Item::alone(at, value)));
                 }
                 Ok(_) => {}
@@ -161,15 +211,47 @@ impl Disk {
         &self,
         from: Key,
         in_rows: RangeInclusive<u64>,
-    ) -> Result<Items<Visit>, StoreError> {
-        let key = |id| Key { id, ..from }.to_bytes();
-        let (first, last) = in_rows.into_inner();
-        let rows = rows(&self.tables[ITEMS], key(first)..=key(last))?;
-        Ok(Items::new(rows, from))
+    ) -> Result<Items<Rows>, StoreError> {
+        let snapshot = guarded(|| Ok(self.tables.database.snapshot()))?;
+        // What is gone since then is so too.
+        let gone = self.tables.gone(from.queue)?;
+        // A chunk with a number behind a range may begin within it.
+        let gaps = gone.gaps(in_rows, earliest).into_iter();
+        let rows = Rows {
+            snapshot,
+            table: self.tables[ITEMS].clone(),
+            queue: from.queue,
+            gaps,
+            visit: None,
+        };
+        Ok(Items::new(rows, from, gone))
+    }
+
+    /// The number of the last row of a queue with an item.
+    pub(crate) fn last_row(&self, queue: u32) -> Result<Option<Key>, StoreError> {
+        let gaps = self.tables.gone(queue)?.gaps(0..=u64::MAX, earliest);
+        for ids in gaps.into_iter().rev() {
+            let [first, last] = [*ids.start(), *ids.end()].map(|id| Key { queue, id });
+            let rows = rows(&self.tables[ITEMS], first.to_bytes()..=last.to_bytes())?;
+            for row in rows.rev() {
+                let (key, _) = row?;
+                let first = Key::of(&key).ok().filter(|_| is_key(&key));
+                let Some(first) = first else {
+                    continue;
+                };
+                if self.items(first, first.id..=u64::MAX)?.next().is_some() {
+                    return Ok(Some(first));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The item with this number, if it is there now.
     pub(crate) fn item(&self, at: Key) -> Result<Option<Item>, StoreError> {
+        if self.tables.gone(at.queue)?.contains(at.id) {
+            return Ok(None);
+        }
         let (key, table) = (at.to_bytes(), &self.tables[ITEMS]);
         if let Some(value) = guarded(|| Ok(table.get(key)?))? {
             if let ItemRow::One(..) = ItemRow::read(&key, &value)? {

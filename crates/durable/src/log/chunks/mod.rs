@@ -7,25 +7,37 @@
 mod items;
 mod write;
 
-pub(crate) use items::{earliest, Content, Item, Items};
+pub(crate) use items::{earliest, Content, Item, Items, Rows};
 
 use super::Disk;
-use crate::format::Key;
-use std::collections::BTreeMap;
+use crate::format::level::{self, Level};
+use crate::format::{Key, Ranges};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The chunks with items that may be removed, by their first ones.
 #[derive(Default)]
-pub(crate) struct Chunks(BTreeMap<Key, Chunk>);
+pub(crate) struct Chunks {
+    known: BTreeMap<Key, Chunk>,
+    /// Of each level of a queue, numbers without rows.
+    vacant: HashMap<(u32, Level), Ranges>,
+}
+
+/// Of how many levels that is kept.
+const MOST_VACANT: usize = 4_096;
+/// The most gaps of a level.
+const MOST_GAPS: usize = 128;
 
 /// A row of several items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     /// How many it was written with.
     count: u32,
-    /// The numbers of those that are gone: runs in their order, with others between.
-    gone: Vec<Range<u64>>,
+    /// The numbers of those that are gone.
+    gone: Ranges,
+    /// Those of them that have tombstones, one for each range.
+    tombstones: Ranges,
 }
 
 /// A chunk as it was read, and its first item.
@@ -36,15 +48,15 @@ impl Disk {
     pub(crate) fn know(&self, known: &Known) {
         let (first, chunk) = &**known;
         let mut chunks = self.chunks.lock();
-        chunks.0.entry(*first).or_insert_with(|| chunk.clone());
+        chunks.known.entry(*first).or_insert_with(|| chunk.clone());
     }
 }
 
 impl Chunks {
     /// The chunk of an item.
     pub(super) fn of(&mut self, key: Key) -> Option<(Key, &mut Chunk)> {
-        let (first, chunk) = self.0.range_mut(..=key).next_back()?;
-        let has = first.queue == key.queue && key.id < first.id + u64::from(chunk.count);
+        let (first, chunk) = self.known.range_mut(..=key).next_back()?;
+        let has = first.queue == key.queue && key.id < first.id + chunk.count();
         has.then_some((*first, chunk))
     }
 
@@ -54,16 +66,61 @@ impl Chunks {
         Some(!chunk.is_gone(key.id))
     }
 
+    /// Whether a chunk has one of the items from this one up to a number.
+    pub(super) fn has_any(&self, from: Key, end: u64) -> bool {
+        let chunks = self.known.range(..Key { id: end, ..from }).rev();
+        let chunks = chunks.take_while(|(first, chunk)| {
+            first.queue == from.queue && from.id < first.id + chunk.count()
+        });
+        chunks.into_iter().any(|(first, chunk)| {
+            let ids = from.id.max(first.id)..end.min(first.id + chunk.count());
+            !chunk.gone.contains_all(&ids)
+        })
+    }
+
+    /// Whether these numbers are known to have no rows.
+    pub(super) fn is_vacant(&self, queue: u32, ids: &Range<u64>) -> bool {
+        let vacant = self.vacant.get(&(queue, level::of(ids.start)));
+        vacant.is_some_and(|vacant| vacant.contains_all(ids))
+    }
+
+    /// No row is under these numbers of a level, from one on.
+    pub(super) fn keep_vacant(&mut self, from: Key, vacant: Ranges) {
+        if self.vacant.len() >= MOST_VACANT {
+            self.vacant.clear();
+        }
+        let level = level::of(from.id);
+        self.vacant.insert((from.queue, level), vacant);
+    }
+
+    /// Rows are written under these numbers.
+    pub(super) fn occupy(&mut self, queue: u32, ids: &Range<u64>) {
+        let level = (queue, level::of(ids.start));
+        if let Some(vacant) = self.vacant.get_mut(&level) {
+            vacant.remove(ids);
+            if vacant.len() > MOST_GAPS {
+                self.vacant.remove(&level);
+            }
+        }
+    }
+
     /// The first number from here on that a chunk has, or the end.
     fn next(&self, from: Key, end: u64) -> u64 {
-        let next = self.0.range(from..).next();
+        let next = self.known.range(from..).next();
         let next = next.filter(|(first, _)| first.queue == from.queue);
         next.map_or(end, |(first, _)| first.id.min(end))
     }
 
+    /// A chunk without items, which is none any more.
+    fn take_empty(&mut self, first: Key) -> Option<Chunk> {
+        let is_empty = self.known.get(&first).is_some_and(Chunk::is_empty);
+        is_empty.then(|| self.known.remove(&first))?
+    }
+
     /// They are no chunks any more.
     pub(super) fn forget(&mut self, queue: u32) {
-        self.0.retain(|first, _| first.queue != queue);
+        self.known.retain(|first, _| first.queue != queue);
+        self.vacant.retain(|(other, _), _| *other != queue);
     }
 }
 
@@ -75,29 +132,17 @@ impl Chunk {
     fn new(count: usize) -> Self {
         Self {
             count: u32::try_from(count).unwrap_or(u32::MAX),
-            gone: Vec::new(),
+            gone: Ranges::default(),
+            tombstones: Ranges::default(),
         }
     }
 
     fn is_gone(&self, id: u64) -> bool {
-        let after = self.gone.partition_point(|gone| gone.end <= id);
-        self.gone.get(after).is_some_and(|gone| gone.contains(&id))
+        self.gone.contains(id)
     }
 
     fn is_empty(&self) -> bool {
-        let gone = self.gone.iter().map(|gone| gone.end - gone.start);
-        gone.sum::<u64>() >= u64::from(self.count)
-    }
-
-    /// These are gone too.
-    fn remove(&mut self, ids: Range<u64>) {
-        let first = self.gone.partition_point(|gone| gone.end < ids.start);
-        let after = self.gone.partition_point(|gone| gone.start <= ids.end);
-        let known = &self.gone[first..after];
-        let start = known.first().map_or(ids.start, |gone| gone.start);
-        let end = known.last().map_or(ids.end, |gone| gone.end);
-        let joined = start.min(ids.start)..end.max(ids.end);
-        self.gone.splice(first..after, [joined]);
+        self.gone.count() >= self.count()
     }
 }
 

@@ -1,21 +1,33 @@
-use super::Chunk;
+use super::Items;
+use crate::format::{begin_value, tombstone, Front, Key, NewChunk, Ranges};
+use fjall::{UserKey, UserValue};
+use std::sync::Arc;
 
+type Row = (UserKey, UserValue);
+
+fn chunk(first: u64, count: u64) -> Row {
+    let mut chunk = NewChunk::default();
+    for id in first..first + count {
+        let mut value = Vec::new();
+        begin_value(&mut value, Front::default());
+        assert!(chunk.add(Key { queue: 1, id }, &value));
+    }
+    let (first, value) = chunk.take().unwrap();
+    (first.to_bytes().into(), value.into())
+}
+
+/// One may be left when its chunk is gone, and its row merged away.
 #[test]
-fn runs_of_removed_items_are_joined() {
-    let mut chunk = Chunk::new(10);
-    chunk.remove(12..14);
-    chunk.remove(17..18);
-    assert_eq!(chunk.gone, [12..14, 17..18]);
-    let gone: Vec<_> = (10..20).filter(|id| chunk.is_gone(*id)).collect();
-    assert_eq!(gone, [12, 13, 17]);
-    chunk.remove(10..11);
-    chunk.remove(14..17);
-    assert_eq!(chunk.gone, [10..11, 12..18]);
-    chunk.remove(12..13);
-    chunk.remove(19..20);
-    assert_eq!(chunk.gone, [10..11, 12..18, 19..20]);
-    assert!(!chunk.is_empty());
-    chunk.remove(10..20);
-    assert_eq!((chunk.gone.len(), chunk.gone[0].clone()), (1, 10..20));
-    assert!(chunk.is_empty());
+fn a_tombstone_of_another_chunk_removes_nothing() {
+    let [own, other] = [12..14, 22..28].map(|ids| tombstone(1, &ids));
+    let rows = [own, other].map(|(key, value)| (key.into(), value.into()));
+    let rows = [chunk(10, 10)].into_iter().chain(rows).map(Ok);
+    let mut gone = Ranges::default();
+    gone.add(15..17);
+    let items = Items::new(rows, Key { queue: 1, id: 0 }, Arc::new(gone));
+    let items: Vec<_> = items.map(Result::unwrap).collect();
+    let ids = items.iter().map(|item| item.at.id);
+    assert!(ids.eq([10, 11, 14, 17, 18, 19]));
+    let (_, chunk) = &**items[0].chunk.as_ref().unwrap();
+    assert_eq!((chunk.gone.count(), chunk.tombstones.count()), (4, 2));
 }

@@ -1,9 +1,10 @@
 //! How a group changes chunks.
 
-use super::Chunk;
 use crate::batch::Run;
 use crate::error::StoreError;
-use crate::format::{seal, tombstone, tombstone_key, value_of, with_item, Key, NewChunk, ITEMS};
+use crate::format::{
+    seal, tombstone, tombstone_key, value_of, with_item, Key, NewChunk, Ranges, ITEMS,
+};
 use crate::log::group::GroupWriter;
 use std::mem;
 use std::ops::Range;
@@ -16,7 +17,7 @@ impl GroupWriter<'_, '_> {
         }
     }
 
-    /// Removes the items of a run from their rows.
+    /// Removes the items of a run: [notes](Self::retire) that they are gone, or removes their rows.
     pub(in crate::log) fn remove_rows(&mut self, run: Run) {
         let (queue, mut ids) = (run.queue, run.first..run.end());
         while let Some(id) = ids.next() {
@@ -24,39 +25,54 @@ impl GroupWriter<'_, '_> {
             let Some((first, chunk)) = self.chunks.of(key) else {
                 let end = self.chunks.next(key, ids.end);
                 ids.start = end.max(ids.start);
-                for id in id..ids.start {
-                    self.rows.remove(ITEMS, Key { queue, id }.to_bytes());
+                if !self.retire(queue, id..ids.start) {
+                    let ids = id..ids.start;
+                    ids.for_each(|id| self.rows.remove(ITEMS, Key { queue, id }.to_bytes()));
                 }
                 continue;
             };
-            let end = ids.end.min(first.id + u64::from(chunk.count));
-            let before = self.tombstones.entry(first);
-            before.or_insert_with(|| chunk.gone.clone());
-            chunk.remove(id..end);
+            let end = ids.end.min(first.id + chunk.count());
+            chunk.gone.add(id..end);
+            self.removed_of.entry(first).or_default().add(id..end);
             ids.start = end;
         }
     }
 
-    /// Writes the tombstones of chunks from which items were removed, or removes the chunks.
-    pub(in crate::log) fn write_tombstones(&mut self) {
-        for (first, before) in mem::take(&mut self.tombstones) {
+    /// Writes what was removed from chunks: that it is gone, or tombstones, or removes the chunks.
+    pub(in crate::log) fn write_removed(&mut self) {
+        for (first, removed) in mem::take(&mut self.removed_of) {
             let queue = first.queue;
-            let Some(Chunk { gone, .. }) = self.chunks.0.get(&first).filter(|it| !it.is_empty())
-            else {
-                self.chunks.0.remove(&first);
-                self.rows.remove(ITEMS, first.to_bytes());
-                self.remove_tombstones(queue, before.iter());
+            let Some(chunk) = self.chunks.take_empty(first) else {
+                self.write_tombstones(first, &removed);
                 continue;
             };
-            let new = gone.iter().filter(|ids| !before.contains(ids));
-            for ids in new {
-                let (key, value) = tombstone(queue, ids);
-                self.rows.insert(ITEMS, key, value);
+            if !self.retire(queue, first.id..first.id + chunk.count()) {
+                self.rows.remove(ITEMS, first.to_bytes());
+                self.remove_tombstones(queue, chunk.tombstones.iter());
             }
-            let ends: Vec<u64> = gone.iter().map(|ids| ids.end).collect();
-            let joined = before.iter().filter(|ids| !ends.contains(&ids.end));
-            self.remove_tombstones(queue, joined);
         }
+    }
+
+    fn write_tombstones(&mut self, first: Key, removed: &Ranges) {
+        let mut new = removed.clone();
+        for ids in removed.iter() {
+            if self.retire(first.queue, ids.clone()) {
+                new.remove(ids);
+            }
+        }
+        let Some(chunk) = self.chunks.known.get_mut(&first).filter(|_| new.len() > 0) else {
+            return;
+        };
+        let before = chunk.tombstones.clone();
+        new.iter().for_each(|ids| chunk.tombstones.add(ids.clone()));
+        let after = chunk.tombstones.clone();
+        for ids in after.iter().filter(|ids| !before.has(ids)) {
+            let (key, value) = tombstone(first.queue, ids);
+            self.rows.insert(ITEMS, key, value);
+        }
+        // The row of a run is under its last number.
+        let is_new = |ids: &&Range<u64>| !after.iter().any(|known| known.end == ids.end);
+        self.remove_tombstones(first.queue, before.iter().filter(is_new));
     }
 
     fn remove_tombstones<'r>(
@@ -97,10 +113,10 @@ impl GroupWriter<'_, '_> {
             }
             spread = Some(chunk);
         }
-        self.chunks.0.remove(&first);
-        self.tombstones.remove(&first);
+        self.chunks.known.remove(&first);
+        self.removed_of.remove(&first);
         if let Some(chunk) = spread {
-            self.remove_tombstones(first.queue, chunk.1.gone.iter());
+            self.remove_tombstones(first.queue, chunk.1.tombstones.iter());
             if !is_first_there {
                 self.rows.remove(ITEMS, first.to_bytes());
             }

@@ -4,7 +4,7 @@ use super::{Builder, Settings};
 use crate::batch::Change;
 use crate::codec::{Codec, OnUndecodable};
 use crate::error::StoreError;
-use crate::format::{OrderTag, FIRST_VERSION, WITH_CHUNKS, WITH_DUE, WITH_KEYS, WITH_TIMES};
+use crate::format::{FIRST_VERSION, WITH_GONE, WITH_TIMES};
 use crate::order::{Order, RamBuilder};
 use crate::queue::letters::Letters;
 use crate::queue::recover::Found;
@@ -42,8 +42,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let after_ttl = self.settings.has_ttl.then_some(self.settings.after_ttl);
         let (unique_for, mut besides) = (self.settings.unique_for, self.settings.besides);
         let has_pages = besides.settle(may_have_pages, store.memory.as_ref(), unique_for);
-        let needed = needed(O::TAG, has_pages, besides.has_keys, after_ttl);
-        store.log.disk().upgrade(needed)?;
+        store.log.disk().upgrade(needed(has_pages, after_ttl))?;
         let shared = Arc::new(Shared::<T, O> {
             _open: open,
             times: Times::new(clock, &store),
@@ -75,11 +74,9 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
 }
 
 /// The version of the format that has all that a queue may write.
-fn needed(order: OrderTag, has_pages: bool, has_keys: bool, after_ttl: Option<AfterTtl>) -> u32 {
+fn needed(has_pages: bool, after_ttl: Option<AfterTtl>) -> u32 {
     match after_ttl {
-        _ if has_pages && order == OrderTag::ByPriority => WITH_DUE,
-        _ if has_keys => WITH_KEYS,
-        _ if has_pages => WITH_CHUNKS,
+        _ if has_pages => WITH_GONE,
         Some(_) => WITH_TIMES,
         None => FIRST_VERSION,
     }

@@ -6,7 +6,9 @@ pub use change::{Kind, Record};
 
 use super::letters::Cause;
 use crate::error::StoreError;
-use crate::format::{decode_row, Key, LetterRow, Mark, Schedule, ITEMS, LETTERS, MARKS};
+use crate::format::{
+    decode_row, gone_key, Key, LetterRow, Mark, Ranges, Schedule, ITEMS, LETTERS, MARKS,
+};
 use crate::log::chunks::{earliest, Item, Items};
 use crate::log::{guarded, Visit};
 use crate::store::{millis, Store};
@@ -233,7 +235,10 @@ impl Inspector {
         };
         let end = ids.end_bound().cloned();
         let (queue, snapshot, rows) = self.rows(ITEMS, queue, earliest(from)..)?;
-        let items = Items::new(rows, Key { queue, id: from });
+        let key = gone_key(queue);
+        let gone = guarded(|| Ok(snapshot.get(&store.log.disk().tables[ITEMS], key)?))?;
+        let gone = gone.map_or(Ok(Ranges::default()), |row| decode_row(&key, &row))?;
+        let items = Items::new(rows, Key { queue, id: from }, Arc::new(gone));
         let is_in = move |item: &Result<Item, _>| {
             let id = item.as_ref().map_or(from, |item| item.at.id);
             (Bound::Unbounded, end).contains(&id)

@@ -7,7 +7,7 @@ use super::due::DueRows;
 use super::{Index, Pages, State};
 use crate::batch::{Batch, Change, NewKey};
 use crate::error::StoreError;
-use crate::format::{is_key, key_rows, Key, UniqueRow, ITEMS, MARKS};
+use crate::format::{key_rows, UniqueRow, MARKS};
 use crate::log::chunks::Item;
 use crate::log::{self, Durability};
 use crate::order::{Engine, EntryOf};
@@ -163,14 +163,9 @@ impl<T: Send + 'static, O: Engine<T>> KeyRows<'_, T, O> {
     /// ones there are those of removed ones, which take time.)
     fn are_right(self) -> Result<bool, StoreError> {
         let disk = self.0.log().disk();
-        let [first, last] = [0, u64::MAX].map(|id| self.0.key(id).to_bytes());
-        let rows = log::rows(&disk.tables[ITEMS], first..=last)?.rev();
-        let mut keys = rows.map(|row| row.map(|(key, _)| key));
-        let last = keys.find(|key| key.as_ref().map_or(true, |key| is_key(key)));
-        let Some(last) = last.transpose()? else {
+        let Some(first) = disk.last_row(self.0.id)? else {
             return Ok(true);
         };
-        let first = Key::of(&last)?;
         for item in disk.items(first, first.id..=u64::MAX)?.take(LOOKED_AT) {
             if let Some(row) = self.of_stored(&item?) {
                 let is_right = match disk.key_owner(self.0.id, row.hash)? {

@@ -7,15 +7,14 @@ use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
 use crate::format::UniqueRow;
-use crate::log::chunks::{Item, Items, Known};
-use crate::log::Visit;
+use crate::log::chunks::{Item, Items, Known, Rows};
 use crate::order::Engine;
 use std::time::Instant;
 
 /// The cold part of a queue at one instant.
 pub(in crate::queue) struct Snapshot {
     index: Index,
-    items: Items<Visit>,
+    items: Items<Rows>,
     /// Whose rows are visited, if not all.
     level: Option<Level>,
 }

@@ -80,6 +80,17 @@ fn fill(path: &Path, version: u32) {
         later.after(3 * HOUR).push(30).unwrap();
         assert_eq!(later.retain(|number, _| *number != 11).unwrap(), 2);
     }
+    if version >= 6 {
+        let consumed = consumed(&store);
+        consumed.push_batch(0..20).unwrap();
+        consumed.push_batch(20..40).unwrap();
+        assert_eq!(consumed.pop_batch(30).unwrap().len(), 30);
+        assert_eq!(consumed.retain(|number, _| *number != 35).unwrap(), 1);
+    }
+}
+
+fn consumed(store: &Store) -> requeue_durable::DurableQueue<u32> {
+    store.builder("consumed").memory(0).build().unwrap()
 }
 
 fn scheduled(store: &Store) -> requeue_durable::DurableQueue<u32, ByPriority> {
@@ -154,6 +165,10 @@ fn check(path: &Path, version: u32) {
         assert_eq!(later.pop_batch(99).unwrap(), due);
         assert_eq!(later.clear_all().unwrap(), 1);
     }
+    if version >= 6 {
+        let left = consumed(&store).pop_batch(99).unwrap();
+        assert!(left.into_iter().eq((30..35).chain(36..40)));
+    }
 }
 
 /// The files of a directory, as one: a line with the name of each, its length and that of what follows, without zeros at the end.
@@ -209,7 +224,7 @@ fn version(store: &Path) -> u32 {
 fn all_versions_are_read() {
     for number in 1.. {
         let Ok(packed) = fs::read(fixture(number)) else {
-            assert_eq!(number, 6, "a version has no store");
+            assert_eq!(number, 7, "a version has no store");
             return;
         };
         for upgrades in [false, true] {

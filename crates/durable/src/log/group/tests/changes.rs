@@ -6,7 +6,7 @@ use crate::batch::{Batch, Change, Run};
 use crate::format::{begin_value, Front, Key, LetterRow, Mark, Schedule};
 use std::iter;
 
-fn push(batch: &mut Batch, key: Key, (front, bytes): &Item) {
+pub(super) fn push(batch: &mut Batch, key: Key, (front, bytes): &Item) {
     let encode = |bytes: &Vec<u8>, values: &mut Vec<u8>| {
         values.extend_from_slice(bytes);
         Ok(())
@@ -16,7 +16,7 @@ fn push(batch: &mut Batch, key: Key, (front, bytes): &Item) {
     Run::add(&mut batch.pushes, key, 1);
 }
 
-fn remove(batch: &mut Batch, key: Key) {
+pub(super) fn remove(batch: &mut Batch, key: Key) {
     Run::add(&mut batch.removes, key, 1);
 }
 

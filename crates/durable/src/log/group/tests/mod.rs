@@ -10,6 +10,7 @@ mod changes;
 use super::Disk;
 use crate::batch::{Batch, Change};
 use crate::format::{decode_row, row_digest, Front, Key, LetterRow, Mark, OrderTag, QueueRow};
+use crate::log::shrink::shrink;
 use crate::log::{visit, Directory};
 use changes::change;
 use fjall::Keyspace;
@@ -22,6 +23,8 @@ use tempfile::TempDir;
 const QUEUES: usize = 3;
 /// The one whose items are in chunks.
 const CHUNKS: u32 = 0;
+/// This one and those before have ranges of items that are gone.
+const GONE: u32 = 1;
 const GROUPS: usize = 30;
 /// Numbers that are taken between a number and its commit, so that its run is far from the others.
 const FAR: u64 = 3_000;
@@ -124,6 +127,9 @@ impl Case {
         self.queues.insert(queue);
         self.model.closed.entry(queue).or_default();
         let row = QueueRow::new(&format!("queue {queue}"), OrderTag::Fifo);
+        if queue <= GONE {
+            self.disk().let_gone_grow(queue).unwrap();
+        }
         let mut catalog = self.disk().catalog();
         if catalog.queues.get(queue).is_none() {
             catalog.queues.insert(queue, row);
@@ -174,6 +180,19 @@ impl Case {
         let sync = self.random.percent(30);
         let mut group = std::mem::take(&mut self.group);
         self.disk().write(&mut group, self.number, sync).unwrap();
+        if self.random.percent(10) {
+            self.give_back();
+        }
+    }
+
+    /// Drops tables, and merges others, or perhaps only some tables are written.
+    fn give_back(&mut self) {
+        let merge = self.random.percent(50);
+        let tables = &self.disk().tables;
+        tables.gone.note_written();
+        shrink(tables, merge).unwrap();
+        let catalog = self.disk().catalog();
+        catalog.check_all(tables).unwrap();
     }
 
     fn reopen(&mut self) {
@@ -278,4 +297,84 @@ fn groups_change_the_tables_as_their_commits_one_by_one() {
         }
         case.reopen();
     });
+}
+
+/// A disk with the row of a queue whose items are noted as gone.
+struct Noted {
+    _files: TempDir,
+    disk: Disk,
+    number: u64,
+}
+
+impl Noted {
+    fn new() -> Self {
+        let files = tempfile::tempdir().unwrap();
+        let disk = open_disk(&files);
+        let row = QueueRow::new("jobs", OrderTag::Fifo);
+        disk.catalog().queues.insert(0, row);
+        disk.let_gone_grow(0).unwrap();
+        Self {
+            _files: files,
+            disk,
+            number: 0,
+        }
+    }
+
+    /// Writes a group; returns what is gone then.
+    fn write(
+        &mut self,
+        pushed: impl IntoIterator<Item = u64>,
+        removed: impl IntoIterator<Item = u64>,
+    ) -> Vec<(u64, u64)> {
+        let key = |id| Key { queue: 0, id };
+        let item = (Front::default(), vec![1; 100]);
+        let mut group = Batch::default();
+        let keys = pushed.into_iter().map(key);
+        keys.for_each(|key| changes::push(&mut group, key, &item));
+        let keys = removed.into_iter().map(key);
+        keys.for_each(|key| changes::remove(&mut group, key));
+        self.number += 1;
+        self.disk.write(&mut group, self.number, false).unwrap();
+        let gone = self.disk.gone(0).unwrap();
+        gone.iter().map(|ids| (ids.start, ids.end)).collect()
+    }
+}
+
+/// Its number was skipped when those beside it were removed.
+#[test]
+fn an_item_that_is_pushed_and_removed_by_a_group_splits_no_range() {
+    let mut noted = Noted::new();
+    noted.write([10, 12], []);
+    assert_eq!(noted.write([], [10, 12]), [(10, 13)]);
+    assert_eq!(noted.write([11], [11]), [(10, 13)]);
+    assert_eq!(noted.write([11], []), [(10, 11), (12, 13)]);
+    assert_eq!(noted.write([], [11]), [(10, 13)]);
+}
+
+#[test]
+fn an_item_that_comes_late_is_not_merged_away() {
+    let mut noted = Noted::new();
+    let others = || (0..5_000).filter(|id| *id != 2_000);
+    noted.write(others(), []);
+    assert_eq!(noted.write([], others()), [(0, 5_000)]);
+    noted.disk.tables.gone.note_written();
+    shrink(&noted.disk.tables, true).unwrap();
+    assert_eq!(noted.write([2_000], []), [(0, 2_000), (2_001, 5_000)]);
+    shrink(&noted.disk.tables, true).unwrap();
+    let at = Key {
+        queue: 0,
+        id: 2_000,
+    };
+    assert!(noted.disk.item(at).unwrap().is_some());
+}
+
+/// A search has found the gap in which it is, before it came.
+#[test]
+fn an_item_that_comes_late_is_in_no_gap() {
+    let mut noted = Noted::new();
+    noted.write([10, 20, 30, 40, 50], []);
+    assert_eq!(noted.write([], [10, 20]), [(10, 21)]);
+    assert_eq!(noted.write([25], []), [(10, 21)]);
+    assert_eq!(noted.write([], [30]), [(10, 21), (30, 31)]);
+    assert_eq!(noted.write([], [25]), [(10, 31)]);
 }

@@ -1,0 +1,196 @@
+//! Items that are gone without a change of their rows.
+
+use super::{drain, open, rows};
+use crate::format::ITEMS;
+use crate::{Durability, DurableQueue, Store, StoreOptions};
+use std::path::Path;
+use std::time::Duration;
+
+const MEMTABLE: u64 = 256 << 10;
+const LEN: usize = 1_000;
+
+fn ranges<T: Send + 'static>(queue: &DurableQueue<T>) -> usize {
+    let log = queue.shared.log();
+    log.settle().unwrap();
+    log.disk().gone(queue.shared.id).unwrap().len()
+}
+
+fn all_rows(queue: &DurableQueue<u64>) -> usize {
+    let items = &queue.shared.log().disk().tables[ITEMS];
+    items.range::<&[u8], _>(..).count()
+}
+
+fn small(path: &Path) -> Store {
+    let at_most = Duration::from_secs(3600);
+    let options = StoreOptions::new().memory(0).memtable(MEMTABLE).reserve(0);
+    let options = options.durability(Durability::Buffered { at_most });
+    options.open(path).unwrap()
+}
+
+fn page(number: u64) -> Vec<u8> {
+    let mut page = number.to_be_bytes().to_vec();
+    // Bytes that cannot be compressed.
+    let mut word = number;
+    page.resize_with(LEN, || {
+        word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        word.to_be_bytes()[0]
+    });
+    page
+}
+
+fn number(page: &[u8]) -> u64 {
+    u64::from_be_bytes(page[..8].try_into().unwrap())
+}
+
+#[test]
+fn what_is_popped_in_order_is_one_range() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    for first in [0, 20, 40] {
+        numbers.push_batch(first..first + 20).unwrap();
+    }
+    let written = all_rows(&numbers);
+    let [one, other] = [numbers.begin_owned(), numbers.begin_owned()];
+    assert_eq!(one.pop_batch(25).unwrap().count(), 25);
+    assert_eq!(*other.pop().unwrap(), 25);
+    other.commit().unwrap();
+    assert_eq!(ranges(&numbers), 1);
+    one.commit().unwrap();
+    assert_eq!((ranges(&numbers), rows(&numbers)), (1, 2));
+    assert_eq!(all_rows(&numbers), written + 1); // which has the range
+    drop(numbers);
+    let numbers = open(files.path());
+    assert!(drain(&numbers, 8).into_iter().eq(26..60));
+    assert_eq!((ranges(&numbers), rows(&numbers)), (1, 0));
+    numbers.push_batch(60..80).unwrap();
+    let copy = files.path().join("copy");
+    let store = &numbers.shared.store;
+    store.log.disk().snapshot_to(&copy).unwrap();
+    drop(numbers);
+    for path in [files.path(), &copy] {
+        let checked = StoreOptions::new().memory(0).check().open(path).unwrap();
+        let numbers = checked.queue::<u64>("numbers").unwrap();
+        assert!(drain(&numbers, 8).into_iter().eq(60..80));
+    }
+}
+
+/// Of a queue that had no pages, or of an earlier version.
+#[test]
+fn what_is_before_the_first_items_is_written_down_at_the_opening() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers: DurableQueue<u64> = Store::open(files.path()).unwrap().queue("numbers").unwrap();
+    numbers.push_batch(0..20).unwrap();
+    assert_eq!(numbers.pop_batch(15).unwrap().len(), 15);
+    assert_eq!(ranges(&numbers), 0);
+    drop(numbers);
+    let numbers = open(files.path());
+    assert_eq!(ranges(&numbers), 1);
+    assert_eq!(drain(&numbers, 8), [15, 16, 17, 18, 19]);
+    assert_eq!((ranges(&numbers), rows(&numbers)), (1, 0));
+}
+
+#[test]
+fn an_item_that_comes_late_is_not_gone() {
+    for reopens in [false, true] {
+        let files = tempfile::tempdir().unwrap();
+        let mut numbers = open(files.path());
+        numbers.push_batch(0..20).unwrap();
+        let late = numbers.begin_owned();
+        late.push(100).unwrap();
+        numbers.push_batch(20..40).unwrap();
+        assert_eq!(numbers.pop_batch(40).unwrap().len(), 40);
+        assert_eq!(ranges(&numbers), 1);
+        numbers.shared.log().disk().give_back();
+        late.commit().unwrap();
+        assert_eq!(ranges(&numbers), 2);
+        numbers.shared.log().disk().give_back();
+        if reopens {
+            drop(numbers);
+            numbers = open(files.path());
+        }
+        assert_eq!(numbers.pop_batch(2).unwrap(), [100]);
+        assert_eq!((ranges(&numbers), rows(&numbers)), (1, 0));
+    }
+}
+
+#[test]
+fn a_commit_that_has_both_loses_nothing() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    numbers.push_batch(0..20).unwrap();
+    let late = numbers.begin_owned();
+    late.push_batch([100, 101]).unwrap();
+    numbers.push_batch(20..40).unwrap();
+    // What is before and behind its pushes is removed with them.
+    assert_eq!(late.pop_batch(40).unwrap().count(), 40);
+    late.commit().unwrap();
+    assert_eq!(rows(&numbers), 1);
+    drop(numbers);
+    let numbers = open(files.path());
+    assert_eq!(numbers.pop_batch(9).unwrap(), [100, 101]);
+}
+
+#[test]
+fn too_many_ranges_are_tombstones() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    numbers.push_batch(0..200).unwrap();
+    assert_eq!(numbers.retain(|number, _| number % 10 > 0).unwrap(), 20);
+    assert_eq!((ranges(&numbers), rows(&numbers)), (4, 17));
+    let left: Vec<u64> = (0..200).filter(|number| number % 10 > 0).collect();
+    let (first, last) = left.split_at(100);
+    assert_eq!(numbers.pop_batch(100).unwrap(), first);
+    numbers.shared.log().disk().give_back();
+    drop(numbers);
+    let numbers = open(files.path());
+    assert_eq!(drain(&numbers, 8), last);
+    assert_eq!((ranges(&numbers), rows(&numbers)), (1, 0));
+}
+
+#[test]
+fn their_room_is_given_back_while_others_are_left() {
+    let files = tempfile::tempdir().unwrap();
+    let store = small(files.path());
+    let pages: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    let all = 6_000;
+    for first in (0..all).step_by(100) {
+        pages.push_batch((first..first + 100).map(page)).unwrap();
+    }
+    let give_back = || {
+        store.flush().unwrap();
+        store.inner.log.disk().give_back()
+    };
+    let full = give_back();
+    assert!(full >= all * LEN as u64, "{full}");
+    let popped = pages.pop_batch(4_000).unwrap();
+    assert!(popped.iter().map(|page| number(page)).eq(0..4_000));
+    // The last thousand numbers may be those of a chunk.
+    let left = give_back();
+    assert!(left < full * 7 / 10, "{left} of {full}");
+    drop((pages, store));
+    let store = small(files.path());
+    let pages: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    let popped = pages.pop_batch(9_999).unwrap();
+    assert!(popped.iter().map(|page| number(page)).eq(4_000..all));
+}
+
+#[test]
+fn a_backlog_that_lasts_takes_no_more_room() {
+    let files = tempfile::tempdir().unwrap();
+    let store = small(files.path());
+    let pages: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    let (backlog, all) = (2_000, 30_000);
+    pages.push_batch((0..backlog).map(page)).unwrap();
+    for first in (0..all).step_by(100) {
+        let next = backlog + first;
+        pages.push_batch((next..next + 100).map(page)).unwrap();
+        let popped = pages.pop_batch(100).unwrap();
+        assert!(popped
+            .iter()
+            .map(|page| number(page))
+            .eq(first..first + 100));
+    }
+    store.flush().unwrap();
+    let size = store.inner.log.disk().tables[ITEMS].disk_space();
+    assert!(size < (backlog + all / 2) * LEN as u64, "{size}");
+}
