@@ -267,9 +267,20 @@ impl Disk {
     /// Has it give back what it does by itself when there is more of it; returns the size of the table of items then.
     #[cfg(test)]
     pub(crate) fn give_back(&self) -> u64 {
+        self.give_back_by(false)
+    }
+
+    /// The same, with a merge of all.
+    #[cfg(test)]
+    pub(crate) fn merge(&self) -> u64 {
+        self.give_back_by(true)
+    }
+
+    #[cfg(test)]
+    fn give_back_by(&self, merge: bool) -> u64 {
         self.shrink.trim.join();
         self.tables.gone.note_written();
-        super::shrink::shrink(&self.tables, false).unwrap();
+        super::shrink::shrink(&self.tables, merge).unwrap();
         self.tables[ITEMS].disk_space()
     }
 
@@ -370,7 +381,7 @@ impl Disk {
     fn reclaim(&self) {
         self.tables.gone.note_written();
         // An error is one of the next commit too. The files are removed when a memtable is sealed.
-        let _ = self.tables.drop_gone();
+        let _ = self.tables.drop_gone(true);
         for table in self.tables.all() {
             // An error is one of the next commit too.
             let _ = guarded(|| Ok(table.rotate_memtable()?));

@@ -16,11 +16,16 @@ const MEMTABLES: u64 = 8;
 const PART: u64 = 16;
 /// The fewest items for which the table is measured.
 const LEAST: u64 = 16;
+/// So often that number is doubled.
+const MOST_IDLE: u64 = 20;
 
 pub(in crate::log) struct Trim {
     memtable: u64,
     /// After how many items the table is measured again.
     items: AtomicU64,
+    /// How many times in a row there was nothing to drop. Then it takes twice as many items until the next time: they may be much smaller
+    /// than others.
+    idle: Arc<AtomicU64>,
     /// The bytes of tables that were dropped since the last group.
     dropped: Arc<AtomicU64>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -31,6 +36,7 @@ impl Trim {
         Self {
             memtable,
             items: AtomicU64::new(LEAST),
+            idle: Arc::default(),
             dropped: Arc::default(),
             thread: Mutex::default(),
         }
@@ -52,7 +58,9 @@ impl Trim {
         let all = catalog.queues.items() + catalog.retired;
         let size = tables[ITEMS].disk_space().max(1);
         let worth = (MEMTABLES * self.memtable).max(size / PART);
-        let items = part(all, worth, size).max(LEAST);
+        // Relaxed: statistics.
+        let idle = self.idle.load(Ordering::Relaxed).min(MOST_IDLE);
+        let items = part(all, worth, size).max(LEAST << idle);
         // What is not in the table yet is not measured.
         let next = items.min(2 * catalog.retired);
         self.items.store(next, Ordering::Relaxed);
@@ -62,12 +70,16 @@ impl Trim {
             return;
         }
         catalog.retired = 0;
+        self.items.store(LEAST << idle, Ordering::Relaxed);
         tables.gone.note_written();
-        let (tables, dropped) = (tables.share(), Arc::clone(&self.dropped));
+        let (dropped, idle) = (Arc::clone(&self.dropped), Arc::clone(&self.idle));
+        let tables = tables.share();
         let run = move || {
             // An error is one of the next commit too.
-            let size = tables.drop_gone().unwrap_or(0);
+            let size = tables.drop_gone(false).unwrap_or(0);
             dropped.fetch_add(size, Ordering::Relaxed);
+            let runs = idle.load(Ordering::Relaxed) + 1;
+            idle.store(if size == 0 { runs } else { 0 }, Ordering::Relaxed);
         };
         let named = thread::Builder::new().name("requeue trim".into());
         *thread = named.spawn(run).ok();

@@ -11,11 +11,11 @@
 
 use super::{guarded, unreadable, Tables};
 use crate::error::StoreError;
-use crate::format::{decode_row, gone_key, Key, Ranges, ITEMS, MOST_ITEMS};
+use crate::format::{decode_row, gone_key, ItemRow, Key, Ranges, ITEMS, MOST_ITEMS};
 use fjall::compaction::filter::{
     CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict,
 };
-use fjall::AbstractTree;
+use fjall::{AbstractTree, UserKey};
 use parking_lot::{Condvar, Mutex, RwLock};
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -124,9 +124,17 @@ impl Tables {
     }
 
     /// Drops the tables in which all rows are of items that are gone, as far as that [is written](Gone::note_written). Returns how many
-    /// bytes they have.
-    pub(in crate::log) fn drop_gone(&self) -> Result<u64, StoreError> {
+    /// bytes they have. If there are none, nothing is synced, except for merges that follow.
+    pub(in crate::log) fn drop_gone(&self, for_merges: bool) -> Result<u64, StoreError> {
         let (_one, drops) = (self.gone.one.lock(), &self.gone.drops);
+        let written = drops.lock().written.clone();
+        let mut ranges = written
+            .iter()
+            .flat_map(|(queue, gone)| gone.iter().map(|it| (*queue, it)));
+        let mut is_dropped = |(queue, ids)| self.droppable(queue, ids).map_or(true, |it| it.1 > 0);
+        if !for_merges && !ranges.any(&mut is_dropped) {
+            return Ok(0);
+        }
         if drops.lock().begin_sync() {
             self.sync()?;
             drops.lock().end_sync();
@@ -141,27 +149,31 @@ impl Tables {
         Ok(dropped)
     }
 
-    fn drop_tables(&self, queue: u32, ids: &Range<u64>) -> Result<u64, StoreError> {
+    /// Of a range the numbers whose tables may be dropped, and how many bytes these have.
+    fn droppable(&self, queue: u32, ids: &Range<u64>) -> Result<(Range<u64>, u64), StoreError> {
         // The last rows may be, or have been, chunks that have others.
         let ids = ids.start..ids.end.saturating_sub(MOST_ITEMS as u64);
         if ids.is_empty() {
-            return Ok(0);
+            return Ok((ids, 0));
         }
         let [start, end] = [ids.start, ids.end].map(|id| Key { queue, id }.to_bytes());
-        let tree = &self[ITEMS].tree;
-        let tables = guarded(|| Ok(tree.current_version()))?;
+        let tables = guarded(|| Ok(self[ITEMS].tree.current_version()))?;
         let sizes = tables.iter_tables().filter_map(|table| {
             let keys = &table.metadata.key_range;
             let has_no_others = **keys.min() >= start[..] && **keys.max() < end[..];
             has_no_others.then_some(table.metadata.file_size)
         });
-        let size = sizes.sum();
-        drop(tables);
+        Ok((ids, sizes.sum()))
+    }
+
+    fn drop_tables(&self, queue: u32, ids: &Range<u64>) -> Result<u64, StoreError> {
+        let (ids, size) = self.droppable(queue, ids)?;
         let Gone { drops, ended, .. } = &*self.gone;
         if size == 0 || !drops.lock().begin(queue, &ids) {
             return Ok(0);
         }
-        let dropped = || tree.drop_range(start..end);
+        let [start, end] = [ids.start, ids.end].map(|id| Key { queue, id }.to_bytes());
+        let dropped = || self[ITEMS].tree.drop_range(start..end);
         let dropped = guarded(|| dropped().map_err(|error| unreadable(error.into())));
         drops.lock().dropping = None;
         ended.notify_all();
@@ -189,7 +201,7 @@ impl Drops {
     }
 }
 
-/// Leaves out rows of items that are gone, and of which no earlier row under the same key has others.
+/// Leaves out rows of items that are gone. An earlier row under the same key, which may have others, must not come back.
 struct Filters(AssertUnwindSafe<Arc<Mutex<Drops>>>);
 
 impl Factory for Filters {
@@ -199,24 +211,45 @@ impl Factory for Filters {
 
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
         // What is taken out later is of tables that this merge does not read.
-        Box::new(Filter(self.0.lock().synced.clone()))
+        let gone = self.0.lock().synced.clone();
+        Box::new(Filter { gone, hides: None })
     }
 }
 
-struct Filter(OfQueues);
+struct Filter {
+    gone: OfQueues,
+    /// The key of the last row that was left out: earlier rows under it are hidden by that one.
+    hides: Option<UserKey>,
+}
+
+impl Filter {
+    fn is_gone(&self, item: &ItemAccessor<'_>, context: &Context) -> Option<bool> {
+        let at = Key::from_prefix(item.key())?;
+        let gone = self.gone.get(&at.queue)?;
+        if self.hides.as_ref() == Some(item.key()) {
+            return Some(true);
+        }
+        let last = at.id.saturating_add(MOST_ITEMS as u64);
+        if gone.contains_all(&(at.id..last)) {
+            return Some(true);
+        }
+        // Such a merge has all earlier rows under the same key.
+        if !context.is_last_level || !gone.contains(at.id) {
+            return Some(false);
+        }
+        let value = item.value().ok()?;
+        let row = ItemRow::read(item.key(), &value).ok()?;
+        Some(gone.contains_all(&row.ids()))
+    }
+}
 
 impl CompactionFilter for Filter {
-    fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> CompactionFilterResult {
-        let is_left = Key::from_prefix(item.key()).is_none_or(|at| {
-            let last = at.id.saturating_add(MOST_ITEMS as u64);
-            let gone = self.0.get(&at.queue);
-            gone.is_none_or(|gone| !gone.contains_all(&(at.id..last)))
-        });
-        Ok(if is_left {
-            Verdict::Keep
-        } else {
-            Verdict::Destroy
-        })
+    fn filter_item(&mut self, item: ItemAccessor<'_>, context: &Context) -> CompactionFilterResult {
+        if self.is_gone(&item, context) != Some(true) {
+            return Ok(Verdict::Keep);
+        }
+        self.hides = Some(item.key().clone());
+        Ok(Verdict::Destroy)
     }
 }
 
@@ -261,14 +294,14 @@ mod tests {
         tables.gone.note_written();
         put(&tables, 0..ROWS);
         // The last thousand numbers may be those of a chunk that has others.
-        assert!(tables.drop_gone().unwrap() > 0);
+        assert!(tables.drop_gone(false).unwrap() > 0);
         let most = left(&tables);
         assert!((6_000..=7_100).contains(&most), "{most}");
         tables[ITEMS].major_compact().unwrap();
         assert_eq!(left(&tables), 6_023);
-        assert_eq!(tables.drop_gone().unwrap(), 0);
+        assert_eq!(tables.drop_gone(false).unwrap(), 0);
         tables.gone.note_written();
-        tables.drop_gone().unwrap();
+        tables.drop_gone(true).unwrap();
         tables[ITEMS].major_compact().unwrap();
         assert_eq!(left(&tables), 1_023);
     }
@@ -280,7 +313,7 @@ mod tests {
             put(&tables, 0..ROWS);
             tables.gone.note_written();
             tables.gone.take_out(0, &ids);
-            tables.drop_gone().unwrap();
+            tables.drop_gone(false).unwrap();
             tables[ITEMS].major_compact().unwrap();
             // And those before it that may be with it in a chunk.
             let some = if ids.end == u64::MAX { 10_000 } else { 2_047 };

@@ -194,3 +194,21 @@ fn a_backlog_that_lasts_takes_no_more_room() {
     let size = store.inner.log.disk().tables[ITEMS].disk_space();
     assert!(size < (backlog + all / 2) * LEN as u64, "{size}");
 }
+
+/// Rows at the end of a range, which may be chunks that have others, are no such chunks.
+#[test]
+fn the_room_of_a_few_large_items_is_given_back() {
+    let files = tempfile::tempdir().unwrap();
+    let store = small(files.path());
+    let pages: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    let large = |number| page(number).repeat(20);
+    for number in 0..200 {
+        pages.push(large(number)).unwrap();
+    }
+    assert_eq!(pages.pop_batch(999).unwrap().len(), 200);
+    pages.push(large(200)).unwrap();
+    store.flush().unwrap();
+    let size = store.inner.log.disk().merge();
+    assert!(size < 10 * 20 * LEN as u64, "{size}");
+    assert_eq!(number(&pages.pop().unwrap()), 200);
+}
