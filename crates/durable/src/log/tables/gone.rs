@@ -256,6 +256,7 @@ impl CompactionFilter for Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::{value_of, NewChunk};
 
     const ROWS: u64 = 10_000;
 
@@ -304,6 +305,30 @@ mod tests {
         tables.drop_gone(true).unwrap();
         tables[ITEMS].major_compact().unwrap();
         assert_eq!(left(&tables), 1_023);
+    }
+
+    /// A chunk whose first item got a row of its own, and then was removed.
+    #[test]
+    fn a_row_that_a_merge_leaves_out_brings_no_earlier_one_back() {
+        let files = tempfile::tempdir().unwrap();
+        let tables = Tables::open(files.path(), 1 << 20).unwrap();
+        let items = &tables[ITEMS];
+        let mut chunk = NewChunk::default();
+        let content = [0; 9];
+        for id in 10..20 {
+            assert!(chunk.add(Key { queue: 0, id }, &content));
+        }
+        let (first, value) = chunk.take().unwrap();
+        let key = first.to_bytes();
+        for value in [value, value_of(&key, &content[8..])] {
+            items.insert(key, value).unwrap();
+            items.rotate_memtable_and_wait().unwrap();
+        }
+        put(&tables, 10..11);
+        tables.gone.note_written();
+        tables.drop_gone(true).unwrap();
+        items.major_compact().unwrap();
+        assert!(items.get(key).unwrap().is_none());
     }
 
     #[test]
