@@ -364,7 +364,10 @@ mod tests {
                 waiting.take_out(0, &(49..50));
                 done.send(()).unwrap();
             });
-            assert!(is_done.try_recv().is_err());
+            for _ in 0..10_000 {
+                std::thread::yield_now();
+                assert!(is_done.try_recv().is_err());
+            }
             gone.drops.lock().dropping = None;
             gone.ended.notify_all();
             is_done.recv().unwrap();
