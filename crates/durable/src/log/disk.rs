@@ -333,7 +333,7 @@ impl Disk {
         Ok(())
     }
 
-    /// After so many bytes were written: gives back room if the disk has less than is needed.
+    /// Gives back room if the disk has less than is needed, after a group of this size was written.
     fn keep_free(&self, written: u64) {
         let free = self.free_after(written);
         // A push that is as large as the reserve shall fit again.

@@ -91,8 +91,8 @@ impl Drop for Shrink {
     }
 }
 
-/// Writes what is in memory to tables, so that no journal but the newest is needed, drops those whose items are gone, and merges rows with
-/// their removals.
+/// Writes what is in memory to tables, so that no journal but the newest is needed. Then it drops the tables of items that are gone, and, if
+/// it is to `merge`, merges the other rows with their removals.
 pub(super) fn shrink(tables: &Tables, merge: bool) -> Result<(), StoreError> {
     guarded(|| {
         for table in tables.all() {

@@ -126,7 +126,7 @@ impl GroupWriter<'_, '_> {
         Ok(false)
     }
 
-    /// The items of these runs are there, and perhaps they seemed to be gone: their numbers are older than those of others that are gone, but they are committed only now.
+    /// The items of these runs are there now. Numbers of some may be in a range, if those beside them were removed before this commit.
     pub(super) fn revive(&mut self, pushes: &[Run]) -> Result<(), StoreError> {
         for run in pushes {
             let (queue, ids) = (run.queue, run.first..run.end());

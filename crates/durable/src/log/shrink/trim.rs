@@ -63,6 +63,7 @@ impl Trim {
         let items = part(all, worth, size).max(LEAST << idle);
         // What is not in the table yet is not measured.
         let next = items.min(2 * catalog.retired);
+        // Relaxed: as above.
         self.items.store(next, Ordering::Relaxed);
         let mut thread = self.thread.lock();
         let runs = thread.as_ref().is_some_and(|it| !it.is_finished());
@@ -70,6 +71,7 @@ impl Trim {
             return;
         }
         catalog.retired = 0;
+        // Relaxed: as above.
         self.items.store(LEAST << idle, Ordering::Relaxed);
         tables.gone.note_written();
         let (dropped, idle) = (Arc::clone(&self.dropped), Arc::clone(&self.idle));
@@ -77,6 +79,7 @@ impl Trim {
         let run = move || {
             // An error is one of the next commit too.
             let size = tables.drop_gone(false).unwrap_or(0);
+            // Relaxed: statistics.
             dropped.fetch_add(size, Ordering::Relaxed);
             let runs = idle.load(Ordering::Relaxed) + 1;
             idle.store(if size == 0 { runs } else { 0 }, Ordering::Relaxed);

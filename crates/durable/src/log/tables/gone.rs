@@ -257,6 +257,7 @@ impl CompactionFilter for Filter {
 mod tests {
     use super::*;
     use crate::format::{value_of, NewChunk};
+    use lsm_tree::compaction::PullDown;
 
     const ROWS: u64 = 10_000;
 
@@ -307,20 +308,24 @@ mod tests {
         assert_eq!(left(&tables), 1_023);
     }
 
-    /// A chunk whose first item got a row of its own, and then was removed.
-    #[test]
-    fn a_row_that_a_merge_leaves_out_brings_no_earlier_one_back() {
-        let files = tempfile::tempdir().unwrap();
-        let tables = Tables::open(files.path(), 1 << 20).unwrap();
-        let items = &tables[ITEMS];
+    /// The rows of a chunk, and of its first item alone, which comes later.
+    fn rows() -> [([u8; 12], Vec<u8>); 2] {
         let mut chunk = NewChunk::default();
         let content = [0; 9];
         for id in 10..20 {
             assert!(chunk.add(Key { queue: 0, id }, &content));
         }
-        let (first, value) = chunk.take().unwrap();
+        let (first, chunk) = chunk.take().unwrap();
         let key = first.to_bytes();
-        for value in [value, value_of(&key, &content[8..])] {
+        [(key, chunk), (key, value_of(&key, &content[8..]))]
+    }
+
+    #[test]
+    fn a_row_that_a_merge_leaves_out_brings_no_earlier_one_back() {
+        let files = tempfile::tempdir().unwrap();
+        let tables = Tables::open(files.path(), 1 << 20).unwrap();
+        let items = &tables[ITEMS];
+        for (key, value) in rows() {
             items.insert(key, value).unwrap();
             items.rotate_memtable_and_wait().unwrap();
         }
@@ -328,7 +333,25 @@ mod tests {
         tables.gone.note_written();
         tables.drop_gone(true).unwrap();
         items.major_compact().unwrap();
-        assert!(items.get(key).unwrap().is_none());
+        assert_eq!(left(&tables), 0);
+    }
+
+    #[test]
+    fn a_merge_without_earlier_rows_keeps_the_row_that_hides_them() {
+        let files = tempfile::tempdir().unwrap();
+        let tables = Tables::open(files.path(), 1 << 20).unwrap();
+        let items = &tables[ITEMS];
+        let [(_, chunk), (key, alone)] = rows();
+        items.insert(key, chunk).unwrap();
+        items.rotate_memtable_and_wait().unwrap();
+        items.major_compact().unwrap();
+        items.insert(key, &*alone).unwrap();
+        items.rotate_memtable_and_wait().unwrap();
+        put(&tables, 10..11);
+        tables.gone.note_written();
+        tables.drop_gone(true).unwrap();
+        items.tree.compact(Arc::new(PullDown(0, 5)), 0).unwrap();
+        assert_eq!(*items.get(key).unwrap().unwrap(), *alone);
     }
 
     #[test]
