@@ -276,9 +276,15 @@ impl Disk {
         self.give_back_by(true)
     }
 
+    /// Waits for the thread that gives back room.
+    #[cfg(test)]
+    pub(crate) fn end_trim(&self) {
+        self.shrink.trim.join();
+    }
+
     #[cfg(test)]
     fn give_back_by(&self, merge: bool) -> u64 {
-        self.shrink.trim.join();
+        self.end_trim();
         self.tables.gone.note_written();
         super::shrink::shrink(&self.tables, merge).unwrap();
         self.tables[ITEMS].disk_space()
