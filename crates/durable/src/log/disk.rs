@@ -2,7 +2,7 @@
 
 use super::ahead::Ahead;
 use super::catalog::Catalog;
-use super::chunks::Chunks;
+use super::chunks::{Chunks, Known};
 use super::directory::Directory;
 use super::group;
 use super::journal;
@@ -51,6 +51,9 @@ pub(crate) struct Disk {
     catalog: Mutex<Catalog>,
     /// Locked after the catalog.
     pub(super) chunks: Mutex<Chunks>,
+    /// Chunks that were read since the last group was made.
+    pub(super) learned: Mutex<Vec<Known>>,
+    pub(super) spread: AtomicU64,
     /// Locked after the catalog.
     pub(super) keys: Mutex<Keys>,
     pub(crate) next_id: AtomicU64,
@@ -102,6 +105,8 @@ impl Disk {
             next_id: AtomicU64::new(catalog.store.next_id.max(1)),
             catalog: Mutex::new(catalog),
             chunks: Mutex::default(),
+            learned: Mutex::default(),
+            spread: AtomicU64::new(0),
             keys: Mutex::default(),
             reserve: options.reserve,
             merged: MERGED.saturating_mul(memtable).max(LEAST_MERGED),
@@ -324,6 +329,7 @@ impl Disk {
         ahead.reserve(length, sync && has_room);
         self.memtables.add(rows.size());
         rows.commit(mode)?;
+        self.note_spread();
         if sync {
             self.witness.write(number)?;
         }

@@ -30,10 +30,12 @@ pub(super) fn rows<'d>(
     batch: &mut Batch,
     number: u64,
 ) -> Result<RowBatch<'d>, StoreError> {
+    let mut chunks = disk.chunks.lock();
+    disk.learn(&mut chunks);
     let mut group = GroupWriter {
         disk,
         catalog,
-        chunks: disk.chunks.lock(),
+        chunks,
         keys: disk.keys.lock(),
         unkeyed: HashSet::new(),
         removed_of: BTreeMap::new(),

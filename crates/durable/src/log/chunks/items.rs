@@ -101,6 +101,8 @@ pub(crate) struct Items<R> {
     from: Key,
     /// Nor are those with these numbers.
     gone: Arc<Ranges>,
+    /// What [`Disk::spread`] was before.
+    spread: u64,
     /// The chunk that is being read, what it is of, and where the other items are in it.
     chunk: Option<(Known, UserValue, Numbered)>,
 }
@@ -114,13 +116,14 @@ pub(crate) fn earliest(id: u64) -> u64 {
 }
 
 impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Items<R> {
-    /// Those of these rows, from this one on, without those that are gone.
-    pub(crate) fn new(rows: R, from: Key, gone: Arc<Ranges>) -> Self {
+    /// Those of these rows, from this one on, without those that are gone. [`Disk::spread`] was this before.
+    pub(crate) fn new(rows: R, from: Key, gone: Arc<Ranges>, spread: u64) -> Self {
         Self {
             rows,
             peeked: None,
             from,
             gone,
+            spread,
             chunk: None,
         }
     }
@@ -154,7 +157,7 @@ impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Items<R> {
         value: UserValue,
         items: Vec<Range<usize>>,
     ) -> Result<(), StoreError> {
-        let mut chunk = Chunk::new(items.len());
+        let mut chunk = Chunk::new(items.len(), self.spread);
         let ids = first.id..first.id.saturating_add(chunk.count());
         while let Some(row) = self.next_row() {
             let (key, tombstone) = row?;
@@ -212,6 +215,7 @@ impl Disk {
         from: Key,
         in_rows: RangeInclusive<u64>,
     ) -> Result<Items<Rows>, StoreError> {
+        let spread = self.spread();
         let snapshot = guarded(|| Ok(self.tables.database.snapshot()))?;
         // What is gone since then is so too.
         let gone = self.tables.gone(from.queue)?;
@@ -224,7 +228,7 @@ impl Disk {
             gaps,
             visit: None,
         };
-        Ok(Items::new(rows, from, gone))
+        Ok(Items::new(rows, from, gone, spread))
     }
 
     /// The number of the last row of a queue with an item.

@@ -9,17 +9,23 @@ mod write;
 
 pub(crate) use items::{earliest, Content, Item, Items, Rows};
 
+use super::tables::guarded;
 use super::Disk;
 use crate::format::level::{self, Level};
-use crate::format::{Key, Ranges};
+use crate::format::{ItemRow, Key, Ranges, ITEMS};
+use fjall::UserValue;
 use std::collections::{BTreeMap, HashMap};
+use std::mem;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 /// The chunks with items that may be removed, by their first ones.
 #[derive(Default)]
 pub(crate) struct Chunks {
     known: BTreeMap<Key, Chunk>,
+    /// The group that is being written has spread some.
+    have_spread: bool,
     /// Of each level of a queue, numbers without rows.
     vacant: HashMap<(u32, Level), Ranges>,
 }
@@ -34,6 +40,8 @@ const MOST_GAPS: usize = 128;
 pub(crate) struct Chunk {
     /// How many it was written with.
     count: u32,
+    /// What [`Disk::spread`] was before it was read.
+    spread: u64,
     /// The numbers of those that are gone.
     gone: Ranges,
     /// Those of them that have tombstones, one for each range.
@@ -44,11 +52,44 @@ pub(crate) struct Chunk {
 pub(crate) type Known = Arc<(Key, Chunk)>;
 
 impl Disk {
-    /// Items of this chunk may be removed from now on. It is as it was read, unless one was removed before.
+    /// Items of this chunk may be removed from now on. It is as it was read, unless one was removed before, or it was spread. Does not wait
+    /// for a group that is being written, which removes nothing of what is learned now.
     pub(crate) fn know(&self, known: &Known) {
-        let (first, chunk) = &**known;
-        let mut chunks = self.chunks.lock();
-        chunks.known.entry(*first).or_insert_with(|| chunk.clone());
+        self.learned.lock().push(Arc::clone(known));
+    }
+
+    /// Before a group is made: it knows what was learned.
+    pub(super) fn learn(&self, chunks: &mut Chunks) {
+        for learned in mem::take(&mut *self.learned.lock()) {
+            let (first, chunk) = &*learned;
+            let is_known = chunks.known.contains_key(first);
+            if !is_known && (chunk.spread == self.spread() || self.is_chunk(*first)) {
+                chunks.known.insert(*first, chunk.clone());
+            }
+        }
+    }
+
+    /// How many groups have spread chunks.
+    pub(crate) fn spread(&self) -> u64 {
+        // ORDERING: Acquire; pairs with `note_spread`: the rows of these groups are found.
+        self.spread.load(Ordering::Acquire)
+    }
+
+    /// A group is written.
+    pub(super) fn note_spread(&self) {
+        if mem::take(&mut self.chunks.lock().have_spread) {
+            // ORDERING: Release; pairs with `spread`.
+            self.spread.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Whether the row under this key is a chunk. One that cannot be read is one: so nothing of it is lost.
+    fn is_chunk(&self, first: Key) -> bool {
+        let key = first.to_bytes();
+        let row = guarded(|| Ok(self.tables[ITEMS].get(key)?));
+        let is_chunk =
+            |value: UserValue| matches!(ItemRow::read(&key, &value), Ok(ItemRow::Chunk(..)));
+        row.map_or(true, |row| row.is_some_and(is_chunk))
     }
 }
 
@@ -129,9 +170,10 @@ impl Chunk {
         u64::from(self.count)
     }
 
-    fn new(count: usize) -> Self {
+    fn new(count: usize, spread: u64) -> Self {
         Self {
             count: u32::try_from(count).unwrap_or(u32::MAX),
+            spread,
             gone: Ranges::default(),
             tombstones: Ranges::default(),
         }

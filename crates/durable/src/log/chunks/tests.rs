@@ -24,7 +24,7 @@ fn a_tombstone_of_another_chunk_removes_nothing() {
     let rows = [chunk(10, 10)].into_iter().chain(rows).map(Ok);
     let mut gone = Ranges::default();
     gone.add(15..17);
-    let items = Items::new(rows, Key { queue: 1, id: 0 }, Arc::new(gone));
+    let items = Items::new(rows, Key { queue: 1, id: 0 }, Arc::new(gone), 0);
     let items: Vec<_> = items.map(Result::unwrap).collect();
     let ids = items.iter().map(|item| item.at.id);
     assert!(ids.eq([10, 11, 14, 17, 18, 19]));

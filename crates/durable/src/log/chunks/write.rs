@@ -114,6 +114,7 @@ impl GroupWriter<'_, '_> {
             spread = Some(chunk);
         }
         self.chunks.known.remove(&first);
+        self.chunks.have_spread = true;
         self.removed_of.remove(&first);
         if let Some(chunk) = spread {
             self.remove_tombstones(first.queue, chunk.1.tombstones.iter());

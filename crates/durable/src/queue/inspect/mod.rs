@@ -234,11 +234,12 @@ impl Inspector {
             Bound::Unbounded => 0,
         };
         let end = ids.end_bound().cloned();
+        let spread = store.log.disk().spread();
         let (queue, snapshot, rows) = self.rows(ITEMS, queue, earliest(from)..)?;
         let key = gone_key(queue);
         let gone = guarded(|| Ok(snapshot.get(&store.log.disk().tables[ITEMS], key)?))?;
         let gone = gone.map_or(Ok(Ranges::default()), |row| decode_row(&key, &row))?;
-        let items = Items::new(rows, Key { queue, id: from }, Arc::new(gone));
+        let items = Items::new(rows, Key { queue, id: from }, Arc::new(gone), spread);
         let is_in = move |item: &Result<Item, _>| {
             let id = item.as_ref().map_or(from, |item| item.at.id);
             (Bound::Unbounded, end).contains(&id)

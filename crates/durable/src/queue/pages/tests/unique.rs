@@ -6,6 +6,7 @@ use crate::format::{key_rows, MARKS};
 use crate::order::Order;
 use crate::{Builder, Durability, DurableQueue, ItemInfo, Kind, PushError, Record, StoreOptions};
 use requeue::{DuplicateOf, OnDuplicate};
+use std::collections::BTreeSet;
 use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -250,9 +251,37 @@ fn an_item_of_a_chunk_can_be_replaced() {
     drop(numbers);
     let numbers = open();
     let left = drain(&numbers, 20).into_iter();
-    let all: std::collections::BTreeSet<_> = left.chain(first).collect();
+    let all: BTreeSet<_> = left.chain(first).collect();
     let expected = (0..60).filter(|number| ![5, 50, 51].contains(number));
     assert!(all.into_iter().eq(expected.chain([105, 250])));
+}
+
+/// Removals that have read a chunk before another thread replaced one of its items, so that it is none any more.
+#[test]
+fn an_item_of_a_former_chunk_is_removed() {
+    let files = tempfile::tempdir().unwrap();
+    let open = || {
+        let builder = builder(files.path()).unique_by(|number| number % 100);
+        builder.on_duplicate(OnDuplicate::Replace).build().unwrap()
+    };
+    let numbers = open();
+    numbers.push_batch(0..60).unwrap();
+    numbers.shared.log().settle().unwrap();
+    // More than there are ranges for.
+    let are_left = |number: u64| number % 5 > 0 || number < 10;
+    let replace = |number: &u64, _| {
+        if *number == 51 {
+            numbers.push(151).unwrap();
+            numbers.shared.log().settle().unwrap();
+        }
+        are_left(*number)
+    };
+    assert_eq!(numbers.retain(replace).unwrap(), 10);
+    drop(numbers);
+    let numbers = open();
+    let left: BTreeSet<_> = drain(&numbers, 20).into_iter().collect();
+    let expected = (0..60).filter(|number| are_left(*number) && *number != 51);
+    assert!(left.into_iter().eq(expected.chain([151])));
 }
 
 #[test]
