@@ -70,8 +70,12 @@ impl Catalog {
         for table in [ITEMS, LETTERS, MARKS] {
             visit::<&[u8]>(&tables[table], .., |key, value| {
                 let row = Row::read(table, &key, &value)?;
-                let (counts, due) = found.get_mut(&row.queue()).ok_or_else(stray)?;
-                counts.add(&row, &value, &*tables.gone(row.queue())?);
+                let gone = tables.gone(row.queue())?;
+                let Some((counts, due)) = found.get_mut(&row.queue()) else {
+                    let was_removed = table == ITEMS && gone.contains_all(&(0..u64::MAX));
+                    return was_removed.then_some(()).ok_or_else(stray);
+                };
+                counts.add(&row, &value, &gone);
                 if let Row::Due(row) = row {
                     due.add(row.item.digest());
                 }

@@ -2,7 +2,7 @@
 
 use super::ahead::Ahead;
 use super::catalog::Catalog;
-use super::chunks::{Chunks, Known};
+use super::chunks::Reads;
 use super::directory::Directory;
 use super::group;
 use super::journal;
@@ -44,16 +44,13 @@ const LEAST_MERGED: u64 = 512 << 20;
 
 /// The files of a store.
 pub(crate) struct Disk {
+    /// Before the tables, which it may use.
+    pub(crate) reads: Reads,
     pub(crate) tables: Tables,
     witness: Witness,
     /// Locked after the catalog.
     ahead: Mutex<Ahead>,
     catalog: Mutex<Catalog>,
-    /// Locked after the catalog.
-    pub(super) chunks: Mutex<Chunks>,
-    /// Chunks that were read since the last group was made.
-    pub(super) learned: Mutex<Vec<Known>>,
-    pub(super) spread: AtomicU64,
     /// Locked after the catalog.
     pub(super) keys: Mutex<Keys>,
     pub(crate) next_id: AtomicU64,
@@ -99,14 +96,12 @@ impl Disk {
             opened => opened?,
         };
         let disk = Self {
+            reads: Reads::default(),
             tables,
             witness,
             ahead: Mutex::new(ahead),
             next_id: AtomicU64::new(catalog.store.next_id.max(1)),
             catalog: Mutex::new(catalog),
-            chunks: Mutex::default(),
-            learned: Mutex::default(),
-            spread: AtomicU64::new(0),
             keys: Mutex::default(),
             reserve: options.reserve,
             merged: MERGED.saturating_mul(memtable).max(LEAST_MERGED),
@@ -275,6 +270,17 @@ impl Disk {
         self.give_back_by(false)
     }
 
+    /// Drops the tables of items that are gone, or has all of their rows left out by a merge, while the ranges are in memory.
+    #[cfg(test)]
+    pub(crate) fn drop_gone(&self, merge: bool) {
+        self.end_trim();
+        self.tables.gone.note_written();
+        self.tables.drop_gone(merge).unwrap();
+        if merge {
+            self.tables[ITEMS].major_compact().unwrap();
+        }
+    }
+
     /// The same, with a merge of all.
     #[cfg(test)]
     pub(crate) fn merge(&self) -> u64 {
@@ -314,7 +320,12 @@ impl Disk {
         } else {
             PersistMode::Buffer
         };
-        self.memtables.make_room(&self.tables)?;
+        if self.memtables.are_full() {
+            self.let_go();
+            self.memtables.make_room(&self.tables)?;
+            // What was opened while it waited.
+            self.let_go();
+        }
         let mut catalog = self.catalog.lock();
         let mut ahead = self.ahead.lock();
         // Relaxed: a threshold.
@@ -338,6 +349,7 @@ impl Disk {
         drop((ahead, catalog));
         self.keep_free(2 * length);
         if is_empty {
+            self.let_go();
             self.shrink.empty(&self.tables, self.journals_size());
         }
         #[cfg(feature = "metrics")]
@@ -391,6 +403,7 @@ impl Disk {
     /// items. By itself it does so only much later.
     #[cold]
     fn reclaim(&self) {
+        self.let_go();
         self.tables.gone.note_written();
         // An error is one of the next commit too. The files are removed when a memtable is sealed.
         let _ = self.tables.drop_gone(true);

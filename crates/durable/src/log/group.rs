@@ -30,7 +30,7 @@ pub(super) fn rows<'d>(
     batch: &mut Batch,
     number: u64,
 ) -> Result<RowBatch<'d>, StoreError> {
-    let mut chunks = disk.chunks.lock();
+    let mut chunks = disk.reads.chunks.lock();
     disk.learn(&mut chunks);
     let mut group = GroupWriter {
         disk,
@@ -293,7 +293,7 @@ impl GroupWriter<'_, '_> {
 
     /// Nothing else in the group is of this queue.
     fn remove_queue(&mut self, queue: u32) -> Result<(), StoreError> {
-        self.remove_gone(queue);
+        self.remove_gone(queue)?;
         let key = |id| Key { queue, id }.to_bytes();
         for table in [ITEMS, MARKS, LETTERS] {
             self.remove_all(table, key(0)..=key(u64::MAX))?;

@@ -1,12 +1,12 @@
 //! Bounds what is in memory and in journals, and not in tables: all of it is read when a store is opened after a crash.
 //!
 //! The storage engine writes the memtable of each table when that is full. Those of small tables are not full for long, and journals
-//! are needed until they are written. So all of them are written together, when they have a memtable's size together, and groups
+//! are needed until they are written. So those that are not small are written together, when they have a memtable's size together, and groups
 //! wait while others are being written.
 
 use super::tables::{guarded, Tables};
 use crate::error::StoreError;
-use fjall::Keyspace;
+use fjall::{AbstractTree, Keyspace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -19,6 +19,11 @@ const MOST_SEALED: usize = 2;
 const POLLS: u32 = 10_000;
 const POLL: Duration = Duration::from_millis(1);
 
+/// One that has less than this part of a memtable is not written yet, since that takes two syncs, but with all others after so many
+/// memtables, or so many bytes. So journals are not needed for long.
+const PART: u64 = 8;
+const ALL: u64 = 32 << 20;
+
 /// The least that they have together before all of them are written. Those of the rows of the queues and of the store get small.
 const LEAST: u64 = 256 << 10;
 
@@ -27,6 +32,8 @@ pub(super) struct Memtables {
     most: u64,
     /// How many bytes groups have added since the last ones were sealed. Only the thread that writes a group changes it.
     size: AtomicU64,
+    /// The same, since all were.
+    since_all: AtomicU64,
 }
 
 impl Memtables {
@@ -35,17 +42,25 @@ impl Memtables {
         Self {
             most: memtable.max(LEAST),
             size: AtomicU64::new(0),
+            since_all: AtomicU64::new(0),
         }
     }
 
-    /// Before a group is written: if the memtables are full, has them written to tables. A group never is the last one in a journal
-    /// that may be removed, since what seals its memtable is another group.
-    pub(super) fn make_room(&self, tables: &Tables) -> Result<(), StoreError> {
+    pub(super) fn are_full(&self) -> bool {
         // Relaxed: no other thread writes a group.
-        if self.size.load(Ordering::Relaxed) < self.most {
-            return Ok(());
+        self.size.load(Ordering::Relaxed) >= self.most
+    }
+
+    /// Before a group is written, if they are full: has them written to tables. A group never is the last one in a journal that may be
+    /// removed, since what seals its memtable is another group.
+    pub(super) fn make_room(&self, tables: &Tables) -> Result<(), StoreError> {
+        // Relaxed: as above.
+        let size = self.size.swap(0, Ordering::Relaxed);
+        let since_all = self.since_all.fetch_add(size, Ordering::Relaxed) + size;
+        let is_due = since_all >= ALL.min(self.most.saturating_mul(PART));
+        if is_due {
+            self.since_all.store(0, Ordering::Relaxed);
         }
-        self.size.store(0, Ordering::Relaxed);
         guarded(|| {
             let is_behind = |table: &Keyspace| table.sealed_memtable_count() >= MOST_SEALED;
             let mut polls = 0..POLLS;
@@ -53,7 +68,9 @@ impl Memtables {
                 thread::sleep(POLL);
             }
             for table in tables.all() {
-                table.rotate_memtable()?;
+                if is_due || table.tree.active_memtable().size() >= self.most / PART {
+                    table.rotate_memtable()?;
+                }
             }
             Ok(())
         })

@@ -16,12 +16,10 @@ use gone::Gone;
 use lsm_tree::{AnyTree, Config, SequenceNumberCounter};
 use std::fs;
 use std::io;
-use std::num::NonZero;
 use std::ops::{Deref, Index, RangeBounds, RangeInclusive};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 /// How long the journals that are not written to any more may be together before small tables are written for them: they are read
 /// when a store is opened after a crash. The least that the storage engine allows.
@@ -33,9 +31,9 @@ const MERGED_AT: u8 = 8;
 const TABLE: u64 = 8 << 20;
 /// The size of the cache for blocks of tables, at least and at most: that of two memtables.
 const CACHE: RangeInclusive<u64> = 1 << 20..=32 << 20;
-/// How many threads write and merge tables: one for each core, within this range. One of them only writes tables: of two, it would poll
-/// for what the other one merges, with all of a core.
-const THREADS: RangeInclusive<usize> = 3..=4;
+/// How many threads write and merge tables. One of them only writes tables: while all others are busy it polls for what they are to merge,
+/// with all of a core, and of fewer they often are.
+const THREADS: usize = 4;
 
 /// The table with the rows of unique keys, most of which are looked for in vain: filters say that they are not in a table, with a
 /// probability of 99 %. Those of larger tables are read in parts, so that they need no memory.
@@ -132,8 +130,6 @@ impl Tables {
 
     /// Opens the tables in a directory, or creates them.
     pub(super) fn open(path: &Path, memtable: u64) -> Result<Self, StoreError> {
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = cores.clamp(*THREADS.start(), *THREADS.end());
         let gone = Arc::<Gone>::default();
         let filter = gone.filter();
         guarded(|| {
@@ -143,7 +139,7 @@ impl Tables {
                 }))
                 .manual_journal_persist(true)
                 .max_journaling_size(JOURNALS)
-                .worker_threads(threads)
+                .worker_threads(THREADS)
                 .cache_size(
                     memtable
                         .saturating_mul(2)

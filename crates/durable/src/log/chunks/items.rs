@@ -208,6 +208,25 @@ impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Iterator for 
 }
 
 impl Disk {
+    /// The next page of a queue goes on with these: who opens rows anew waits for the storage engine while that syncs its list of tables.
+    /// They keep what was there when they were opened in memory and on the disk, so only the last ones are kept, and
+    /// [let go](Self::let_go) when memtables are written.
+    pub(crate) fn keep(&self, items: Items<Rows>) {
+        let before = self.reads.kept.lock().replace(items);
+        drop(before);
+    }
+
+    /// Those of a queue, if they are kept.
+    pub(crate) fn kept(&self, queue: u32) -> Option<Items<Rows>> {
+        let mut kept = self.reads.kept.lock();
+        kept.take_if(|items| items.rows.queue == queue)
+    }
+
+    pub(in crate::log) fn let_go(&self) {
+        let kept = self.reads.kept.lock().take();
+        drop(kept);
+    }
+
     /// The items of a queue from a number on, in the rows of these numbers, as they are now. Where rows were removed, reading on
     /// takes time: so the last row should be no later than needed.
     pub(crate) fn items(

@@ -14,10 +14,11 @@ use super::Disk;
 use crate::format::level::{self, Level};
 use crate::format::{ItemRow, Key, Ranges, ITEMS};
 use fjall::UserValue;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// The chunks with items that may be removed, by their first ones.
@@ -28,6 +29,19 @@ pub(crate) struct Chunks {
     have_spread: bool,
     /// Of each level of a queue, numbers without rows.
     vacant: HashMap<(u32, Level), Ranges>,
+}
+
+/// What those who read items and the thread that writes groups tell each other.
+#[derive(Default)]
+pub(crate) struct Reads {
+    /// Locked after the catalog.
+    pub(super) chunks: Mutex<Chunks>,
+    /// Those that were read since the last group was made.
+    learned: Mutex<Vec<Known>>,
+    /// How many groups have spread chunks.
+    spread: AtomicU64,
+    /// See [`Disk::keep`].
+    pub(crate) kept: Mutex<Option<Items<Rows>>>,
 }
 
 /// Of how many levels that is kept.
@@ -55,13 +69,14 @@ impl Disk {
     /// Items of this chunk may be removed from now on. It is as it was read, unless one was removed before, or it was spread. Does not wait
     /// for a group that is being written, which removes nothing of what is learned now.
     pub(crate) fn know(&self, known: &Known) {
-        self.learned.lock().push(Arc::clone(known));
+        self.reads.learned.lock().push(Arc::clone(known));
     }
 
     /// Before a group is made: it knows what was learned.
     pub(super) fn learn(&self, chunks: &mut Chunks) {
-        for learned in mem::take(&mut *self.learned.lock()) {
-            let (first, chunk) = &*learned;
+        let learned = mem::take(&mut *self.reads.learned.lock());
+        for known in learned {
+            let (first, chunk) = &*known;
             let is_known = chunks.known.contains_key(first);
             if !is_known && (chunk.spread == self.spread() || self.is_chunk(*first)) {
                 chunks.known.insert(*first, chunk.clone());
@@ -72,14 +87,14 @@ impl Disk {
     /// How many groups have spread chunks.
     pub(crate) fn spread(&self) -> u64 {
         // ORDERING: Acquire; pairs with `note_spread`: the rows of these groups are found.
-        self.spread.load(Ordering::Acquire)
+        self.reads.spread.load(Ordering::Acquire)
     }
 
     /// A group is written.
     pub(super) fn note_spread(&self) {
-        if mem::take(&mut self.chunks.lock().have_spread) {
+        if mem::take(&mut self.reads.chunks.lock().have_spread) {
             // ORDERING: Release; pairs with `spread`.
-            self.spread.fetch_add(1, Ordering::Release);
+            self.reads.spread.fetch_add(1, Ordering::Release);
         }
     }
 

@@ -153,11 +153,13 @@ impl GroupWriter<'_, '_> {
         }
     }
 
-    /// Before the rows of a queue are removed: none of them comes back when tables are dropped.
-    pub(super) fn remove_gone(&mut self, queue: u32) {
-        self.gone.remove(&queue);
-        self.disk.tables.gone.take_out(queue, &(0..u64::MAX));
-        self.disk.tables.gone.put(queue, Ranges::default());
-        self.rows.remove(ITEMS, gone_key(queue));
+    /// Before the rows of a queue are removed. Of those that a merge has left out there are no tombstones, and a crash may bring them back,
+    /// from a journal: so if the queue has a row of what is gone, all is gone for good.
+    pub(super) fn remove_gone(&mut self, queue: u32) -> Result<(), StoreError> {
+        let known = self.disk.tables.gone(queue)?;
+        if known.len() + self.gone.get(&queue).map_or(0, Ranges::len) > 0 {
+            self.gone(queue).add(0..u64::MAX);
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Items with due times that are on the disk only: they are read when they are due. And their rows, when a queue is opened.
 
-use super::fill::Page;
+use super::fill::{other_rows, Page};
 use super::keys::{write, ROWS};
 use super::scheduled::Scheduled;
 use super::{Index, Pages, NOT_PLANNED};
@@ -115,7 +115,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 continue;
             }
             if index.count_scheduled() == 0 {
-                return Err(self.other_rows(0, 1));
+                return Err(other_rows(&self.shared.name, 0, 1));
             }
             index.digest.remove(row.item.digest());
             index.scheduled.remove(row);

@@ -1,6 +1,7 @@
 //! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
 
 use super::due::DueRows;
+use super::index::Reading;
 use super::keys::KeyRows;
 use super::{Index, Pages, State, LEAST_ITEMS, LEAST_OF_ALL, MOST_LOST, MOST_OF_PAGE};
 use crate::codec::CodecError;
@@ -8,6 +9,7 @@ use crate::entry::Entry;
 use crate::error::{Damage, StoreError};
 use crate::format::level::{self, Level};
 use crate::format::{Digest, Front, UniqueRow};
+use crate::log::chunks::{Items, Rows};
 use crate::order::{Engine, EntryOf};
 use std::collections::BTreeSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -297,11 +299,33 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         page: &mut Page<T, O>,
     ) -> Result<bool, StoreError> {
         let (shared, disk) = (&self.shared, self.shared.log().disk());
+        let kept = index.take_reading(level);
+        if let Some((items, end)) = kept.and_then(|end| Some((disk.kept(shared.id)?, end))) {
+            if !self.read_items(index, level, page, items, end)? {
+                return Ok(false);
+            }
+        }
+        // ORDERING: Relaxed; later items are concluded under the lock of the index.
+        let begun = disk.next_id.load(Ordering::Relaxed);
         let rows = index.rows_of(level);
         let (next, row) = (rows.next, rows.row);
-        let (end, last) = (index.end_of(level).max(next), index.last_of(level));
+        let end = index.end_of(level).min(index.in_level(level, begun));
+        let items = disk.items(shared.key(next), row..=index.last_of(level))?;
+        self.read_items(index, level, page, items, end.max(next))
+    }
+
+    /// Reads items up to a number; returns whether it has read all, and the page is not full.
+    fn read_items(
+        &self,
+        index: &mut Index,
+        level: Level,
+        page: &mut Page<T, O>,
+        mut items: Items<Rows>,
+        end: u64,
+    ) -> Result<bool, StoreError> {
+        let disk = self.shared.log().disk();
         let mut known = None;
-        for item in disk.items(shared.key(next), row..=last)? {
+        while let Some(item) = items.next() {
             let item = item?;
             let at = item.at;
             if at.id >= end {
@@ -311,7 +335,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 continue;
             }
             if index.count() == 0 {
-                return Err(self.other_rows(0, 1));
+                return Err(other_rows(&self.shared.name, 0, 1));
             }
             if let Some(chunk) = item.chunk.filter(|chunk| known != Some(chunk.0)) {
                 disk.know(&chunk);
@@ -320,6 +344,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             index.digest.remove(at.digest());
             self.add(page, at.id, &item.content)?;
             if self.is_page(index, page) {
+                index.reading = Some(Reading { level, end });
+                disk.keep(items);
                 return Ok(false);
             }
         }
@@ -333,7 +359,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
         let count = left.count.cast_signed();
         let (missing, extra) = (count.max(0), count.min(0));
-        Err(self.other_rows(missing.unsigned_abs(), extra.unsigned_abs()))
+        let (missing, extra) = (missing.unsigned_abs(), extra.unsigned_abs());
+        Err(other_rows(&self.shared.name, missing, extra))
     }
 
     pub(super) fn add(
@@ -366,14 +393,14 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
         Ok(())
     }
+}
 
-    pub(super) fn other_rows(&self, missing: u64, extra: u64) -> StoreError {
-        StoreError::Damaged(Damage {
-            queue: Some(Arc::clone(&self.shared.name)),
-            missing,
-            extra,
-            details: "its rows are not those that were committed".into(),
-            ..Damage::default()
-        })
-    }
+pub(super) fn other_rows(queue: &Arc<str>, missing: u64, extra: u64) -> StoreError {
+    StoreError::Damaged(Damage {
+        queue: Some(Arc::clone(queue)),
+        missing,
+        extra,
+        details: "its rows are not those that were committed".into(),
+        ..Damage::default()
+    })
 }

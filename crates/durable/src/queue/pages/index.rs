@@ -42,6 +42,8 @@ pub(crate) struct Index {
     pub(super) open: usize,
     /// The rows that are to be read.
     pub(super) digest: Digest,
+    /// What the rows are that are [kept](crate::log::Disk::keep), unless others would be read anew.
+    pub(super) reading: Option<Reading>,
     /// Which of them are read by their times. By priority those of level 0 are.
     pub(super) scheduled: Scheduled,
     /// The digest of the scheduled items when there was no room to read them early.
@@ -65,6 +67,14 @@ pub(super) struct Rows {
     was_scheduled: bool,
     /// Whether it is to be looked at whether the level has items in memory.
     is_absent: bool,
+}
+
+/// Of a level of which a page was read, the rows that follow, as they were then.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) level: Level,
+    /// Others may have come since, from this number on.
+    pub(super) end: u64,
 }
 
 impl Rows {
@@ -119,6 +129,7 @@ impl Index {
         self.levels.clear();
         self.unread.clear();
         self.absent.clear();
+        self.reading = None;
         self.marked.clear();
         self.scheduled = Scheduled::begin(next);
     }
@@ -142,7 +153,7 @@ impl Index {
     }
 
     /// The number of a level that differs from others by `serial`.
-    fn in_level(&self, level: Level, serial: u64) -> u64 {
+    pub(super) fn in_level(&self, level: Level, serial: u64) -> u64 {
         if self.has_levels {
             level::with_serial(level, serial)
         } else {
@@ -224,8 +235,19 @@ impl Index {
         self.note_read(level);
     }
 
+    /// The end of the rows that are kept, if they are of this level.
+    pub(super) fn take_reading(&mut self, level: Level) -> Option<u64> {
+        let reading = self.reading.take()?;
+        (reading.level == level).then_some(reading.end)
+    }
+
     /// The log has changes of these rows.
     pub(super) fn note_unwritten(&mut self, runs: &[Run]) {
+        let reading = self.reading.take();
+        self.reading = reading.filter(|reading| {
+            let is_of = |run: &Run| self.level_of(run.first) == reading.level;
+            !runs.iter().any(|run| run.first < reading.end && is_of(run))
+        });
         let has_levels = self.has_levels;
         let serial = |id| if has_levels { level::serial(id) } else { id };
         let firsts = runs.iter().map(|run| serial(run.first));
@@ -332,7 +354,7 @@ impl Index {
             self.marked.remove(&id);
         }
         let rows = self.rows_of(level);
-        (rows.next, rows.row) = (id + 1, row);
+        (rows.next, rows.row) = (rows.next.max(id + 1), row);
         is_there
     }
 

@@ -409,6 +409,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 impl<T: Send + 'static, O: Engine<T>> Drop for Pages<T, O> {
     fn drop(&mut self) {
         self.ram.give_room(self.state.get_mut().index.count());
+        drop(self.shared.log().disk().kept(self.shared.id));
     }
 }
 

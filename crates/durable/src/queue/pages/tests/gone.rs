@@ -3,6 +3,7 @@
 use super::{drain, open, rows};
 use crate::format::ITEMS;
 use crate::{Durability, DurableQueue, Store, StoreOptions};
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -213,4 +214,50 @@ fn the_room_of_a_few_large_items_is_given_back() {
     let size = store.inner.log.disk().merge();
     assert!(size < 10 * 20 * LEN as u64, "{size}");
     assert_eq!(number(&pages.pop().unwrap()), 200);
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_all(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// A crash brings back what the journals have and the tables do not.
+#[test]
+fn the_rows_of_a_removed_queue_do_not_come_back() {
+    for merge in [false, true] {
+        let files = tempfile::tempdir().unwrap();
+        let store = small(files.path());
+        let pages: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+        for first in (0..6_000).step_by(100) {
+            pages.push_batch((first..first + 100).map(page)).unwrap();
+        }
+        store.flush().unwrap();
+        let disk = store.inner.log.disk();
+        disk.give_back();
+        assert_eq!(pages.pop_batch(9_999).unwrap().len(), 6_000);
+        store.flush().unwrap();
+        disk.drop_gone(merge);
+        drop(pages);
+        assert!(store.remove("pages").unwrap());
+        store.flush().unwrap();
+        let crashed = tempfile::tempdir().unwrap();
+        copy_all(files.path(), crashed.path());
+        let store = StoreOptions::new().memory(0).check().open(crashed.path());
+        let store = store.unwrap();
+        let others: DurableQueue<Vec<u8>> = store.queue("others").unwrap();
+        assert!(others.pop().unwrap_err().is_empty());
+        others.push(page(0)).unwrap();
+        drop((others, store));
+        let store = StoreOptions::new().memory(0).check().open(crashed.path());
+        let others: DurableQueue<Vec<u8>> = store.unwrap().queue("others").unwrap();
+        assert_eq!(others.pop_batch(9).unwrap(), [page(0)]);
+    }
 }

@@ -1,6 +1,7 @@
 mod by_key;
 mod by_priority;
 mod gone;
+mod kept;
 mod scheduled;
 mod unique;
 
