@@ -9,6 +9,7 @@
 //! | `even`, `odd`, with a time to live | numbers, pushed in turn and buffered | a prefix of the numbers |
 //! | `replaced` | growing numbers of one key, which replace each other or follow the one that is held | the last number, or it was taken; none that was taken |
 //! | `once` | numbers that are pushed and popped, whose keys stay taken | no number that was popped, nor can it be pushed |
+//! | `large` | a backlog of large numbers, which are pushed and popped, buffered: so tables of those that are gone are dropped | numbers from one to another, as one of these commits left them |
 //! | `removed`, unique, fair by three keys | ten numbers, of which the odd ones are removed at once, then the others | what one of these steps leaves |
 
 use crate::{child, count, options};
@@ -47,6 +48,15 @@ type Job = (u64, u64, u64, u32);
 /// Round, number.
 type Buffered = (u64, u64);
 
+/// Round, number, and many bytes.
+type Large = (u64, usize, Vec<u8>);
+const LARGE: usize = 2_000;
+/// How many of them are pushed and popped at once, and how many are left.
+const AT_ONCE: usize = 50;
+const BACKLOG: usize = 200;
+/// How often it is waited until they are on the disk.
+const FLUSHED: usize = 8 * AT_ONCE;
+
 /// The queues under load.
 struct Queues {
     store: Store,
@@ -60,6 +70,7 @@ struct Queues {
     odd: DurableQueue<Buffered>,
     replaced: DurableQueue<u64>,
     once: DurableQueue<Buffered>,
+    large: DurableQueue<Large>,
     removed: DurableQueue<u64, ByKey<u64, u64>>,
 }
 
@@ -99,6 +110,7 @@ impl Queues {
                 .unique_for(Duration::from_secs(3600))
                 .build()
                 .expect(expect),
+            large: store.queue("large").expect(expect),
             removed: removed.build().expect(expect),
             store,
         }
@@ -141,6 +153,7 @@ pub(crate) fn run(path: &Path) {
         scope.spawn(|| replace(&queues.replaced));
         scope.spawn(|| take(&queues.replaced));
         scope.spawn(|| do_once(&queues.once, round));
+        scope.spawn(|| work_off(queues, round));
     });
 }
 
@@ -230,8 +243,8 @@ fn carry(from: &DurableQueue<u64>, to: &DurableQueue<u64>) {
             return;
         };
         // With pages a token may be here before its room where it was is free.
-        give.push_blocking(token).expect("a push");
-        if commit_all((take, give)).is_err() {
+        let pushed = give.push_blocking(token);
+        if pushed.is_err() || commit_all((take, give)).is_err() {
             return acknowledge("failed");
         }
         acknowledge("moved");
@@ -292,6 +305,45 @@ fn do_once(numbers: &DurableQueue<Buffered>, round: u64) {
     }
 }
 
+fn large(round: u64, number: usize) -> Large {
+    let mut word = number as u64;
+    let bytes = (0..LARGE).map(|_| {
+        // Bytes that cannot be compressed.
+        word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        word.to_be_bytes()[0]
+    });
+    (round, number, bytes.collect())
+}
+
+fn work_off(queues: &Queues, round: u64) {
+    let mut handle = queues.large.handle();
+    let durability = Durability::Buffered {
+        at_most: Duration::from_secs(3600),
+    };
+    for first in (0..).step_by(AT_ONCE) {
+        let end = first + AT_ONCE;
+        let tx = handle.begin();
+        let numbers = (first..end).map(|number| large(round, number));
+        let pushed = tx.push_batch(numbers);
+        if pushed.is_err() || tx.commit_with(durability).is_err() {
+            return acknowledge("failed");
+        }
+        if end > BACKLOG {
+            let tx = handle.begin();
+            let popped = tx.pop_batch(AT_ONCE).map(Iterator::count);
+            if popped.is_err() || tx.commit_with(durability).is_err() {
+                return acknowledge("failed");
+            }
+        }
+        if end.is_multiple_of(FLUSHED) {
+            if queues.store.flush().is_err() {
+                return acknowledge("failed");
+            }
+            acknowledge(&format!("worked {end}"));
+        }
+    }
+}
+
 fn remove<O: Order<u64>>(numbers: &DurableQueue<u64, O>) {
     for step in 0.. {
         let first = step / 3 * 10;
@@ -322,6 +374,8 @@ pub(crate) struct Acknowledged {
     taken: u64,
     /// The last number that was popped once.
     once: u64,
+    /// How many large numbers were pushed.
+    worked: usize,
     /// How many steps of pushes and removals.
     steps: u64,
     pub(crate) count: u64,
@@ -351,14 +405,15 @@ impl Acknowledged {
             ("replaced", [number]) => self.replaced = *number,
             ("taken", [number]) => self.taken = *number,
             ("once", [number]) => self.once = *number,
+            ("worked", [end]) => self.worked = index(*end),
             ("step", [step]) => self.steps = step + 1,
             _ => panic!("an unknown line: {line:?}"),
         }
     }
 }
 
-fn index(producer: u64) -> usize {
-    usize::try_from(producer).expect("few producers")
+fn index(number: u64) -> usize {
+    usize::try_from(number).expect("a small number")
 }
 
 /// A child under load, and what it has acknowledged.
@@ -432,6 +487,7 @@ pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
     numbers.extend(drain(&queues.replaced)); // what followed
     check_replaced(&numbers, acknowledged);
     check_once(&queues.once, round, acknowledged);
+    check_large(&drain(&queues.large), round, acknowledged);
     let mut removed = drain_unique(&queues.removed);
     removed.sort_unstable(); // the keys take turns
     check_removed(&removed, acknowledged);
@@ -584,6 +640,23 @@ fn check_once(numbers: &DurableQueue<Buffered>, round: u64, acknowledged: &Ackno
         left.iter().all(|number| *number == (round, last + 1)),
         "{left:?} after {last}"
     );
+}
+
+fn check_large(items: &[Large], round: u64, acknowledged: &Acknowledged) {
+    let first = items.first().map_or(0, |item| item.1);
+    let end = first + items.len();
+    let expected = (first..end).map(|number| large(round, number));
+    assert!(
+        items.iter().cloned().eq(expected),
+        "in order, without a gap"
+    );
+    let is_popped = [BACKLOG, BACKLOG + AT_ONCE].contains(&(end - first));
+    assert!(
+        end.is_multiple_of(AT_ONCE) && (is_popped || first == 0 && end < BACKLOG),
+        "{first} to {end} are there"
+    );
+    let worked = acknowledged.worked;
+    assert!(end >= worked, "{end} of {worked} are there");
 }
 
 fn check_removed(items: &[u64], acknowledged: &Acknowledged) {
