@@ -20,7 +20,7 @@ fn all_that_was_acknowledged_survives_failing_calls() {
         drop(open(&store).unwrap());
         let variable = random.pick(&["SHIM_FAIL_WRITE", "SHIM_FAIL_SYNC"]);
         let at = 20 + random.below(300);
-        let child = Loaded::start(&store, 0, |command| {
+        let child = Loaded::start((&store, "load"), 0, |command| {
             put_between(command, shim, &store);
             command.env(variable, at.to_string());
         });

@@ -1,7 +1,7 @@
 //! A process under load is killed, and its store opened.
 
 use crate::count;
-use crate::load::{check, Loaded};
+use crate::load::{check, Loaded, ROLES};
 
 /// The number of kills after which a new store is used.
 const ROUNDS: u64 = 10;
@@ -18,9 +18,13 @@ fn all_that_was_acknowledged_survives_a_kill() {
         }
         let path = directory.path().join("store");
         // Now and then while it opens the store.
-        let most = random.pick(&[2, 100, 1_000, 2_000]);
+        let role = random.pick(&ROLES);
+        let most = random.pick(match role {
+            "load" => &[2, 100, 1_000, 2_000],
+            _ => &[2, 4, 10, 20],
+        });
         let acknowledgements = 1 + random.below(most);
-        let child = Loaded::start(&path, round, |_| ());
+        let child = Loaded::start((&path, role), round, |_| ());
         let acknowledged = child.kill_after(acknowledgements);
         check(&path, round, &acknowledged);
         total += acknowledged.count;

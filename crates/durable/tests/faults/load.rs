@@ -53,7 +53,7 @@ type Large = (u64, usize, Vec<u8>);
 const LARGE: usize = 2_000;
 /// How many of them are pushed and popped at once, and how many are left.
 const AT_ONCE: usize = 50;
-const BACKLOG: usize = 200;
+const BACKLOG: usize = 1_500;
 /// How often it is waited until they are on the disk.
 const FLUSHED: usize = 8 * AT_ONCE;
 
@@ -125,8 +125,11 @@ fn acknowledge(what: &str) {
     let _ = stdout.write_all(format!("\nack {what}\n").as_bytes());
 }
 
+/// What a child does, by its role: all of that, or only with the large numbers, so that there are tables of these alone.
+pub(crate) const ROLES: [&str; 2] = ["load", "large"];
+
 /// The child: works until it is killed, or a commit fails.
-pub(crate) fn run(path: &Path) {
+pub(crate) fn run(path: &Path, role: &str) {
     let round = count(ROUND, 0);
     acknowledge("opens");
     let queues = &Queues::open(path);
@@ -135,6 +138,10 @@ pub(crate) fn run(path: &Path) {
     }
     acknowledge("opened");
     thread::scope(|scope| {
+        scope.spawn(|| work_off(queues, round));
+        if role != ROLES[0] {
+            return;
+        }
         for producer in 0..2 {
             scope.spawn(move || produce(&queues.plain, round, producer));
             scope.spawn(move || produce(&queues.keyed, round, producer + 2));
@@ -153,7 +160,6 @@ pub(crate) fn run(path: &Path) {
         scope.spawn(|| replace(&queues.replaced));
         scope.spawn(|| take(&queues.replaced));
         scope.spawn(|| do_once(&queues.once, round));
-        scope.spawn(|| work_off(queues, round));
     });
 }
 
@@ -424,8 +430,12 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    pub(crate) fn start(path: &Path, round: u64, prepare: impl FnOnce(&mut Command)) -> Self {
-        let mut command = child("load", path);
+    pub(crate) fn start(
+        (path, role): (&Path, &str),
+        round: u64,
+        prepare: impl FnOnce(&mut Command),
+    ) -> Self {
+        let mut command = child(role, path);
         prepare(command.env(ROUND, round.to_string()));
         let mut child = command.spawn().expect("a child");
         let lines = BufReader::new(child.stdout.take().expect("its output"));

@@ -60,7 +60,7 @@ fn in_a_role() {
     let store = env::var(STORE).unwrap_or_default();
     let store = Path::new(&store);
     match role.as_str() {
-        "load" => load::run(store),
+        "load" | "large" => load::run(store, &role),
         "fill" => damage::fill_until_killed(store),
         "fail" => failing::run(store),
         "poison" => poison::run(store),

@@ -4,7 +4,7 @@
 //! written later, some sectors. What this does not show: the names of files (creations, renames) are on the disk at once.
 
 use crate::count;
-use crate::load::{check, Loaded};
+use crate::load::{check, Loaded, ROLES};
 use crate::random::Random;
 use crate::shim::{put_between, shim};
 use std::fs::{self, File};
@@ -76,7 +76,8 @@ fn all_that_was_acknowledged_survives_a_power_loss() {
         // All points of the creation, and some of the load.
         let most = random.pick(&[200, 1_000, 3_000]);
         let at = 1 + random.below(most);
-        let child = Loaded::start(&store, 0, |command| {
+        let role = random.pick(&ROLES);
+        let child = Loaded::start((&store, role), 0, |command| {
             put_between(command, shim, &store);
             command
                 .env("SHIM_SYNCED", &synced)
