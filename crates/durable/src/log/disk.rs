@@ -44,7 +44,7 @@ const LEAST_MERGED: u64 = 512 << 20;
 
 /// The files of a store.
 pub(crate) struct Disk {
-    /// Before the tables, which it may use.
+    /// Dropped before the tables, whose rows it may keep.
     pub(crate) reads: Reads,
     pub(crate) tables: Tables,
     witness: Witness,
