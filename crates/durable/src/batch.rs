@@ -177,6 +177,12 @@ impl Batch {
         }
     }
 
+    /// Whether chunks may be spread.
+    pub(crate) fn may_spread(&self) -> bool {
+        let may_spread = |it: &Change| matches!(it, Change::Spread(_) | Change::Replaced(..));
+        self.others.iter().any(may_spread)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         let is_same = self.lengths.is_empty() && self.removes.is_empty();
         is_same && self.keys.is_empty() && self.others.is_empty()

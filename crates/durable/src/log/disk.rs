@@ -335,6 +335,7 @@ impl Disk {
             let store = encode_row(STORE_ROW, &catalog.store);
             ahead.renew(&self.tables, &store)?;
         }
+        let whole = batch.may_spread().then(|| self.reads.spreading.write());
         let rows = group::rows(self, &mut catalog, batch, number)?;
         let length = rows.length();
         ahead.reserve(length, sync && has_room);
@@ -346,7 +347,7 @@ impl Disk {
         }
         self.shrink.trim.look_after(&self.tables, &mut catalog);
         let is_empty = catalog.queues.items() == 0;
-        drop((ahead, catalog));
+        drop((ahead, catalog, whole));
         self.keep_free(2 * length);
         if is_empty {
             self.let_go();

@@ -224,7 +224,7 @@ impl GroupWriter<'_, '_> {
         }
         match self.chunks.has(key) {
             Some(has) => Ok(has),
-            None => Ok(self.disk.item(key)?.is_some()),
+            None => Ok(self.disk.item_of_group(key)?.is_some()),
         }
     }
 

@@ -234,6 +234,16 @@ impl Disk {
         from: Key,
         in_rows: RangeInclusive<u64>,
     ) -> Result<Items<Rows>, StoreError> {
+        let _whole = self.reads.spreading.read();
+        self.items_of_group(from, in_rows)
+    }
+
+    /// The same, for the group that is being written.
+    pub(super) fn items_of_group(
+        &self,
+        from: Key,
+        in_rows: RangeInclusive<u64>,
+    ) -> Result<Items<Rows>, StoreError> {
         let spread = self.spread();
         let snapshot = guarded(|| Ok(self.tables.database.snapshot()))?;
         // What is gone since then is so too.
@@ -272,6 +282,12 @@ impl Disk {
 
     /// The item with this number, if it is there now.
     pub(crate) fn item(&self, at: Key) -> Result<Option<Item>, StoreError> {
+        let _whole = self.reads.spreading.read();
+        self.item_of_group(at)
+    }
+
+    /// The same, for the group that is being written.
+    pub(in crate::log) fn item_of_group(&self, at: Key) -> Result<Option<Item>, StoreError> {
         if self.tables.gone(at.queue)?.contains(at.id) {
             return Ok(None);
         }
@@ -293,7 +309,8 @@ impl Disk {
                 break Key::of(&key)?.id;
             }
         };
-        let item = self.items(at, row..=u64::MAX)?.next().transpose()?;
+        let mut items = self.items_of_group(at, row..=u64::MAX)?;
+        let item = items.next().transpose()?;
         Ok(item.filter(|item| item.at == at))
     }
 }

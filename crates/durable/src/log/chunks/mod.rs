@@ -14,7 +14,7 @@ use super::Disk;
 use crate::format::level::{self, Level};
 use crate::format::{ItemRow, Key, Ranges, ITEMS};
 use fjall::UserValue;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::ops::Range;
@@ -40,6 +40,9 @@ pub(crate) struct Reads {
     learned: Mutex<Vec<Known>>,
     /// How many groups have spread chunks.
     spread: AtomicU64,
+    /// Locked for writing while a group is written that may spread chunks, after the catalog: who looks for an item then may find neither its
+    /// chunk nor its own row.
+    pub(crate) spreading: RwLock<()>,
     /// See [`Disk::keep`].
     pub(crate) kept: Mutex<Option<Items<Rows>>>,
 }

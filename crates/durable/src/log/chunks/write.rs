@@ -99,7 +99,7 @@ impl GroupWriter<'_, '_> {
 
     /// Gives each item of a chunk a row, except those that the group has removed.
     pub(in crate::log) fn spread(&mut self, first: Key) -> Result<(), StoreError> {
-        let items = self.disk.items(first, first.id..=u64::MAX)?;
+        let items = self.disk.items_of_group(first, first.id..=u64::MAX)?;
         let mut is_first_there = false;
         let mut spread = None;
         for item in items {

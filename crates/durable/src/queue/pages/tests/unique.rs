@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -282,6 +283,27 @@ fn an_item_of_a_former_chunk_is_removed() {
     let left: BTreeSet<_> = drain(&numbers, 20).into_iter().collect();
     let expected = (0..60).filter(|number| are_left(*number) && *number != 51);
     assert!(left.into_iter().eq(expected.chain([151])));
+}
+
+/// Until a group is written that spreads a chunk, the tables may have neither that nor a row of the item.
+#[test]
+fn who_looks_for_an_item_waits_while_chunks_are_spread() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = open(files.path());
+    numbers.push_batch(0..60).unwrap();
+    numbers.shared.log().settle().unwrap();
+    let disk = numbers.shared.log().disk();
+    let (key, spreading) = (numbers.shared.key(50), disk.reads.spreading.write());
+    thread::scope(|scope| {
+        let (done, is_done) = channel();
+        scope.spawn(move || done.send(disk.item(key).unwrap().is_some()));
+        for _ in 0..10_000 {
+            thread::yield_now();
+            assert!(is_done.try_recv().is_err());
+        }
+        drop(spreading);
+        assert!(is_done.recv().unwrap());
+    });
 }
 
 #[test]
