@@ -371,14 +371,18 @@ impl StoreInner {
 
     /// The number of the queue with this name, which is created if it is not there.
     pub(crate) fn queue(&self, name: &str, order: OrderTag) -> Result<u32, StoreError> {
-        let mut catalog = self.log.disk().catalog();
+        let disk = self.log.disk();
+        let mut catalog = disk.catalog();
         match catalog.queues.find(name) {
             Some((id, row)) if row.order == order => Ok(id),
             Some((_, row)) => Err(StoreError::OtherOrder {
                 queue: name.into(),
                 found: row.order.name(),
             }),
-            None => Ok(catalog.queues.add(QueueRow::new(name, order))),
+            // A removed queue may have left a row that says that all of its items are gone.
+            None => catalog.queues.add(QueueRow::new(name, order), |id| {
+                Ok(disk.gone(id)?.len() == 0)
+            }),
         }
     }
 

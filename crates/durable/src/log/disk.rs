@@ -184,7 +184,6 @@ impl Disk {
     }
 
     /// The numbers of items of a queue that are gone, whose rows may be left.
-    #[cfg(test)]
     pub(crate) fn gone(&self, queue: u32) -> Result<Arc<Ranges>, StoreError> {
         self.tables.gone(queue)
     }

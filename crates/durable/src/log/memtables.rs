@@ -19,8 +19,8 @@ const MOST_SEALED: usize = 2;
 const POLLS: u32 = 10_000;
 const POLL: Duration = Duration::from_millis(1);
 
-/// One that has less than this part of a memtable is not written yet, since that takes two syncs, but with all others after so many
-/// memtables, or so many bytes. So journals are not needed for long.
+/// The memtable of a small table is not written with the others, since each takes two syncs: it is small if it has less than this part of
+/// what is the most. All are written after this many times the most, or this many bytes: until then a journal may be needed.
 const PART: u64 = 8;
 const ALL: u64 = 32 << 20;
 
@@ -32,7 +32,7 @@ pub(super) struct Memtables {
     most: u64,
     /// How many bytes groups have added since the last ones were sealed. Only the thread that writes a group changes it.
     size: AtomicU64,
-    /// The same, since all were.
+    /// How many since all of them were sealed.
     since_all: AtomicU64,
 }
 

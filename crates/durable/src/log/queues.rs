@@ -1,5 +1,6 @@
 //! The rows of the queues, by number and by name.
 
+use crate::error::StoreError;
 use crate::format::QueueRow;
 use std::collections::HashMap;
 #[cfg(test)]
@@ -30,11 +31,18 @@ impl Queues {
         Some((queue, self.rows.get(&queue)?))
     }
 
-    /// Adds a queue, and returns its number.
-    pub(crate) fn add(&mut self, row: QueueRow) -> u32 {
+    /// Adds a queue, and returns its number: the next one that is free.
+    pub(crate) fn add(
+        &mut self,
+        row: QueueRow,
+        mut is_free: impl FnMut(u32) -> Result<bool, StoreError>,
+    ) -> Result<u32, StoreError> {
+        while !is_free(self.next)? {
+            self.next += 1;
+        }
         let queue = self.next;
         self.insert(queue, row);
-        queue
+        Ok(queue)
     }
 
     /// Adds a queue that has a number.

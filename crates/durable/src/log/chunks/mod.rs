@@ -31,7 +31,7 @@ pub(crate) struct Chunks {
     vacant: HashMap<(u32, Level), Ranges>,
 }
 
-/// What those who read items and the thread that writes groups tell each other.
+/// What readers of items share with the thread that writes groups.
 #[derive(Default)]
 pub(crate) struct Reads {
     /// Locked after the catalog.
@@ -40,8 +40,8 @@ pub(crate) struct Reads {
     learned: Mutex<Vec<Known>>,
     /// How many groups have spread chunks.
     spread: AtomicU64,
-    /// Locked for writing while a group is written that may spread chunks, after the catalog: who looks for an item then may find neither its
-    /// chunk nor its own row.
+    /// Locked by a group that may spread chunks, after the catalog, until it is written. A reader that does not wait may find neither the chunk
+    /// of an item nor a row of its own.
     pub(crate) spreading: RwLock<()>,
     /// See [`Disk::keep`].
     pub(crate) kept: Mutex<Option<Items<Rows>>>,

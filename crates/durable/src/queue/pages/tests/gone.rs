@@ -3,8 +3,8 @@
 use super::{drain, open, rows};
 use crate::format::ITEMS;
 use crate::{Durability, DurableQueue, Store, StoreOptions};
-use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 const MEMTABLE: u64 = 256 << 10;
@@ -216,19 +216,6 @@ fn the_room_of_a_few_large_items_is_given_back() {
     assert_eq!(number(&pages.pop().unwrap()), 200);
 }
 
-fn copy_all(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_all(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
 /// A crash brings back what the journals have and the tables do not.
 #[test]
 fn the_rows_of_a_removed_queue_do_not_come_back() {
@@ -248,15 +235,23 @@ fn the_rows_of_a_removed_queue_do_not_come_back() {
         drop(pages);
         assert!(store.remove("pages").unwrap());
         store.flush().unwrap();
-        let crashed = tempfile::tempdir().unwrap();
-        copy_all(files.path(), crashed.path());
-        let store = StoreOptions::new().memory(0).check().open(crashed.path());
+        let copies = tempfile::tempdir().unwrap();
+        let crashed = copies.path().join("crashed");
+        let mut copy = Command::new("cp");
+        assert!(copy
+            .arg("-r")
+            .args([files.path(), &crashed])
+            .status()
+            .unwrap()
+            .success());
+        let store = StoreOptions::new().memory(0).check().open(&crashed);
         let store = store.unwrap();
         let others: DurableQueue<Vec<u8>> = store.queue("others").unwrap();
         assert!(others.pop().unwrap_err().is_empty());
+        assert_eq!(ranges(&others), 0, "it has a number of its own");
         others.push(page(0)).unwrap();
         drop((others, store));
-        let store = StoreOptions::new().memory(0).check().open(crashed.path());
+        let store = StoreOptions::new().memory(0).check().open(&crashed);
         let others: DurableQueue<Vec<u8>> = store.unwrap().queue("others").unwrap();
         assert_eq!(others.pop_batch(9).unwrap(), [page(0)]);
     }

@@ -28,6 +28,11 @@ fn open(path: &Path) -> DurableQueue<u64> {
     builder.build().unwrap()
 }
 
+fn replacing(path: &Path) -> DurableQueue<u64> {
+    let builder = builder(path).unique_by(|number| number % 100);
+    builder.on_duplicate(OnDuplicate::Replace).build().unwrap()
+}
+
 impl<O: Order<u64>> DurableQueue<u64, O> {
     /// How many rows of unique keys there are.
     fn rows(&self) -> usize {
@@ -230,11 +235,7 @@ fn rows_are_written_when_a_queue_is_opened_without_them() {
 #[test]
 fn an_item_of_a_chunk_can_be_replaced() {
     let files = tempfile::tempdir().unwrap();
-    let open = || {
-        let builder = builder(files.path()).unique_by(|number| number % 100);
-        builder.on_duplicate(OnDuplicate::Replace).build().unwrap()
-    };
-    let numbers = open();
+    let numbers = replacing(files.path());
     numbers.push_batch(0..60).unwrap();
     numbers.shared.log().settle().unwrap();
     assert!(numbers.is_chunk(0));
@@ -250,7 +251,7 @@ fn an_item_of_a_chunk_can_be_replaced() {
     tx.commit().unwrap();
     numbers.stats().check().unwrap();
     drop(numbers);
-    let numbers = open();
+    let numbers = replacing(files.path());
     let left = drain(&numbers, 20).into_iter();
     let all: BTreeSet<_> = left.chain(first).collect();
     let expected = (0..60).filter(|number| ![5, 50, 51].contains(number));
@@ -261,11 +262,7 @@ fn an_item_of_a_chunk_can_be_replaced() {
 #[test]
 fn an_item_of_a_former_chunk_is_removed() {
     let files = tempfile::tempdir().unwrap();
-    let open = || {
-        let builder = builder(files.path()).unique_by(|number| number % 100);
-        builder.on_duplicate(OnDuplicate::Replace).build().unwrap()
-    };
-    let numbers = open();
+    let numbers = replacing(files.path());
     numbers.push_batch(0..60).unwrap();
     numbers.shared.log().settle().unwrap();
     // More than there are ranges for.
@@ -279,31 +276,46 @@ fn an_item_of_a_former_chunk_is_removed() {
     };
     assert_eq!(numbers.retain(replace).unwrap(), 10);
     drop(numbers);
-    let numbers = open();
+    let numbers = replacing(files.path());
     let left: BTreeSet<_> = drain(&numbers, 20).into_iter().collect();
     let expected = (0..60).filter(|number| are_left(*number) && *number != 51);
     assert!(left.into_iter().eq(expected.chain([151])));
 }
 
-/// Until a group is written that spreads a chunk, the tables may have neither that nor a row of the item.
-#[test]
-fn who_looks_for_an_item_waits_while_chunks_are_spread() {
-    let files = tempfile::tempdir().unwrap();
-    let numbers = open(files.path());
-    numbers.push_batch(0..60).unwrap();
-    numbers.shared.log().settle().unwrap();
-    let disk = numbers.shared.log().disk();
-    let (key, spreading) = (numbers.shared.key(50), disk.reads.spreading.write());
+/// Whether a call waits until a lock is free.
+fn waits(lock: impl Sized, call: impl FnOnce() + Send) -> bool {
     thread::scope(|scope| {
         let (done, is_done) = channel();
-        scope.spawn(move || done.send(disk.item(key).unwrap().is_some()));
-        for _ in 0..10_000 {
+        scope.spawn(move || {
+            call();
+            done.send(()).unwrap();
+        });
+        let waits = (0..10_000).all(|_| {
             thread::yield_now();
-            assert!(is_done.try_recv().is_err());
-        }
-        drop(spreading);
-        assert!(is_done.recv().unwrap());
-    });
+            is_done.try_recv().is_err()
+        });
+        drop(lock);
+        waits && is_done.recv().is_ok()
+    })
+}
+
+/// Until a group is written that spreads a chunk, the tables may have neither that nor a row of the item.
+#[test]
+fn who_looks_for_an_item_does_not_meet_a_group_that_spreads_its_chunk() {
+    let files = tempfile::tempdir().unwrap();
+    let numbers = replacing(files.path());
+    numbers.push_batch(0..60).unwrap();
+    let log = numbers.shared.log();
+    log.settle().unwrap();
+    let spreading = &log.disk().reads.spreading;
+    let key = numbers.shared.key(50);
+    assert!(waits(spreading.write(), || {
+        assert!(log.disk().item(key).unwrap().is_some());
+    }));
+    assert!(waits(spreading.read(), || {
+        numbers.push(150).unwrap();
+        log.settle().unwrap();
+    }));
 }
 
 #[test]
