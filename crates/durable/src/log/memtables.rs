@@ -95,10 +95,13 @@ mod tests {
         let store = store.open(files.path()).unwrap();
         let jobs: DurableQueue<Vec<u8>> = store.queue("jobs").unwrap();
         let tables = &store.inner.log.disk().tables;
-        for _ in 0..100 {
+        for _ in 0..150 {
             jobs.push_batch((0..20).map(|_| vec![1; 1_000])).unwrap();
             // A group and a half besides the memtables.
             assert!(tables.database.write_buffer_size() < 4 * LEAST);
+        }
+        while tables.all().iter().any(|it| it.sealed_memtable_count() > 0) {
+            std::thread::yield_now();
         }
         // Those of the rows of the queues and of the store too, which are much smaller.
         let used = tables.all().iter().filter(|table| table.disk_space() > 0);
