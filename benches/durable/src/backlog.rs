@@ -58,7 +58,7 @@ pub(crate) fn round(options: &Options, round: usize, results: &mut Results) -> R
                 let mut next = 0;
                 for (cell, pops) in [(grown(batch), false), (steady(batch), true)] {
                     let end = next + options.items;
-                    let sample = run(&mut *table, batch, next..end, pops)?;
+                    let sample = run(&mut *table, &dir, batch, next..end, pops)?;
                     results.add(cell, contestant, sample);
                     next = end;
                 }
@@ -73,12 +73,13 @@ pub(crate) fn round(options: &Options, round: usize, results: &mut Results) -> R
 /// Pushes items, and pops as many after each commit.
 fn run(
     table: &mut dyn Table,
+    dir: &Path,
     batch: usize,
     mut items: Range<u64>,
     pops: bool,
 ) -> Result<Sample, Failure> {
     let total = (items.end - items.start) as f64;
-    let before = bytes_written();
+    let before = bytes_written(dir);
     let start = Instant::now();
     let mut pushed = Vec::new();
     while !items.is_empty() {
@@ -94,7 +95,7 @@ fn run(
     let elapsed = start.elapsed();
     Ok(Sample {
         call_nanos: called.as_nanos() as f64 / total,
-        bytes_per_item: (bytes_written() - before) as f64 / total,
+        bytes_per_item: (bytes_written(dir) - before) as f64 / total,
         ..Sample::of_nanos(elapsed.as_nanos() as f64 / total)
     })
 }

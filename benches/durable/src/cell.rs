@@ -70,13 +70,13 @@ fn run(
     let backlog: Vec<_> = (0..BACKLOG).collect();
     jobs.user().push(&backlog)?;
     jobs.flush()?;
-    let before = bytes_written();
+    let before = bytes_written(dir);
     let start = Instant::now();
     let threads = work(&*jobs, cell, length)?;
     let worked = start.elapsed();
     jobs.flush()?;
     let elapsed = start.elapsed();
-    let bytes = bytes_written() - before;
+    let bytes = bytes_written(dir) - before;
 
     let (mut total, mut latency) = (Balance::default(), histogram());
     for thread in &threads {

@@ -34,7 +34,7 @@ pub(crate) fn text(results: &Results, options: &Options) -> String {
     );
     text += &table(
         results,
-        "Bytes written to the disk per item pushed and popped (write_bytes of /proc/self/io)",
+        "Bytes written to the disk per item pushed and popped (sectors of the block device)",
         |_| true,
         |sample| sample.bytes_per_item,
     );

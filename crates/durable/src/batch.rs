@@ -2,7 +2,8 @@
 
 use crate::codec::CodecError;
 use crate::format::{
-    begin_value, item_bytes, Digest, DueRow, Front, Key, LetterRow, Schedule, UniqueRow, CHECKSUM,
+    begin_value, item_bytes, Digest, DueRow, Front, Key, Layout, LetterRow, Schedule, UniqueRow,
+    CHECKSUM,
 };
 use std::mem;
 use std::ops::Range;
@@ -37,8 +38,8 @@ pub(crate) struct Run {
     pub(crate) queue: u32,
     count: u32,
     pub(crate) first: u64,
-    /// Whether they may be written together with others.
-    pub(crate) in_chunks: bool,
+    /// How they are written, if they are pushed.
+    pub(crate) layout: Layout,
 }
 
 impl Run {
@@ -86,7 +87,7 @@ impl Run {
             queue: first.queue,
             count,
             first: first.id,
-            in_chunks: false,
+            layout: Layout::Alone,
         }
     }
 

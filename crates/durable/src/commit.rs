@@ -135,7 +135,7 @@ impl<T: Send + 'static, O: Order<T>> Member for Core<T, O> {
         if noted {
             local.shared.await_letters(self.ram.died());
         }
-        local.register_cold();
+        local.register();
         Ok(noted || !local.batch.get_mut().is_empty())
     }
 

@@ -7,7 +7,7 @@ mod ranges;
 mod unique;
 
 pub(crate) use chunk::{
-    is_key, last_row, tombstone, tombstone_key, value_of, ItemRow, NewChunk, MOST_ITEMS,
+    is_key, last_row, tombstone, tombstone_key, value_of, ItemRow, Layout, NewChunk, MOST_ITEMS,
 };
 
 pub(crate) use due::{due_rows, DueRow};

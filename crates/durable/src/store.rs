@@ -338,7 +338,7 @@ impl Store {
     }
 
     /// Makes the store one of the newest version of the format, and returns that. By itself it becomes one when it needs what the
-    /// version has. Earlier versions of this crate refuse it from then on.
+    /// version has. Earlier versions of this crate refuse it from then on. A new store is of the newest version.
     ///
     /// # Errors
     ///

@@ -13,9 +13,32 @@ const CHUNK: u8 = 8;
 /// The byte behind the key in that of a tombstone. Not 0: it would be the place of the key itself among keys of one length.
 const TOMBSTONE: u8 = 1;
 
-/// The most items of a chunk, and bytes, unless it is one item.
+/// The most items of a chunk.
 pub(crate) const MOST_ITEMS: usize = 1_024;
-const MOST_BYTES: usize = 16 << 10;
+
+/// How pushed items are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Each has a row of its own.
+    #[default]
+    Alone,
+    /// In chunks of items that are in memory.
+    Hot,
+    /// In chunks of items that are on the disk only.
+    Cold,
+}
+
+impl Layout {
+    /// The most bytes of a chunk of several items. One that is held or delayed for long keeps the others on the disk. Those that are read
+    /// from there are faster in large chunks.
+    fn most_bytes(self) -> usize {
+        if self == Self::Cold {
+            16 << 10
+        } else {
+            4 << 10
+        }
+    }
+}
 
 /// What a row of `items` is.
 pub(crate) enum ItemRow<'v> {
@@ -132,26 +155,36 @@ pub(crate) fn value_of(key: &[u8], content: &[u8]) -> Vec<u8> {
 #[derive(Default)]
 pub(crate) struct NewChunk {
     first: Option<Key>,
+    layout: Layout,
     lengths: Vec<u32>,
     contents: Vec<u8>,
 }
 
 impl NewChunk {
-    /// Adds an item, by its value without a checksum; `false` if it is none for this chunk.
-    pub(crate) fn add(&mut self, key: Key, value: &[u8]) -> bool {
-        let content = &value[CHECKSUM..];
+    /// Adds an item, by its value without a checksum; `false` if it is none for this chunk, which has items of one layout.
+    pub(crate) fn add(&mut self, key: Key, layout: Layout, value: &[u8]) -> bool {
+        let (content, count) = (&value[CHECKSUM..], self.len());
         let first = *self.first.get_or_insert(key);
-        let count = self.lengths.len();
         let is_next = key.queue == first.queue && key.id == first.id + count as u64;
         let bytes = self.contents.len() + content.len();
-        let fits = count == 0 || count < MOST_ITEMS && bytes <= MOST_BYTES;
+        let fits = count < MOST_ITEMS && bytes <= layout.most_bytes() && layout == self.layout;
+        let fits = count == 0 || fits;
         let length = u32::try_from(content.len()).ok();
         let Some(length) = length.filter(|_| is_next && fits) else {
             return false;
         };
+        self.layout = layout;
         self.lengths.push(length);
         self.contents.extend_from_slice(content);
         true
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// Its row, if it has items. One item alone is a row of the first version of the format. What is left is empty.
@@ -179,13 +212,15 @@ impl NewChunk {
 mod tests {
     use super::*;
 
+    use Layout::{Cold, Hot};
+
     const FIRST: Key = Key { queue: 3, id: 7 };
 
     fn chunk(contents: &[&[u8]]) -> Vec<u8> {
         let mut chunk = NewChunk::default();
         for (id, content) in (FIRST.id..).zip(contents) {
             let value = [&[0; CHECKSUM], *content].concat();
-            assert!(chunk.add(Key { id, ..FIRST }, &value));
+            assert!(chunk.add(Key { id, ..FIRST }, Cold, &value));
         }
         chunk.take().unwrap().1
     }
@@ -225,20 +260,27 @@ mod tests {
     #[test]
     fn a_chunk_ends_where_numbers_or_room_do() {
         let mut chunk = NewChunk::default();
-        let value = vec![0; CHECKSUM + MOST_BYTES];
-        assert!(chunk.add(FIRST, &value));
-        assert!(!chunk.add(Key { id: 8, ..FIRST }, &value));
+        let (mut key, value) = (FIRST, vec![0; CHECKSUM + Cold.most_bytes()]);
+        assert!(chunk.add(FIRST, Cold, &value));
+        key.id += 1;
+        assert!(!chunk.add(key, Cold, &value[..9]));
         assert_eq!(chunk.take().unwrap().0, FIRST);
-        assert!(chunk.add(FIRST, &value[..9]));
-        assert!(!chunk.add(Key { id: 9, ..FIRST }, &value[..9]));
-        assert!(!chunk.add(Key { queue: 4, id: 8 }, &value[..9]));
-        assert!((8..7 + MOST_ITEMS as u64).all(|id| chunk.add(Key { id, ..FIRST }, &value[..9])));
-        let next = Key {
-            id: 7 + MOST_ITEMS as u64,
-            ..FIRST
-        };
-        assert!(!chunk.add(next, &value[..9]));
+        assert!(chunk.add(FIRST, Cold, &value[..9]));
+        assert!(!chunk.add(Key { id: 9, ..FIRST }, Cold, &value[..9]));
+        assert!(!chunk.add(Key { queue: 4, id: 8 }, Cold, &value[..9]));
+        assert!(!chunk.add(key, Hot, &value[..9]));
+        for _ in 1..MOST_ITEMS {
+            assert!(chunk.add(key, Cold, &value[..9]));
+            key.id += 1;
+        }
+        assert!(!chunk.add(key, Cold, &value[..9]));
         assert!(chunk.take().is_some() && chunk.take().is_none());
+        let half = &value[..CHECKSUM + Hot.most_bytes() / 2];
+        let keys = [FIRST.id, 8, 9].map(|id| Key { id, ..FIRST });
+        assert_eq!(
+            keys.map(|key| chunk.add(key, Hot, half)),
+            [true, true, false]
+        );
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Directory {
         };
         let named = |version| name_version(path, version).map(|()| version);
         *directory.version.lock() = match directory.identify() {
-            _ if is_new => named(FIRST_VERSION)?,
+            _ if is_new => named(VERSION)?,
             Err(StoreError::Damaged(_)) if accept_damage => named(VERSION)?,
             identified => identified?,
         };
@@ -99,6 +99,10 @@ impl Directory {
             )),
             _ => Err(StoreError::NotAStore(self.path.clone())),
         }
+    }
+
+    pub(super) fn version(&self) -> u32 {
+        *self.version.lock()
     }
 
     pub(crate) fn path(&self) -> &Path {

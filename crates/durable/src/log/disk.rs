@@ -18,7 +18,7 @@ use super::tables::{guarded, Tables};
 use super::witness::Witness;
 use crate::batch::Batch;
 use crate::error::{Damage, StoreError};
-use crate::format::{encode_row, Ranges, ITEMS, STORE_ROW};
+use crate::format::{encode_row, Ranges, ITEMS, STORE_ROW, WITH_GONE};
 use crate::StoreOptions;
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
@@ -176,6 +176,11 @@ impl Disk {
             catalog.check_all(&tables)?;
         }
         Ok((tables, catalog, ahead))
+    }
+
+    /// Whether the version of the format has all that queues write, those without pages too.
+    pub(crate) fn has_gone(&self) -> bool {
+        self.directory.version() >= WITH_GONE
     }
 
     /// Before what earlier versions of the format do not have is written.

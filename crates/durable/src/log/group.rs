@@ -4,7 +4,7 @@ mod due;
 mod gone;
 
 use super::catalog::Catalog;
-use super::chunks::{earliest, Chunks};
+use super::chunks::{earliest, Chunks, Item};
 use super::disk::Disk;
 use super::keys::Keys;
 use super::pushed::{PushState, Pushed};
@@ -14,8 +14,8 @@ use crate::error::StoreError;
 use crate::format::level::Level;
 use crate::format::{
     due_rows, encode_row, key_rows, queue_digest, row_digest, seal, with_item, Counts, Digest,
-    IndexRows, Key, LetterRow, Mark, NewChunk, Ranges, ITEMS, LETTERS, MARKS, QUEUES, STORE,
-    STORE_ROW,
+    IndexRows, Key, Layout, LetterRow, Mark, NewChunk, Ranges, ITEMS, LETTERS, MARKS, QUEUES,
+    STORE, STORE_ROW,
 };
 use parking_lot::MutexGuard;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -142,11 +142,11 @@ impl GroupWriter<'_, '_> {
                 if has_due {
                     self.write_due(key, value);
                 }
-                if !run.in_chunks {
+                if run.layout == Layout::Alone {
                     self.insert(key, value);
-                } else if !chunk.add(key, value) {
+                } else if !chunk.add(key, run.layout, value) {
                     self.insert_chunk(chunk);
-                    chunk.add(key, value);
+                    chunk.add(key, run.layout, value);
                 }
                 self.change_of(key.queue).counts.items.add(key.digest());
             }
@@ -166,15 +166,15 @@ impl GroupWriter<'_, '_> {
         chunks
             .into_iter()
             .try_for_each(|first| self.spread(first))?;
-        for (key, other) in mem::take(&mut self.replaced) {
-            let row = self.disk.tables[ITEMS].get(key.to_bytes())?;
-            let row = row.filter(|_| !self.is_gone(key.id));
-            let gone = self.disk.tables.gone(key.queue)?;
-            let row = row.filter(|_| !gone.contains(key.id));
-            if let Some(mut value) = row.and_then(|row| with_item(&row, &other)) {
-                self.insert(key, &mut value);
+        let keys: Vec<_> = self.replaced.keys().copied().collect();
+        for key in keys {
+            let item = self.disk.item_of_group(key)?;
+            let is_there = |item: &Item| item.chunk.is_none() && !self.is_gone(key.id);
+            if let Some(item) = item.filter(is_there) {
+                self.insert_alone(key, &item.content);
             }
         }
+        self.replaced.clear();
         Ok(())
     }
 

@@ -124,7 +124,7 @@ mod tests {
         let copy = files.path().join("copy");
         let store = Store::open(files.path().join("store")).unwrap();
         let jobs = store.queue("jobs").unwrap();
-        jobs.push_batch(0..3).unwrap();
+        (0..3).for_each(|job| jobs.push(job).map(drop).unwrap());
         store.snapshot_to(&copy).unwrap();
         std::fs::remove_dir_all(&copy).unwrap();
         let items = &store.inner.log.disk().tables[ITEMS];

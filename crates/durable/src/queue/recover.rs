@@ -23,8 +23,6 @@ use std::time::Duration;
 const MOST_NOTED: usize = 16;
 /// How many numbers are worth it.
 const LEAST_NOTED: u64 = if cfg!(test) { 8 } else { 1 << 14 };
-/// How many chunks are spread by one commit.
-const SPREAD: usize = 64;
 
 /// The rows of a queue, as they were found.
 #[derive(Default)]
@@ -161,21 +159,21 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     fn read_items(&self, found: &Found) -> Result<Items<T, O>, StoreError> {
         let (mut items, mut undecodable, mut digest) = (Vec::new(), Vec::new(), Digest::default());
-        let mut chunks = Vec::new();
-        for item in self.log().disk().items(self.key(0), 0..=u64::MAX)? {
+        let (disk, mut known) = (self.log().disk(), None);
+        for item in disk.items(self.key(0), 0..=u64::MAX)? {
             let item = item?;
             digest.add(item.at.digest());
-            chunks.extend(item.chunk.map(|chunk| chunk.0));
+            let chunk = item.chunk.as_ref().filter(|chunk| known != Some(chunk.0));
+            if let Some(chunk) = chunk {
+                disk.know(chunk);
+                known = Some(chunk.0);
+            }
             let sorted = (&mut items, &mut undecodable);
             self.sort(found, item.at.id, &item.content, sorted)?;
         }
         self.check(found, digest)?;
-        chunks.dedup();
-        // Without pages, each item has a row of its own.
-        for chunks in chunks.chunks(SPREAD) {
-            let spread = chunks.iter().map(|first| Change::Spread(*first));
-            self.log()
-                .commit(&mut [Batch::of(spread)], Durability::Synced)?;
+        if O::TAG == OrderTag::Fifo && disk.has_gone() {
+            disk.let_gone_grow(self.id)?;
         }
         Ok((items, undecodable, Index::default()))
     }

@@ -35,6 +35,8 @@ pub(crate) struct Shared<T: Send + 'static, O: Engine<T>> {
     pub(crate) besides: Besides<T>,
     /// Whether some items may be on the disk only, without an entry in memory.
     pub(crate) has_pages: bool,
+    /// Whether items that are pushed together are written so: none is read by itself later.
+    pub(crate) in_chunks: bool,
     /// The pages, once the queue is opened.
     pub(super) pages: OnceLock<Weak<Pages<T, O>>>,
     pub(crate) max_attempts: Option<u32>,

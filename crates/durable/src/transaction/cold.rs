@@ -4,6 +4,7 @@ use super::Local;
 use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::level::Level;
+use crate::format::Layout;
 use crate::order::{EntryOf, Order};
 use crate::queue::pages::{ColdPushes, Pages};
 use parking_lot::Mutex;
@@ -62,20 +63,28 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
     }
 
     /// Before the rows are written.
-    pub(crate) fn register_cold(&mut self) {
-        if let Some(Cold { pages, staged }) = &mut self.cold {
-            let (staged, batch) = (staged.get_mut(), self.batch.get_mut());
-            if staged.runs.is_empty() {
-                return pages.mark(&batch.pushes);
-            }
-            for run in &mut batch.pushes {
-                run.in_chunks = !self.shared.is_scheduled(run.first);
-            }
-            batch.keys.iter_mut().for_each(|key| key.is_cold = true);
-            staged.keys = batch.keys.iter().map(|key| key.row).collect();
-            staged.due = batch.due(|id| self.shared.is_scheduled(id));
-            pages.register(&staged.runs);
+    pub(crate) fn register(&mut self) {
+        let (shared, batch) = (&self.shared, self.batch.get_mut());
+        let is_cold = |cold: &mut Cold<T, O>| !cold.staged.get_mut().runs.is_empty();
+        let is_cold = self.cold.as_mut().is_some_and(is_cold);
+        for run in &mut batch.pushes {
+            run.layout = match is_cold {
+                _ if !shared.in_chunks || shared.is_scheduled(run.first) => Layout::Alone,
+                true => Layout::Cold,
+                false => Layout::Hot,
+            };
         }
+        let Some(Cold { pages, staged }) = &mut self.cold else {
+            return;
+        };
+        if !is_cold {
+            return pages.mark(&batch.pushes);
+        }
+        let staged = staged.get_mut();
+        batch.keys.iter_mut().for_each(|key| key.is_cold = true);
+        staged.keys = batch.keys.iter().map(|key| key.row).collect();
+        staged.due = batch.due(|id| shared.is_scheduled(id));
+        pages.register(&staged.runs);
     }
 
     /// The rows are written, or are in the log at least; returns whether there are any.

@@ -387,6 +387,9 @@ fn a_scheduled_item_that_died_lives_again_when_it_is_requeued() {
 fn an_item_without_a_time_gets_that_of_the_first_opening() {
     fn check<O: Order<u32>>(build: Build<O>) {
         let processes = Processes::new(build);
+        drop(processes.store());
+        let version = processes.directory.path().join("version");
+        fs::write(version, "requeue-durable, version 1\n").unwrap();
         processes.queue_without_ttl().push_batch([1, 2]).unwrap();
         assert!(processes.has_version(1));
         processes.pass(100 * TTL);

@@ -1,5 +1,5 @@
 use super::Items;
-use crate::format::{begin_value, tombstone, Front, Key, NewChunk, Ranges};
+use crate::format::{begin_value, tombstone, Front, Key, Layout, NewChunk, Ranges};
 use fjall::{UserKey, UserValue};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn chunk(first: u64, count: u64) -> Row {
     for id in first..first + count {
         let mut value = Vec::new();
         begin_value(&mut value, Front::default());
-        assert!(chunk.add(Key { queue: 1, id }, &value));
+        assert!(chunk.add(Key { queue: 1, id }, Layout::Cold, &value));
     }
     let (first, value) = chunk.take().unwrap();
     (first.to_bytes().into(), value.into())

@@ -1,18 +1,24 @@
 //! How a group changes chunks.
 
+use super::Chunk;
 use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::{
-    seal, tombstone, tombstone_key, value_of, with_item, Key, NewChunk, Ranges, ITEMS,
+    seal, tombstone, tombstone_key, value_of, with_item, Key, Layout, NewChunk, Ranges, ITEMS,
 };
 use crate::log::group::GroupWriter;
 use std::mem;
 use std::ops::Range;
 
 impl GroupWriter<'_, '_> {
-    /// Writes the row of a chunk, and begins another one.
+    /// Writes the row of a chunk, and begins another one. Items in memory may be removed from it by the next group.
     pub(in crate::log) fn insert_chunk(&mut self, chunk: &mut NewChunk) {
+        let (count, layout) = (chunk.len(), chunk.layout());
         if let Some((first, value)) = chunk.take() {
+            if count > 1 && layout == Layout::Hot {
+                let state = Chunk::new(count, self.disk.spread());
+                self.chunks.known.insert(first, state);
+            }
             self.rows.insert(ITEMS, first.to_bytes(), value);
         }
     }
@@ -86,7 +92,7 @@ impl GroupWriter<'_, '_> {
     }
 
     /// Gives an item a row of its own, with the value that replaces its own, if there is one.
-    fn insert_alone(&mut self, at: Key, content: &[u8]) {
+    pub(in crate::log) fn insert_alone(&mut self, at: Key, content: &[u8]) {
         let key = at.to_bytes();
         let mut value = value_of(&key, content);
         let other = self.replaced.remove(&at);

@@ -256,7 +256,7 @@ impl CompactionFilter for Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{value_of, NewChunk};
+    use crate::format::{value_of, Layout, NewChunk};
     use lsm_tree::compaction::PullDown;
 
     const ROWS: u64 = 10_000;
@@ -313,7 +313,7 @@ mod tests {
         let mut chunk = NewChunk::default();
         let content = [0; 9];
         for id in 10..20 {
-            assert!(chunk.add(Key { queue: 0, id }, &content));
+            assert!(chunk.add(Key { queue: 0, id }, Layout::Cold, &content));
         }
         let (first, chunk) = chunk.take().unwrap();
         let key = first.to_bytes();

@@ -17,6 +17,8 @@ use std::time::Instant;
 
 /// How many items of a priority that are due, and on the disk only, are counted by a call.
 const MOST_COUNTED: usize = 1_000;
+/// How many chunks are spread at once.
+const SPREAD: usize = 64;
 
 impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     /// Has what is due next read in time, also if nobody looks for it but waiting pops.
@@ -217,30 +219,51 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
         let Self(shared) = self;
         let disk = shared.log().disk();
         let left = disk.due_rows(shared.id, 0..=Level::MAX, (0, 0))?;
-        self.change(left.map(|row| row.map(DueChange::Remove)))?;
+        let remove = |row| Change::Due(DueChange::Remove(row));
+        self.change(ROWS, left.map(|row| row.map(remove)))?;
         shared.log().settle()?; // a group has no order
+        self.spread()?;
         let mut all = Digest::default();
         let items = disk.items(shared.key(0), 0..=level::last(0))?;
         let rows = items.filter_map(|item| {
             let row = item.map(|item| DueRow::of(item.at, &item.content));
             row.transpose()
         });
-        self.change(rows.map(|row| {
+        let add = rows.map(|row| {
             let row = row?;
             all.add(row.item.digest());
-            Ok(DueChange::Add(row))
-        }))?;
+            Ok(Change::Due(DueChange::Add(row)))
+        });
+        self.change(ROWS, add)?;
         shared.write(Change::Due(DueChange::Set(shared.id, Some(all))))?;
         Ok(all)
     }
 
+    /// Items that are read one by one get rows of their own.
+    fn spread(&self) -> Result<(), StoreError> {
+        let (shared, mut chunks) = (self.0, Vec::new());
+        let items = shared
+            .log()
+            .disk()
+            .items(shared.key(0), 0..=level::last(0))?;
+        for item in items {
+            chunks.extend(item?.chunk.map(|chunk| chunk.0));
+            chunks.dedup();
+        }
+        self.change(
+            SPREAD,
+            chunks.into_iter().map(|first| Ok(Change::Spread(first))),
+        )
+    }
+
+    /// Writes changes, so many at once.
     fn change(
         &self,
-        changes: impl Iterator<Item = Result<DueChange, StoreError>>,
+        most: usize,
+        mut changes: impl Iterator<Item = Result<Change, StoreError>>,
     ) -> Result<(), StoreError> {
-        let mut changes = changes.map(|change| change.map(Change::Due));
         loop {
-            let some = changes.by_ref().take(ROWS);
+            let some = changes.by_ref().take(most);
             let some = some.collect::<Result<Vec<_>, _>>()?;
             if some.is_empty() {
                 return Ok(());

@@ -3,7 +3,7 @@
 use super::random::Random;
 use super::{Case, Item, Rows, CHUNKS};
 use crate::batch::{Batch, Change, Run};
-use crate::format::{begin_value, Front, Key, LetterRow, Mark, Schedule};
+use crate::format::{begin_value, Front, Key, Layout, LetterRow, Mark, Schedule};
 use std::iter;
 
 pub(super) fn push(batch: &mut Batch, key: Key, (front, bytes): &Item) {
@@ -53,17 +53,28 @@ impl Case {
         let few = self.random.percent(if in_chunks { 30 } else { 90 });
         let most: u64 = if few { 5 } else { 60 };
         let count = 1 + self.random.below(most);
+        let layout = if in_chunks {
+            self.layout
+        } else {
+            Layout::Alone
+        };
         for id in self.ids(count) {
             let (key, item) = (Key { queue, id }, self.item());
             push(batch, key, &item);
             self.model.items.insert(key, item);
+            if layout == Layout::Hot {
+                self.hot.insert(key);
+            }
         }
         let runs = batch.pushes.iter_mut();
-        runs.for_each(|run| run.in_chunks = in_chunks);
+        runs.for_each(|run| run.layout = layout);
     }
 
-    /// Reads the chunk of an item that is to be removed, as a page does.
+    /// Reads the chunk of an item that is to be changed, as a page does.
     fn know(&self, key: Key) {
+        if self.hot.contains(&key) {
+            return; // the log knows it already
+        }
         let item = self.disk().item(key).unwrap();
         if let Some(chunk) = item.and_then(|item| item.chunk) {
             self.disk().know(&chunk);
@@ -72,9 +83,6 @@ impl Case {
 
     /// Another value, of an item that is there or one that is gone.
     pub(super) fn replace(&mut self, batch: &mut Batch, queue: u32) {
-        if queue == CHUNKS {
-            return; // queues with unique keys have none
-        }
         let (_, bytes) = self.item();
         let mut value = Vec::new();
         begin_value(&mut value, Front::default());
@@ -85,6 +93,7 @@ impl Case {
                 batch.append(&mut Batch::of_replacement(*key, value));
             }
         } else if let Some(key) = Self::key(&mut self.random, &self.model.items, queue) {
+            self.know(key);
             batch.append(&mut Batch::of_replacement(key, value));
             self.model
                 .items

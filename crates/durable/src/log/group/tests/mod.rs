@@ -9,7 +9,9 @@ mod changes;
 
 use super::Disk;
 use crate::batch::{Batch, Change};
-use crate::format::{decode_row, row_digest, Front, Key, LetterRow, Mark, OrderTag, QueueRow};
+use crate::format::{
+    decode_row, row_digest, Front, Key, Layout, LetterRow, Mark, OrderTag, QueueRow,
+};
 use crate::log::shrink::shrink;
 use crate::log::{visit, Directory};
 use changes::change;
@@ -72,6 +74,10 @@ struct Case {
     queues: BTreeSet<u32>,
     /// The number of the last group.
     number: u64,
+    /// Items that were pushed as if they were in memory, since the store was opened.
+    hot: BTreeSet<Key>,
+    /// How the batch that is being made writes chunks.
+    layout: Layout,
     /// Numbers that were taken long ago.
     taken: Vec<Range<u64>>,
 }
@@ -96,6 +102,8 @@ impl Case {
             group: Batch::default(),
             queues: BTreeSet::new(),
             number: 0,
+            hot: BTreeSet::new(),
+            layout: Layout::Cold,
             taken: Vec::new(),
         }
     }
@@ -138,6 +146,7 @@ impl Case {
 
     fn batch(&mut self, queue: u32) {
         self.enter(queue);
+        self.layout = self.random.pick(&[Layout::Cold, Layout::Hot]);
         let mut batch = Batch::default();
         for _ in 0..=self.random.below(4) {
             match self.random.below(19) {
@@ -197,6 +206,7 @@ impl Case {
 
     fn reopen(&mut self) {
         self.taken.clear();
+        self.hot.clear();
         self.disk = None;
         self.disk = Some(open_disk(&self.files));
         self.compare();
@@ -215,7 +225,7 @@ impl Case {
         }
     }
 
-    /// As a queue that has no pages any more.
+    /// As a queue by priority that has pages from now on.
     fn spread(&mut self) {
         let from = Key {
             queue: CHUNKS,

@@ -75,12 +75,15 @@ fn what_is_popped_in_order_is_one_range() {
     }
 }
 
-/// Of a queue that had no pages, or of an earlier version.
+/// Of a store of an earlier version.
 #[test]
 fn what_is_before_the_first_items_is_written_down_at_the_opening() {
     let files = tempfile::tempdir().unwrap();
+    drop(Store::open(files.path()).unwrap());
+    std::fs::write(files.path().join("version"), "requeue-durable, version 1").unwrap();
     let numbers: DurableQueue<u64> = Store::open(files.path()).unwrap().queue("numbers").unwrap();
     numbers.push_batch(0..20).unwrap();
+    assert_eq!(rows(&numbers), 20);
     assert_eq!(numbers.pop_batch(15).unwrap().len(), 15);
     assert_eq!(ranges(&numbers), 0);
     drop(numbers);

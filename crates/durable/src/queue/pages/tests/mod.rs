@@ -214,15 +214,15 @@ fn items_that_are_pushed_together_are_one_row() {
     assert_eq!(rows(&numbers), 1);
     assert_eq!(numbers.pop_batch(4).unwrap(), left[6..10]);
     drop(numbers);
-    // Without pages each item has a row of its own.
     let numbers: DurableQueue<u64> = Store::open(files.path()).unwrap().queue("numbers").unwrap();
-    assert_eq!(rows(&numbers), 6);
     assert_eq!(numbers.pop_batch(3).unwrap(), left[10..13]);
-    assert_eq!(rows(&numbers), 3);
+    numbers.push_batch(0..20).unwrap();
+    assert_eq!(rows(&numbers), 2);
+    assert_eq!(numbers.pop_batch(5).unwrap(), [17, 18, 19, 0, 1]);
+    assert_eq!(rows(&numbers), 1);
     drop(numbers);
     let numbers = open(files.path());
-    numbers.push_batch(0..20).unwrap();
-    assert_eq!(numbers.pop_batch(30).unwrap().len(), 23);
+    assert_eq!(numbers.pop_batch(30).unwrap().len(), 18);
     assert_eq!(rows(&numbers), 0);
     drop(numbers);
     let checked = StoreOptions::new().memory(0).check().open(files.path());
@@ -230,20 +230,67 @@ fn items_that_are_pushed_together_are_one_row() {
 }
 
 #[test]
+fn so_are_those_of_queues_without_pages() {
+    fn check<O: Order<u64>>(build: impl Fn(&Store) -> DurableQueue<u64, O>) {
+        let files = tempfile::tempdir().unwrap();
+        let open = || build(&Store::open(files.path()).unwrap());
+        let numbers = open();
+        numbers.push_batch(0..20).unwrap();
+        assert_eq!(rows(&numbers), 1);
+        let held = numbers.begin_owned();
+        assert_eq!(*held.pop().unwrap(), 0);
+        assert_eq!(numbers.pop_batch(5).unwrap(), [1, 2, 3, 4, 5]);
+        drop(held);
+        drop(numbers);
+        let numbers = open();
+        assert_eq!(numbers.pop().unwrap(), 0);
+        assert_eq!(numbers.retain(|number, _| number % 2 > 0).unwrap(), 7);
+        drop(numbers);
+        let numbers = open();
+        let odd: Vec<u64> = (7..20).step_by(2).collect();
+        assert_eq!(numbers.pop_batch(30).unwrap(), odd);
+        assert_eq!(rows(&numbers), 0);
+        drop(numbers);
+        let checked = StoreOptions::new().check().open(files.path()).unwrap();
+        assert!(build(&checked).is_empty());
+    }
+    check(|store| store.queue("numbers").unwrap());
+    check(|store| store.builder("numbers").by_priority().build().unwrap());
+    let fair = |store: &Store| store.builder("numbers").fair_by(|_| 0).build();
+    check(|store| fair(store).unwrap());
+}
+
+/// If all have entries in memory, and not all items are there.
+#[test]
+fn items_that_are_read_one_by_one_have_rows_of_their_own() {
+    let files = tempfile::tempdir().unwrap();
+    let store = Store::open(files.path()).unwrap();
+    let builder = store.builder::<u64>("numbers").memory(0);
+    let numbers = builder.weigh(|_| 1).build().unwrap();
+    assert!(!numbers.shared.has_pages);
+    numbers.push_batch(0..20).unwrap();
+    assert_eq!(rows(&numbers), 20);
+    assert!(numbers.pop_batch(20).unwrap().into_iter().eq(0..20));
+}
+
+/// Scheduled items are read from the disk one by one.
+#[test]
 fn a_store_forgets_chunks_whose_items_get_rows() {
     let files = tempfile::tempdir().unwrap();
     let store = Store::open(files.path()).unwrap();
-    let pages = || store.builder::<u64>("numbers").memory(0).build().unwrap();
-    let numbers = pages();
-    numbers.push_batch(0..20).unwrap();
-    assert_eq!(numbers.pop_batch(3).unwrap(), [0, 1, 2]);
-    drop(numbers);
-    let numbers: DurableQueue<u64> = store.queue("numbers").unwrap();
-    assert_eq!(numbers.pop_batch(3).unwrap(), [3, 4, 5]);
-    assert_eq!(rows(&numbers), 14);
-    drop(numbers);
-    let numbers = pages();
-    assert_eq!((numbers.len(), numbers.pop().unwrap()), (14, 6));
+    let numbers = || store.builder::<u64>("numbers").by_priority();
+    let open = numbers().build().unwrap();
+    open.push_batch(0..20).unwrap();
+    assert_eq!(open.pop_batch(3).unwrap(), [0, 1, 2]);
+    assert_eq!(rows(&open), 2); // with a tombstone
+    drop(open);
+    let open = numbers().memory(0).build().unwrap();
+    assert_eq!(rows(&open), 17);
+    assert_eq!(open.pop_batch(3).unwrap(), [3, 4, 5]);
+    assert_eq!(rows(&open), 14);
+    drop(open);
+    let open = numbers().build().unwrap();
+    assert_eq!((open.len(), open.pop().unwrap()), (14, 6));
 }
 
 #[test]
