@@ -3,7 +3,8 @@
 pub use requeue::{Codec, CodecError};
 
 use serde::de::DeserializeOwned;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::any::Any;
 
 /// What becomes of an item on the disk that cannot be decoded when its queue is opened; see
 /// [`Builder::on_undecodable`](crate::Builder::on_undecodable).
@@ -23,24 +24,55 @@ pub enum OnUndecodable {
 ///
 /// Postcard is not self-describing: a changed type decodes old bytes only if its fields are the same. Use an `enum` of
 /// versions, or another codec, if the type is to change.
+///
+/// An item that is a `Vec<u8>` is copied as a whole; bytes in other types are encoded one by one, unless they are marked for that with
+/// [`serde_bytes`](https://docs.rs/serde_bytes), which changes nothing of the format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Postcard;
 
-impl<T: Serialize + DeserializeOwned> Codec<T> for Postcard {
+impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for Postcard {
     #[inline]
     fn encode(&self, item: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        let appended = postcard::serialize_with_flavor(item, Append(bytes));
+        let appended = match (item as &dyn Any).downcast_ref::<Vec<u8>>() {
+            Some(item) => postcard::serialize_with_flavor(&Bytes(item), Append(bytes)),
+            None => postcard::serialize_with_flavor(item, Append(bytes)),
+        };
         appended.map_err(CodecError::new)
     }
 
     #[inline]
     fn decode(&self, bytes: &[u8]) -> Result<T, CodecError> {
-        let (item, rest) = postcard::take_from_bytes(bytes).map_err(CodecError::new)?;
-        if rest.is_empty() {
-            Ok(item)
-        } else {
-            Err(CodecError::new(format!("{} bytes too many", rest.len())))
+        let mut item: Option<T> = None;
+        if let Some(item) = (&mut item as &mut dyn Any).downcast_mut::<Option<Vec<u8>>>() {
+            *item = Some(take::<Bytes<'_>>(bytes)?.0.to_vec());
         }
+        item.map_or_else(|| take(bytes), Ok)
+    }
+}
+
+/// All bytes are those of the item.
+#[inline]
+fn take<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Result<T, CodecError> {
+    let (item, rest) = postcard::take_from_bytes(bytes).map_err(CodecError::new)?;
+    if rest.is_empty() {
+        Ok(item)
+    } else {
+        Err(CodecError::new(format!("{} bytes too many", rest.len())))
+    }
+}
+
+/// What `serde` takes for bytes: of a vector it would take each by itself. The format is the same.
+struct Bytes<'b>(&'b [u8]);
+
+impl Serialize for Bytes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self.0)
+    }
+}
+
+impl<'b> Deserialize<'b> for Bytes<'b> {
+    fn deserialize<D: Deserializer<'b>>(deserializer: D) -> Result<Self, D::Error> {
+        Deserialize::deserialize(deserializer).map(Self)
     }
 }
 
@@ -102,5 +134,27 @@ impl postcard::ser_flavors::Flavor for Append<'_> {
 
     fn finalize(self) -> postcard::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_encoded_as_serde_would() {
+        for length in [0, 1, 127, 128, 20_000] {
+            let item: Vec<u8> = (0..=255).cycle().take(length).collect();
+            let mut bytes = vec![7];
+            Postcard.encode(&item, &mut bytes).unwrap();
+            assert_eq!(bytes[1..], postcard::to_allocvec(&item).unwrap());
+            let decoded: Vec<u8> = Postcard.decode(&bytes[1..]).unwrap();
+            assert_eq!(decoded, item);
+            bytes.push(0);
+            let more = Codec::<Vec<u8>>::decode(&Postcard, &bytes[1..]);
+            assert_eq!(more.unwrap_err().to_string(), "1 bytes too many");
+            bytes.truncate(bytes.len() - 2);
+            assert!(Codec::<Vec<u8>>::decode(&Postcard, &bytes[1..]).is_err());
+        }
     }
 }

@@ -18,12 +18,12 @@ use crate::error::StoreError;
 use serde::{de::DeserializeOwned, Deserialize, Deserializer, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The versions of the format that stores get: that in which they are made, and those with times of pushes, and with all that queues with
-/// pages have.
+/// The versions of the format that stores get: the first one, those with times of pushes, and with all that queues with pages have, and that
+/// in which they are made, with chunks in all queues.
 pub(crate) const FIRST_VERSION: u32 = 1;
 pub(crate) const WITH_TIMES: u32 = 2;
 pub(crate) const WITH_GONE: u32 = 6;
-pub(crate) const VERSION: u32 = WITH_GONE;
+pub(crate) const VERSION: u32 = 7;
 
 /// The tables of a store, in this order.
 pub(crate) const ITEMS: usize = 0;

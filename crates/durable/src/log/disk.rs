@@ -18,7 +18,7 @@ use super::tables::{guarded, Tables};
 use super::witness::Witness;
 use crate::batch::Batch;
 use crate::error::{Damage, StoreError};
-use crate::format::{encode_row, Ranges, ITEMS, STORE_ROW, WITH_GONE};
+use crate::format::{encode_row, Ranges, ITEMS, STORE_ROW, VERSION};
 use crate::StoreOptions;
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
@@ -178,9 +178,9 @@ impl Disk {
         Ok((tables, catalog, ahead))
     }
 
-    /// Whether the version of the format has all that queues write, those without pages too.
-    pub(crate) fn has_gone(&self) -> bool {
-        self.directory.version() >= WITH_GONE
+    /// Whether queues without pages write what those with pages do: chunks, and ranges of items that are gone.
+    pub(crate) fn is_newest(&self) -> bool {
+        self.directory.version() == VERSION
     }
 
     /// Before what earlier versions of the format do not have is written.
@@ -279,7 +279,7 @@ impl Disk {
     pub(crate) fn drop_gone(&self, merge: bool) {
         self.end_trim();
         self.tables.gone.note_written();
-        self.tables.drop_gone(merge).unwrap();
+        self.tables.drop_gone().unwrap();
         if merge {
             self.tables[ITEMS].major_compact().unwrap();
         }
@@ -349,7 +349,7 @@ impl Disk {
         if sync {
             self.witness.write(number)?;
         }
-        self.shrink.trim.look_after(&self.tables, &mut catalog);
+        self.shrink.trim.after(&self.tables, &mut catalog, length);
         let is_empty = catalog.queues.items() == 0;
         drop((ahead, catalog, whole));
         self.keep_free(2 * length);
@@ -411,7 +411,7 @@ impl Disk {
         self.let_go();
         self.tables.gone.note_written();
         // An error is one of the next commit too. The files are removed when a memtable is sealed.
-        let _ = self.tables.drop_gone(true);
+        let _ = self.tables.drop_gone();
         for table in self.tables.all() {
             // An error is one of the next commit too.
             let _ = guarded(|| Ok(table.rotate_memtable()?));

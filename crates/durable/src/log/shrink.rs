@@ -105,7 +105,7 @@ pub(super) fn shrink(tables: &Tables, merge: bool) -> Result<(), StoreError> {
             }
             thread::sleep(POLL);
         }
-        tables.drop_gone(true)?;
+        tables.drop_gone()?;
         for table in EMPTY.into_iter().filter(|_| merge) {
             tables[table].major_compact()?;
         }

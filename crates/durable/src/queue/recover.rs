@@ -159,20 +159,16 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     fn read_items(&self, found: &Found) -> Result<Items<T, O>, StoreError> {
         let (mut items, mut undecodable, mut digest) = (Vec::new(), Vec::new(), Digest::default());
-        let (disk, mut known) = (self.log().disk(), None);
+        let disk = self.log().disk();
         for item in disk.items(self.key(0), 0..=u64::MAX)? {
             let item = item?;
             digest.add(item.at.digest());
-            let chunk = item.chunk.as_ref().filter(|chunk| known != Some(chunk.0));
-            if let Some(chunk) = chunk {
-                disk.know(chunk);
-                known = Some(chunk.0);
-            }
+            disk.know(item.chunk.as_ref());
             let sorted = (&mut items, &mut undecodable);
             self.sort(found, item.at.id, &item.content, sorted)?;
         }
         self.check(found, digest)?;
-        if O::TAG == OrderTag::Fifo && disk.has_gone() {
+        if O::TAG == OrderTag::Fifo && disk.is_newest() {
             disk.let_gone_grow(self.id)?;
         }
         Ok((items, undecodable, Index::default()))
@@ -189,10 +185,11 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let mut read = BTreeSet::new();
         let begun = self.new_ids(0);
         for id in marked {
-            if let Some(content) = self.stored(id)? {
+            if let Some(item) = self.stored(id)? {
+                self.log().disk().know(item.chunk.as_ref());
                 digest.remove(self.key(id).digest());
                 read.insert(id);
-                self.sort(found, id, &content, (&mut items, &mut undecodable))?;
+                self.sort(found, id, &item.content, (&mut items, &mut undecodable))?;
             }
         }
         let firsts = self.firsts()?;
@@ -229,7 +226,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             if self.is_paged(id) {
                 break;
             }
-            item.chunk.iter().for_each(|chunk| disk.know(chunk));
+            disk.know(item.chunk.as_ref());
             if read.insert(id) {
                 digest.remove(item.at.digest());
                 self.sort(found, id, &item.content, (items, undecodable))?;

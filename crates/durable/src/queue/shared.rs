@@ -10,7 +10,7 @@ use crate::entry::{Besides, Entry};
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
 use crate::format::{self, Front, Key, OrderTag, Schedule};
-use crate::log::chunks::Content;
+use crate::log::chunks::{Content, Item};
 use crate::log::{Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
 use crate::store::{millis, OpenName, StoreInner};
@@ -172,27 +172,26 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.split(id, &content).map(|(_, bytes)| bytes.to_vec())
     }
 
+    /// Of an item that may be removed later.
     pub(super) fn content(&self, id: u64) -> Result<Content, StoreError> {
         let missing =
             || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
-        self.stored(id)?.ok_or_else(missing)
+        let item = self.stored(id)?.ok_or_else(missing)?;
+        self.log().disk().know(item.chunk.as_ref());
+        Ok(item.content)
     }
 
-    /// The content of the row of an item, if there is one.
-    pub(super) fn stored(&self, id: u64) -> Result<Option<Content>, StoreError> {
+    /// The item on the disk with this number, if there is one.
+    pub(super) fn stored(&self, id: u64) -> Result<Option<Item>, StoreError> {
         let disk = self.log().disk();
         if self.supersedes {
             self.log().settle()?; // it may have another value since
         }
-        let item = match disk.item(self.key(id))? {
+        match disk.item(self.key(id))? {
             // It is shown already, and not written yet.
-            None => self.log().settle().and_then(|()| disk.item(self.key(id)))?,
-            item => item,
-        };
-        if let Some(chunk) = item.as_ref().and_then(|item| item.chunk.as_ref()) {
-            disk.know(chunk);
+            None => self.log().settle().and_then(|()| disk.item(self.key(id))),
+            item => Ok(item),
         }
-        Ok(item.map(|item| item.content))
     }
 
     /// The item in the content of a row.

@@ -71,8 +71,11 @@ pub(crate) type Known = Arc<(Key, Chunk)>;
 impl Disk {
     /// Items of this chunk may be removed from now on. It is as it was read, unless one was removed before, or it was spread. Does not wait
     /// for a group that is being written, which removes nothing of what is learned now.
-    pub(crate) fn know(&self, known: &Known) {
-        self.reads.learned.lock().push(Arc::clone(known));
+    pub(crate) fn know(&self, known: Option<&Known>) {
+        let mut learned = self.reads.learned.lock();
+        let is_last = |known: &&Known| learned.last().is_some_and(|last| last.0 == known.0);
+        let new = known.filter(|known| !is_last(known)).cloned();
+        learned.extend(new);
     }
 
     /// Before a group is made: it knows what was learned.

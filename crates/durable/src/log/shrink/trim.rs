@@ -23,8 +23,10 @@ pub(in crate::log) struct Trim {
     memtable: u64,
     /// After how many items the table is measured again.
     items: AtomicU64,
-    /// How many times in a row there was nothing to drop. Then it takes twice as many items until the next time: they may be much smaller
-    /// than others.
+    /// How many bytes were written since the thread ran.
+    written: AtomicU64,
+    /// How many times in a row there was nothing to drop. Then it takes twice as many items until the next time, unless much was written:
+    /// they may be much smaller than others.
     idle: Arc<AtomicU64>,
     /// The bytes of tables that were dropped since the last group.
     dropped: Arc<AtomicU64>,
@@ -36,14 +38,15 @@ impl Trim {
         Self {
             memtable,
             items: AtomicU64::new(LEAST),
+            written: AtomicU64::new(0),
             idle: Arc::default(),
             dropped: Arc::default(),
             thread: Mutex::default(),
         }
     }
 
-    /// After a group: starts the thread if the items that are gone are many.
-    pub(in crate::log) fn look_after(&self, tables: &Tables, catalog: &mut Catalog) {
+    /// After a group of this length: starts the thread if the items that are gone are many.
+    pub(in crate::log) fn after(&self, tables: &Tables, catalog: &mut Catalog, length: u64) {
         // Relaxed: statistics.
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
@@ -52,6 +55,7 @@ impl Trim {
             catalog.removed = catalog.removed.saturating_sub(items);
         }
         // Relaxed: no other thread writes a group.
+        let written = self.written.fetch_add(length, Ordering::Relaxed) + length;
         if catalog.retired < self.items.load(Ordering::Relaxed) {
             return;
         }
@@ -60,7 +64,12 @@ impl Trim {
         let worth = (MEMTABLES * self.memtable).max(size / PART);
         // Relaxed: statistics.
         let idle = self.idle.load(Ordering::Relaxed).min(MOST_IDLE);
-        let items = part(all, worth, size).max(LEAST << idle);
+        let least = if written < worth {
+            LEAST << idle
+        } else {
+            LEAST
+        };
+        let items = part(all, worth, size).max(least);
         // What is not in the table yet is not measured.
         let next = items.min(2 * catalog.retired);
         // Relaxed: as above.
@@ -72,13 +81,14 @@ impl Trim {
         }
         catalog.retired = 0;
         // Relaxed: as above.
-        self.items.store(LEAST << idle, Ordering::Relaxed);
+        self.items.store(LEAST, Ordering::Relaxed);
+        self.written.store(0, Ordering::Relaxed);
         tables.gone.note_written();
         let (dropped, idle) = (Arc::clone(&self.dropped), Arc::clone(&self.idle));
         let tables = tables.share();
         let run = move || {
             // An error is one of the next commit too.
-            let size = tables.drop_gone(false).unwrap_or(0);
+            let size = tables.drop_gone().unwrap_or(0);
             // Relaxed: statistics.
             dropped.fetch_add(size, Ordering::Relaxed);
             let runs = idle.load(Ordering::Relaxed) + 1;

@@ -124,17 +124,9 @@ impl Tables {
     }
 
     /// Drops the tables in which all rows are of items that are gone, as far as that [is written](Gone::note_written). Returns how many
-    /// bytes they have. If there are none, nothing is synced, except for merges that follow.
-    pub(in crate::log) fn drop_gone(&self, for_merges: bool) -> Result<u64, StoreError> {
+    /// bytes they have. Merges leave out those in other tables from now on.
+    pub(in crate::log) fn drop_gone(&self) -> Result<u64, StoreError> {
         let (_one, drops) = (self.gone.one.lock(), &self.gone.drops);
-        let written = drops.lock().written.clone();
-        let mut ranges = written
-            .iter()
-            .flat_map(|(queue, gone)| gone.iter().map(|it| (*queue, it)));
-        let mut is_dropped = |(queue, ids)| self.droppable(queue, ids).map_or(true, |it| it.1 > 0);
-        if !for_merges && !ranges.any(&mut is_dropped) {
-            return Ok(0);
-        }
         if drops.lock().begin_sync() {
             self.sync()?;
             drops.lock().end_sync();
@@ -149,12 +141,13 @@ impl Tables {
         Ok(dropped)
     }
 
-    /// Of a range the numbers whose tables may be dropped, and how many bytes these have.
-    fn droppable(&self, queue: u32, ids: &Range<u64>) -> Result<(Range<u64>, u64), StoreError> {
+    /// Drops those of a range; returns how many bytes they have.
+    fn drop_tables(&self, queue: u32, ids: &Range<u64>) -> Result<u64, StoreError> {
+        let Gone { drops, ended, .. } = &*self.gone;
         // The last rows may be, or have been, chunks that have others.
         let ids = ids.start..ids.end.saturating_sub(MOST_ITEMS as u64);
         if ids.is_empty() {
-            return Ok((ids, 0));
+            return Ok(0);
         }
         let [start, end] = [ids.start, ids.end].map(|id| Key { queue, id }.to_bytes());
         let tables = guarded(|| Ok(self[ITEMS].tree.current_version()))?;
@@ -163,16 +156,10 @@ impl Tables {
             let has_no_others = **keys.min() >= start[..] && **keys.max() < end[..];
             has_no_others.then_some(table.metadata.file_size)
         });
-        Ok((ids, sizes.sum()))
-    }
-
-    fn drop_tables(&self, queue: u32, ids: &Range<u64>) -> Result<u64, StoreError> {
-        let (ids, size) = self.droppable(queue, ids)?;
-        let Gone { drops, ended, .. } = &*self.gone;
+        let size = sizes.sum();
         if size == 0 || !drops.lock().begin(queue, &ids) {
             return Ok(0);
         }
-        let [start, end] = [ids.start, ids.end].map(|id| Key { queue, id }.to_bytes());
         let dropped = || self[ITEMS].tree.drop_range(start..end);
         let dropped = guarded(|| dropped().map_err(|error| unreadable(error.into())));
         drops.lock().dropping = None;
@@ -296,14 +283,14 @@ mod tests {
         tables.gone.note_written();
         put(&tables, 0..ROWS);
         // The last thousand numbers may be those of a chunk that has others.
-        assert!(tables.drop_gone(false).unwrap() > 0);
+        assert!(tables.drop_gone().unwrap() > 0);
         let most = left(&tables);
         assert!((6_000..=7_100).contains(&most), "{most}");
         tables[ITEMS].major_compact().unwrap();
         assert_eq!(left(&tables), 6_023);
-        assert_eq!(tables.drop_gone(false).unwrap(), 0);
+        assert_eq!(tables.drop_gone().unwrap(), 0);
         tables.gone.note_written();
-        tables.drop_gone(true).unwrap();
+        tables.drop_gone().unwrap();
         tables[ITEMS].major_compact().unwrap();
         assert_eq!(left(&tables), 1_023);
     }
@@ -331,7 +318,7 @@ mod tests {
         }
         put(&tables, 10..11);
         tables.gone.note_written();
-        tables.drop_gone(true).unwrap();
+        tables.drop_gone().unwrap();
         items.major_compact().unwrap();
         assert_eq!(left(&tables), 0);
     }
@@ -349,7 +336,7 @@ mod tests {
         items.rotate_memtable_and_wait().unwrap();
         put(&tables, 10..11);
         tables.gone.note_written();
-        tables.drop_gone(true).unwrap();
+        tables.drop_gone().unwrap();
         items.tree.compact(Arc::new(PullDown(0, 5)), 0).unwrap();
         assert_eq!(*items.get(key).unwrap().unwrap(), *alone);
     }
@@ -361,7 +348,7 @@ mod tests {
             put(&tables, 0..ROWS);
             tables.gone.note_written();
             tables.gone.take_out(0, &ids);
-            tables.drop_gone(false).unwrap();
+            tables.drop_gone().unwrap();
             tables[ITEMS].major_compact().unwrap();
             // And those before it that may be with it in a chunk.
             let some = if ids.end == u64::MAX { 10_000 } else { 2_047 };

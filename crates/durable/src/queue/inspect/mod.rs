@@ -246,9 +246,7 @@ impl Inspector {
         };
         Ok(items.take_while(is_in).map(move |item| {
             let (item, disk) = (item?, store.log.disk());
-            if let Some(chunk) = item.chunk.as_ref().filter(|_| known) {
-                disk.know(chunk);
-            }
+            disk.know(item.chunk.as_ref().filter(|_| known));
             let (front, bytes) = item.split()?;
             let key = item.at.to_bytes();
             let mark = guarded(|| Ok(snapshot.get(&disk.tables[MARKS], key)?))?;

@@ -181,8 +181,8 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
         if !self.0.is_scheduled(id) {
             return Ok(None);
         }
-        let content = self.0.stored(id)?;
-        Ok(content.and_then(|content| DueRow::of(self.0.key(id), &content)))
+        let item = self.0.stored(id)?;
+        Ok(item.and_then(|item| DueRow::of(item.at, &item.content)))
     }
 
     /// The scheduled items of a queue with pages, without those that are in memory. A queue that has no such rows gets them.
@@ -220,7 +220,7 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
         let disk = shared.log().disk();
         let left = disk.due_rows(shared.id, 0..=Level::MAX, (0, 0))?;
         let remove = |row| Change::Due(DueChange::Remove(row));
-        self.change(ROWS, left.map(|row| row.map(remove)))?;
+        self.change(left.map(|row| row.map(remove)))?;
         shared.log().settle()?; // a group has no order
         self.spread()?;
         let mut all = Digest::default();
@@ -234,7 +234,7 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
             all.add(row.item.digest());
             Ok(Change::Due(DueChange::Add(row)))
         });
-        self.change(ROWS, add)?;
+        self.change(add)?;
         shared.write(Change::Due(DueChange::Set(shared.id, Some(all))))?;
         Ok(all)
     }
@@ -242,28 +242,26 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
     /// Items that are read one by one get rows of their own.
     fn spread(&self) -> Result<(), StoreError> {
         let (shared, mut chunks) = (self.0, Vec::new());
-        let items = shared
-            .log()
-            .disk()
-            .items(shared.key(0), 0..=level::last(0))?;
-        for item in items {
-            chunks.extend(item?.chunk.map(|chunk| chunk.0));
-            chunks.dedup();
+        let log = shared.log();
+        for item in log.disk().items(shared.key(0), 0..=level::last(0))? {
+            let chunk = item?.chunk.map(|chunk| chunk.0);
+            chunks.extend(chunk.filter(|chunk| chunks.last() != Some(chunk)));
         }
-        self.change(
-            SPREAD,
-            chunks.into_iter().map(|first| Ok(Change::Spread(first))),
-        )
+        for chunks in chunks.chunks(SPREAD) {
+            let spread = chunks.iter().map(|first| Change::Spread(*first));
+            write(shared, &mut Batch::of(spread))?;
+            log.settle()?; // a group of more would take much memory
+        }
+        Ok(())
     }
 
     /// Writes changes, so many at once.
     fn change(
         &self,
-        most: usize,
         mut changes: impl Iterator<Item = Result<Change, StoreError>>,
     ) -> Result<(), StoreError> {
         loop {
-            let some = changes.by_ref().take(most);
+            let some = changes.by_ref().take(ROWS);
             let some = some.collect::<Result<Vec<_>, _>>()?;
             if some.is_empty() {
                 return Ok(());

@@ -181,11 +181,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             return Ok(());
         }
         self.settle(index)?;
-        let Some(content) = self.shared.stored(id)? else {
+        let Some(item) = self.shared.stored(id)? else {
             return Ok(()); // it was removed by an earlier process
         };
+        self.shared.log().disk().know(item.chunk.as_ref());
         let mut page = Page::default();
-        self.add(&mut page, id, &content)?;
+        self.add(&mut page, id, &item.content)?;
         let runs = index.give_up(self.shared.id, &[(id, due)]);
         index.unskip(&runs);
         if due.is_some() {
@@ -323,8 +324,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         mut items: Items<Rows>,
         end: u64,
     ) -> Result<bool, StoreError> {
-        let disk = self.shared.log().disk();
-        let mut known = None;
+        let (disk, mut known) = (self.shared.log().disk(), None);
         while let Some(item) = items.next() {
             let item = item?;
             let at = item.at;
@@ -337,8 +337,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             if index.count() == 0 {
                 return Err(other_rows(&self.shared.name, 0, 1));
             }
-            if let Some(chunk) = item.chunk.filter(|chunk| known != Some(chunk.0)) {
-                disk.know(&chunk);
+            let chunk = item.chunk.as_ref().filter(|chunk| known != Some(chunk.0));
+            if let Some(chunk) = chunk {
+                disk.know(Some(chunk)); // that locks
                 known = Some(chunk.0);
             }
             index.digest.remove(at.digest());

@@ -133,7 +133,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         for chunk in chunks {
             let (first, end) = (chunk.0.id, chunk.0.id + chunk.1.count());
             if runs.iter().any(|run| run.first < end && run.end() > first) {
-                self.shared.log().disk().know(chunk);
+                self.shared.log().disk().know(Some(chunk));
             }
         }
         (moved, runs)

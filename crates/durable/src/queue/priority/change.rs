@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
-use crate::format::{self, Mark, OrderTag, Schedule};
+use crate::format::{Mark, OrderTag, Schedule};
 use crate::log::Durability;
 use crate::order::{Engine, EntryOf, Order, DEFAULT_PRIORITY};
 use crate::queue::shared::Shared;
@@ -115,7 +115,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         if O::TAG != OrderTag::ByPriority {
             return Ok(None);
         }
-        let content = self.stored(id)?;
+        let item = self.stored(id)?;
         let key = self.key(id);
         let known = |(mark, _): &(Mark, u64)| mark.schedule;
         let marked = self.log().disk().catalog().marks.get(&key).and_then(known);
@@ -126,9 +126,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             priority: DEFAULT_PRIORITY,
             due: None,
         };
-        Ok(content.map(|content| {
-            let content = format::split_value(&content);
-            let schedule = content.and_then(|(front, _)| front.schedule);
+        Ok(item.map(|item| {
+            let schedule = item.split().ok().and_then(|(front, _)| front.schedule);
             schedule.unwrap_or(normal)
         }))
     }

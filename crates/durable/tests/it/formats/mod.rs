@@ -4,7 +4,7 @@
 //! A new version gets one by `DURABLE_FIXTURE=N cargo test --test it formats::write_a_store -- --ignored`.
 
 use super::{directory, options};
-use requeue_durable::{ByPriority, ManualClock, OnDuplicate, Store};
+use requeue_durable::{ByPriority, DurableQueue, ManualClock, OnDuplicate, Store};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -87,23 +87,36 @@ fn fill(path: &Path, version: u32) {
         assert_eq!(consumed.pop_batch(30).unwrap().len(), 30);
         assert_eq!(consumed.retain(|number, _| *number != 35).unwrap(), 1);
     }
+    if version >= 7 {
+        let (plain, urgent) = without_pages(&store);
+        plain.push_batch(0..20).unwrap();
+        assert_eq!(plain.pop_batch(5).unwrap().len(), 5);
+        urgent.push_batch(0..20).unwrap();
+        assert_eq!(urgent.retain(|number, _| *number != 7).unwrap(), 1);
+    }
 }
 
-fn consumed(store: &Store) -> requeue_durable::DurableQueue<u32> {
+/// Whose rows are chunks.
+fn without_pages(store: &Store) -> (DurableQueue<u32>, DurableQueue<u32, ByPriority>) {
+    let urgent = store.builder("urgent").by_priority().build();
+    (store.queue("plain").unwrap(), urgent.unwrap())
+}
+
+fn consumed(store: &Store) -> DurableQueue<u32> {
     store.builder("consumed").memory(0).build().unwrap()
 }
 
-fn scheduled(store: &Store) -> requeue_durable::DurableQueue<u32, ByPriority> {
+fn scheduled(store: &Store) -> DurableQueue<u32, ByPriority> {
     let later = store.builder("later").by_priority();
     later.memory(0).build().unwrap()
 }
 
-fn keyed(store: &Store) -> requeue_durable::DurableQueue<u32> {
+fn keyed(store: &Store) -> DurableQueue<u32> {
     let keys = store.builder("keys").memory(0);
     keys.unique_by(|number| number % 100).build().unwrap()
 }
 
-fn unique(store: &Store) -> requeue_durable::DurableQueue<String> {
+fn unique(store: &Store) -> DurableQueue<String> {
     let once = store.builder::<String>("once").unique_by(String::clone);
     let once = once.on_duplicate(OnDuplicate::Refuse).unique_for(2 * HOUR);
     once.build().unwrap()
@@ -169,6 +182,15 @@ fn check(path: &Path, version: u32) {
         let left = consumed(&store).pop_batch(99).unwrap();
         assert!(left.into_iter().eq((30..35).chain(36..40)));
     }
+    if version >= 7 {
+        let (plain, urgent) = without_pages(&store);
+        assert!(plain.pop_batch(99).unwrap().into_iter().eq(5..20));
+        assert_eq!(urgent.pop_batch(5).unwrap(), [0, 1, 2, 3, 4]);
+        drop(urgent);
+        let urgent = store.builder::<u32>("urgent").by_priority().memory(0);
+        let left = urgent.build().unwrap().pop_batch(99).unwrap();
+        assert!(left.into_iter().eq([5, 6].into_iter().chain(8..20)));
+    }
 }
 
 /// The files of a directory, as one: a line with the name of each, its length and that of what follows, without zeros at the end.
@@ -224,7 +246,7 @@ fn version(store: &Path) -> u32 {
 fn all_versions_are_read() {
     for number in 1.. {
         let Ok(packed) = fs::read(fixture(number)) else {
-            assert_eq!(number, 7, "a version has no store");
+            assert_eq!(number, 8, "a version has no store");
             return;
         };
         for upgrades in [false, true] {

@@ -76,9 +76,7 @@ impl Case {
             return; // the log knows it already
         }
         let item = self.disk().item(key).unwrap();
-        if let Some(chunk) = item.and_then(|item| item.chunk) {
-            self.disk().know(&chunk);
-        }
+        self.disk().know(item.and_then(|item| item.chunk).as_ref());
     }
 
     /// Another value, of an item that is there or one that is gone.

@@ -2,7 +2,7 @@
 
 use super::{drain, open, rows};
 use crate::format::ITEMS;
-use crate::{Durability, DurableQueue, Store, StoreOptions};
+use crate::{Durability, DurableQueue, OnUndecodable, Store, StoreOptions};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -199,6 +199,36 @@ fn a_backlog_that_lasts_takes_no_more_room() {
     store.flush().unwrap();
     let size = store.inner.log.disk().tables[ITEMS].disk_space();
     assert!(size < (backlog + all / 2) * LEN as u64, "{size}");
+}
+
+/// No table has only rows of one of them, so merges leave out what is gone.
+#[test]
+fn nor_do_many_queues() {
+    let files = tempfile::tempdir().unwrap();
+    let store = small(files.path());
+    let queue = |name| {
+        let queue = store.builder(&format!("queue {name}"));
+        queue.on_undecodable(OnUndecodable::Refuse).build().unwrap()
+    };
+    let queues: Vec<DurableQueue<Vec<u8>>> = (0..20).map(queue).collect();
+    assert!(!queues[0].shared.has_pages);
+    let (round, rounds, len) = (50, 160, 100);
+    let item = |number| page(number)[..len].to_vec();
+    for queue in &queues {
+        queue.push(item(0)).unwrap();
+    }
+    for first in (0..rounds * round).step_by(50) {
+        for queue in &queues {
+            queue.push_batch((first..first + round).map(item)).unwrap();
+            store.inner.log.settle().unwrap();
+            assert_eq!(queue.pop_batch(50).unwrap().len(), 50);
+        }
+        store.inner.log.disk().end_trim();
+    }
+    store.flush().unwrap();
+    let size = store.inner.log.disk().tables[ITEMS].disk_space();
+    let pushed = 20 * rounds * round * len as u64;
+    assert!(size < pushed / 3, "{size} of {pushed}");
 }
 
 /// Rows at the end of a range, which may be chunks that have others, are no such chunks.
