@@ -275,7 +275,7 @@ mod tests {
         }
         assert!(!chunk.add(key, Cold, &value[..9]));
         assert!(chunk.take().is_some() && chunk.take().is_none());
-        let half = &value[..CHECKSUM + Hot.most_bytes() / 2];
+        let half = &value[..CHECKSUM + (2 << 10)];
         let keys = [FIRST.id, 8, 9].map(|id| Key { id, ..FIRST });
         assert_eq!(
             keys.map(|key| chunk.add(key, Hot, half)),

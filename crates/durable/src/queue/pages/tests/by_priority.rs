@@ -208,3 +208,20 @@ fn items_are_removed_wherever_they_are() {
     assert_eq!(drain(&jobs, MOST), left);
     assert_eq!(super::rows(&jobs), 0);
 }
+
+/// More than there are ranges of what is gone, from chunks that no page has read.
+#[test]
+fn items_that_are_cancelled_on_the_disk_do_not_come_back() {
+    let files = tempfile::tempdir().unwrap();
+    let jobs = open(files.path());
+    let push = |first| jobs.priority(5).push_batch(first..first + 20).unwrap();
+    let tickets: Vec<_> = (0..200).step_by(20).flat_map(push).collect();
+    for item in (50..200).step_by(20) {
+        let cancelled = jobs.cancel(tickets[usize::try_from(item).unwrap()]);
+        assert_eq!(cancelled.unwrap(), Some(item));
+    }
+    drop(jobs);
+    let jobs = open(files.path());
+    let left = (0..200).filter(|item| *item < 50 || item % 20 != 10);
+    assert!(jobs.pop_batch(200).unwrap().into_iter().eq(left));
+}

@@ -249,6 +249,34 @@ fn the_room_of_a_few_large_items_is_given_back() {
     assert_eq!(number(&pages.pop().unwrap()), 200);
 }
 
+/// They were delivered by an earlier process, so they are read at the opening.
+#[test]
+fn removed_items_with_marks_do_not_come_back() {
+    let files = tempfile::tempdir().unwrap();
+    let open = || {
+        let store = StoreOptions::new().memory(0).open(files.path()).unwrap();
+        store
+            .builder::<u64>("numbers")
+            .max_attempts(9)
+            .build()
+            .unwrap()
+    };
+    let numbers = open();
+    for first in (0..200).step_by(20) {
+        numbers.push_batch(first..first + 20).unwrap();
+    }
+    let held = numbers.begin_owned();
+    assert_eq!(held.pop_batch(200).unwrap().count(), 200);
+    drop(held);
+    drop(numbers);
+    let numbers = open();
+    let is_left = |number: &u64| number % 20 != 10;
+    assert_eq!(numbers.retain(|number, _| is_left(number)).unwrap(), 10);
+    drop(numbers);
+    let left = open().pop_batch(200).unwrap();
+    assert!(left.into_iter().eq((0..200).filter(is_left)));
+}
+
 /// A crash brings back what the journals have and the tables do not.
 #[test]
 fn the_rows_of_a_removed_queue_do_not_come_back() {
