@@ -126,10 +126,11 @@ impl StoreOptions {
     /// Opens a store although acknowledged data is missing, and goes on with what is left, which becomes a new database; the
     /// damaged one is renamed to `damaged-1` in the directory of the store, and [`Store::salvaged`] says what is missing.
     ///
-    /// Each commit is restored as a whole or not at all, and later commits survive the loss of an earlier one; items that they
-    /// removed stay removed. If a file other than a journal is damaged, removed items may reappear. A queue that lost its name is
-    /// called `lost queue` and its number. A lost or damaged `version` is written again. All rows are read when the store is
-    /// opened.
+    /// Later commits survive the loss of an earlier one; items that they removed stay removed. Of a lost commit nothing is restored. Items
+    /// that it removed are there again, but may be missing too if a later commit has removed others of their queue: so what it moved from one
+    /// queue to another is in the first one, or in none. If a file other than a journal is damaged, or a lost commit has replaced an
+    /// item, removed items may reappear. A queue that lost its name is called `lost queue` and its number. A lost or damaged `version` is
+    /// written again. All rows are read when the store is opened.
     ///
     /// By default [`StoreError::Damaged`] says what is missing.
     pub fn accept_damage(mut self) -> Self {
@@ -311,7 +312,7 @@ impl Store {
     /// The copy has all that was committed before the call, buffered commits too, and of later commits the first ones at most. It is
     /// written under the name with `.incomplete` at its end, opened, compared with its counts and checksums, and only then renamed;
     /// so what a crash leaves does not have the name, and can be removed. Commits go on meanwhile; they wait for the copy no longer
-    /// than for each other. It needs as much room on the disk as its items have, without the journals.
+    /// than for each other. It needs as much room on the disk as the tables, without the journals.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

@@ -274,7 +274,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     ///
     /// The removal of an item is written without a wait; if a crash undoes it, it is repeated at the next opening.
     ///
-    /// A store with such a queue has version 2 of the format, which earlier versions of this crate refuse to open.
+    /// A store with such a queue has version 2 of the format at least, which earlier versions of this crate refuse to open.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
