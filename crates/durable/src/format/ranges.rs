@@ -42,11 +42,6 @@ impl Ranges {
         self.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Whether this is one of the ranges.
-    pub(crate) fn has(&self, range: &Range<u64>) -> bool {
-        self.after(range.start).next() == Some(range)
-    }
-
     pub(crate) fn contains(&self, number: u64) -> bool {
         self.contains_all(&(number..number.saturating_add(1)))
     }

@@ -178,7 +178,7 @@ impl Disk {
         Ok((tables, catalog, ahead))
     }
 
-    /// Whether queues without pages write what those with pages do: chunks, and ranges of items that are gone.
+    /// Whether queues without pages write chunks too.
     pub(crate) fn is_newest(&self) -> bool {
         self.directory.version() == VERSION
     }

@@ -168,9 +168,6 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             self.sort(found, item.at.id, &item.content, sorted)?;
         }
         self.check(found, digest)?;
-        if O::TAG == OrderTag::Fifo && disk.is_newest() {
-            disk.let_gone_grow(self.id)?;
-        }
         Ok((items, undecodable, Index::default()))
     }
 

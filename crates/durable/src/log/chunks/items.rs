@@ -168,7 +168,7 @@ impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Items<R> {
             let removed = ItemRow::read(&key, &tombstone)?.ids();
             // That of a chunk that is gone may be left without it.
             if ids.contains(&removed.start) {
-                chunk.tombstones.add(removed);
+                chunk.tombstones.push(removed);
             }
         }
         let gone = self.gone.within(ids.clone());

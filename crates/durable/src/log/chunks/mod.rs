@@ -1,6 +1,6 @@
 //! Rows that have several items: which of them are partly gone.
 //!
-//! A tombstone removes an item of a chunk. With the last item, the chunk and its tombstones are removed. So a group needs the state of
+//! A tombstone removes a run of items of a chunk. With the last item, the chunk and its tombstones are removed. So a group needs the state of
 //! the chunk: code that reads an item, which a transaction may remove later, calls [`Disk::know`] first. From then on groups
 //! keep the state up to date, until the chunk is gone.
 
@@ -61,8 +61,8 @@ pub(crate) struct Chunk {
     spread: u64,
     /// The numbers of those that are gone.
     gone: Ranges,
-    /// Those of them that have tombstones, one for each range.
-    tombstones: Ranges,
+    /// Those of them that have tombstones, by the runs of these.
+    tombstones: Vec<Range<u64>>,
 }
 
 /// A chunk as it was read, and its first item.
@@ -196,7 +196,7 @@ impl Chunk {
             count: u32::try_from(count).unwrap_or(u32::MAX),
             spread,
             gone: Ranges::default(),
-            tombstones: Ranges::default(),
+            tombstones: Vec::new(),
         }
     }
 

@@ -54,38 +54,26 @@ impl GroupWriter<'_, '_> {
             };
             if !self.retire(queue, first.id..first.id + chunk.count()) {
                 self.rows.remove(ITEMS, first.to_bytes());
-                self.remove_tombstones(queue, chunk.tombstones.iter());
+                self.remove_tombstones(queue, &chunk.tombstones);
             }
         }
     }
 
+    /// Each run has one of its own, which never grows: so if damage is accepted, it is that of a commit which can be read.
     fn write_tombstones(&mut self, first: Key, removed: &Ranges) {
-        let mut new = removed.clone();
         for ids in removed.iter() {
             if self.retire(first.queue, ids.clone()) {
-                new.remove(ids);
+                continue;
             }
-        }
-        let Some(chunk) = self.chunks.known.get_mut(&first).filter(|_| new.len() > 0) else {
-            return;
-        };
-        let before = chunk.tombstones.clone();
-        new.iter().for_each(|ids| chunk.tombstones.add(ids.clone()));
-        let after = chunk.tombstones.clone();
-        for ids in after.iter().filter(|ids| !before.has(ids)) {
+            if let Some(chunk) = self.chunks.known.get_mut(&first) {
+                chunk.tombstones.push(ids.clone());
+            }
             let (key, value) = tombstone(first.queue, ids);
             self.rows.insert(ITEMS, key, value);
         }
-        // The row of a run is under its last number.
-        let is_new = |ids: &&Range<u64>| !after.iter().any(|known| known.end == ids.end);
-        self.remove_tombstones(first.queue, before.iter().filter(is_new));
     }
 
-    fn remove_tombstones<'r>(
-        &mut self,
-        queue: u32,
-        tombstones: impl Iterator<Item = &'r Range<u64>>,
-    ) {
+    fn remove_tombstones(&mut self, queue: u32, tombstones: &[Range<u64>]) {
         for ids in tombstones {
             self.rows.remove(ITEMS, tombstone_key(queue, ids));
         }
@@ -123,7 +111,7 @@ impl GroupWriter<'_, '_> {
         self.chunks.have_spread = true;
         self.removed_of.remove(&first);
         if let Some(chunk) = spread {
-            self.remove_tombstones(first.queue, chunk.1.tombstones.iter());
+            self.remove_tombstones(first.queue, &chunk.1.tombstones);
             if !is_first_there {
                 self.rows.remove(ITEMS, first.to_bytes());
             }

@@ -2,7 +2,7 @@
 
 use super::{drain, open, rows};
 use crate::format::ITEMS;
-use crate::{Durability, DurableQueue, OnUndecodable, Store, StoreOptions};
+use crate::{Durability, DurableQueue, Store, StoreOptions};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -206,12 +206,8 @@ fn a_backlog_that_lasts_takes_no_more_room() {
 fn nor_do_many_queues() {
     let files = tempfile::tempdir().unwrap();
     let store = small(files.path());
-    let queue = |name| {
-        let queue = store.builder(&format!("queue {name}"));
-        queue.on_undecodable(OnUndecodable::Refuse).build().unwrap()
-    };
+    let queue = |name| store.queue(&format!("queue {name}")).unwrap();
     let queues: Vec<DurableQueue<Vec<u8>>> = (0..20).map(queue).collect();
-    assert!(!queues[0].shared.has_pages);
     let (round, rounds, len) = (50, 160, 100);
     let item = |number| page(number)[..len].to_vec();
     for queue in &queues {
