@@ -206,7 +206,10 @@ fn a_backlog_that_lasts_takes_no_more_room() {
 fn nor_do_many_queues() {
     let files = tempfile::tempdir().unwrap();
     let store = small(files.path());
-    let queue = |name| store.queue(&format!("queue {name}")).unwrap();
+    let queue = |name| {
+        let queue = store.builder(&format!("queue {name}"));
+        queue.memory(1 << 20).build().unwrap()
+    };
     let queues: Vec<DurableQueue<Vec<u8>>> = (0..20).map(queue).collect();
     let (round, rounds, len) = (50, 160, 100);
     let item = |number| page(number)[..len].to_vec();
