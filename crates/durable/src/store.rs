@@ -126,11 +126,11 @@ impl StoreOptions {
     /// Opens a store although acknowledged data is missing, and goes on with what is left, which becomes a new database; the
     /// damaged one is renamed to `damaged-1` in the directory of the store, and [`Store::salvaged`] says what is missing.
     ///
-    /// Later commits survive the loss of an earlier one; items that they removed stay removed. Of a lost commit nothing is restored. Items
-    /// that it removed are there again, but may be missing too if a later commit has removed others that were pushed with them, or of a queue
-    /// with [pages](Self::memory): so what it moved from one queue to another is in the first one, or in none. If a file other than a journal is damaged, or a lost commit has replaced an
-    /// item, removed items may reappear. A queue that lost its name is called `lost queue` and its number. A lost or damaged `version` is
-    /// written again. All rows are read when the store is opened.
+    /// Of a lost commit nothing is restored. Later commits survive its loss; items that they removed stay removed. Items that it removed are
+    /// there again, or missing if a later commit has removed others that were pushed with them, or others of a queue with
+    /// [pages](Self::memory): so what it moved from one queue to another is in the first one, or in none. Removed items may reappear if
+    /// a lost commit has replaced an item, or a file other than a journal is damaged. A queue that lost its name is called `lost queue` and
+    /// its number. A lost or damaged `version` is written again. All rows are read when the store is opened.
     ///
     /// By default [`StoreError::Damaged`] says what is missing.
     pub fn accept_damage(mut self) -> Self {

@@ -18,7 +18,7 @@ use super::tables::{guarded, Tables};
 use super::witness::Witness;
 use crate::batch::Batch;
 use crate::error::{Damage, StoreError};
-use crate::format::{encode_row, Ranges, ITEMS, STORE_ROW, VERSION};
+use crate::format::{encode_row, Ranges, ITEMS, STORE_ROW, WITH_CHUNKS};
 use crate::StoreOptions;
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
@@ -179,8 +179,8 @@ impl Disk {
     }
 
     /// Whether queues without pages write chunks too.
-    pub(crate) fn is_newest(&self) -> bool {
-        self.directory.version() == VERSION
+    pub(crate) fn has_chunks(&self) -> bool {
+        self.directory.version() >= WITH_CHUNKS
     }
 
     /// Before what earlier versions of the format do not have is written.

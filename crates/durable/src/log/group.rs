@@ -166,8 +166,7 @@ impl GroupWriter<'_, '_> {
         chunks
             .into_iter()
             .try_for_each(|first| self.spread(first))?;
-        let keys: Vec<_> = self.replaced.keys().copied().collect();
-        for key in keys {
+        for key in self.replaced.keys().copied().collect::<Vec<_>>() {
             let item = self.disk.item_of_group(key)?;
             let is_there = |item: &Item| item.chunk.is_none() && !self.is_gone(key.id);
             if let Some(item) = item.filter(is_there) {

@@ -44,7 +44,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let has_pages = besides.settle(may_have_pages, store.memory.as_ref(), unique_for);
         store.log.disk().upgrade(needed(has_pages, after_ttl))?;
         let shared = Arc::new(Shared::<T, O> {
-            in_chunks: has_pages || besides.budget.is_none() && store.log.disk().is_newest(),
+            in_chunks: has_pages || besides.budget.is_none() && store.log.disk().has_chunks(),
             _open: open,
             times: Times::new(clock, &store),
             store,
