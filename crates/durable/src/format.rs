@@ -18,13 +18,14 @@ use crate::error::StoreError;
 use serde::{de::DeserializeOwned, Deserialize, Deserializer, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The versions of the format that stores get: the first one, those with times of pushes, and with all that queues with pages have, and that
-/// with chunks in all queues, in which they are made.
+/// The versions of the format that stores get: the first one, those with times of pushes, with all that queues with pages have, and with
+/// chunks in all queues, and that with chunks of scheduled items, in which they are made.
 pub(crate) const FIRST_VERSION: u32 = 1;
 pub(crate) const WITH_TIMES: u32 = 2;
 pub(crate) const WITH_GONE: u32 = 6;
 pub(crate) const WITH_CHUNKS: u32 = 7;
-pub(crate) const VERSION: u32 = WITH_CHUNKS;
+pub(crate) const WITH_DUE_CHUNKS: u32 = 8;
+pub(crate) const VERSION: u32 = WITH_DUE_CHUNKS;
 
 /// The tables of a store, in this order.
 pub(crate) const ITEMS: usize = 0;

@@ -4,7 +4,7 @@
 //! and others are left, a *tombstone* is written for each run of them: a row under the last number of the run. The row of a single
 //! item is as in the first version of the format.
 
-use super::{begin_value, open, seal, unreadable, Front, Key, CHECKSUM};
+use super::{begin_value, open, seal, unreadable, DueRow, Front, Key, CHECKSUM};
 use crate::error::StoreError;
 use std::ops::Range;
 
@@ -32,10 +32,10 @@ impl Layout {
     /// The most bytes of a chunk of several items. One that is held or delayed for long keeps the others on the disk. Those that are read
     /// from there are faster in large chunks.
     fn most_bytes(self) -> usize {
-        if self == Self::Cold {
-            16 << 10
-        } else {
-            4 << 10
+        match self {
+            Self::Alone => 0,
+            Self::Hot => 4 << 10,
+            Self::Cold => 16 << 10,
         }
     }
 }
@@ -94,6 +94,12 @@ impl<'v> ItemRow<'v> {
         };
         let several = several.iter().map(|range| &value[range.clone()]);
         one.into_iter().chain(several)
+    }
+
+    /// Its first item.
+    pub(crate) fn first(&self) -> Key {
+        let (queue, id) = (self.queue(), self.ids().start);
+        Key { queue, id }
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
@@ -156,24 +162,39 @@ pub(crate) fn value_of(key: &[u8], content: &[u8]) -> Vec<u8> {
 pub(crate) struct NewChunk {
     first: Option<Key>,
     layout: Layout,
+    /// When its items are due, if there are rows of that.
+    due: Option<DueRow>,
     lengths: Vec<u32>,
     contents: Vec<u8>,
 }
 
 impl NewChunk {
-    /// Adds an item, by its value without a checksum; `false` if it is none for this chunk, which has items of one layout.
-    pub(crate) fn add(&mut self, key: Key, layout: Layout, value: &[u8]) -> bool {
+    /// Adds an item, by its value without a checksum; `false` if it is none for this chunk, which has items of one layout, and of one due
+    /// time if there are rows of that.
+    pub(crate) fn add(
+        &mut self,
+        key: Key,
+        layout: Layout,
+        due: Option<DueRow>,
+        value: &[u8],
+    ) -> bool {
         let (content, count) = (&value[CHECKSUM..], self.len());
         let first = *self.first.get_or_insert(key);
         let is_next = key.queue == first.queue && key.id == first.id + count as u64;
         let bytes = self.contents.len() + content.len();
         let fits = count < MOST_ITEMS && bytes <= layout.most_bytes() && layout == self.layout;
-        let fits = count == 0 || fits;
+        let is_like = || match (due, self.due) {
+            (Some(due), Some(first)) => due.is_like(first),
+            (due, first) => due == first,
+        };
+        let fits = count == 0 || fits && is_like();
         let length = u32::try_from(content.len()).ok();
         let Some(length) = length.filter(|_| is_next && fits) else {
             return false;
         };
-        self.layout = layout;
+        if count == 0 {
+            (self.layout, self.due) = (layout, due);
+        }
         self.lengths.push(length);
         self.contents.extend_from_slice(content);
         true
@@ -185,6 +206,12 @@ impl NewChunk {
 
     pub(crate) fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// The row of the due time.
+    pub(crate) fn due(&self) -> Option<DueRow> {
+        let count = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        self.due.map(|due| DueRow { count, ..due })
     }
 
     /// Its row, if it has items. One item alone is a row of the first version of the format. What is left is empty.
@@ -220,7 +247,7 @@ mod tests {
         let mut chunk = NewChunk::default();
         for (id, content) in (FIRST.id..).zip(contents) {
             let value = [&[0; CHECKSUM], *content].concat();
-            assert!(chunk.add(Key { id, ..FIRST }, Cold, &value));
+            assert!(chunk.add(Key { id, ..FIRST }, Cold, None, &value));
         }
         chunk.take().unwrap().1
     }
@@ -261,26 +288,52 @@ mod tests {
     fn a_chunk_ends_where_numbers_or_room_do() {
         let mut chunk = NewChunk::default();
         let (mut key, value) = (FIRST, vec![0; CHECKSUM + Cold.most_bytes()]);
-        assert!(chunk.add(FIRST, Cold, &value));
+        assert!(chunk.add(FIRST, Cold, None, &value));
         key.id += 1;
-        assert!(!chunk.add(key, Cold, &value[..9]));
+        assert!(!chunk.add(key, Cold, None, &value[..9]));
         assert_eq!(chunk.take().unwrap().0, FIRST);
-        assert!(chunk.add(FIRST, Cold, &value[..9]));
-        assert!(!chunk.add(Key { id: 9, ..FIRST }, Cold, &value[..9]));
-        assert!(!chunk.add(Key { queue: 4, id: 8 }, Cold, &value[..9]));
-        assert!(!chunk.add(key, Hot, &value[..9]));
+        assert!(chunk.add(FIRST, Cold, None, &value[..9]));
+        assert!(!chunk.add(Key { id: 9, ..FIRST }, Cold, None, &value[..9]));
+        assert!(!chunk.add(Key { queue: 4, id: 8 }, Cold, None, &value[..9]));
+        assert!(!chunk.add(key, Hot, None, &value[..9]));
         for _ in 1..MOST_ITEMS {
-            assert!(chunk.add(key, Cold, &value[..9]));
+            assert!(chunk.add(key, Cold, None, &value[..9]));
             key.id += 1;
         }
-        assert!(!chunk.add(key, Cold, &value[..9]));
+        assert!(!chunk.add(key, Cold, None, &value[..9]));
         assert!(chunk.take().is_some() && chunk.take().is_none());
         let half = &value[..CHECKSUM + (2 << 10)];
         let keys = [FIRST.id, 8, 9].map(|id| Key { id, ..FIRST });
         assert_eq!(
-            keys.map(|key| chunk.add(key, Hot, half)),
+            keys.map(|key| chunk.add(key, Hot, None, half)),
             [true, true, false]
         );
+        assert!(chunk.take().is_some());
+        assert_eq!(
+            keys.map(|key| chunk.add(key, Layout::Alone, None, &value[..9])),
+            [true, false, false]
+        );
+    }
+
+    #[test]
+    fn items_of_a_chunk_are_due_at_one_time() {
+        let (mut chunk, value) = (NewChunk::default(), [0; CHECKSUM + 1]);
+        let add = |chunk: &mut NewChunk, id, due, level| {
+            let row = DueRow {
+                item: Key { id, ..FIRST },
+                count: 1,
+                level,
+                due,
+            };
+            chunk.add(row.item, Hot, Some(row), &value)
+        };
+        assert!(add(&mut chunk, 7, 5, 2) && add(&mut chunk, 8, 5, 2));
+        assert!(!add(&mut chunk, 9, 5, 3) && !add(&mut chunk, 9, 6, 2));
+        assert!(!chunk.add(Key { id: 9, ..FIRST }, Hot, None, &value));
+        let due = chunk.due().unwrap();
+        assert_eq!((due.ids(), due.level, due.due), (7..9, 2, 5));
+        chunk.take();
+        assert!(add(&mut chunk, 9, 6, 2) && chunk.due().is_some_and(|due| due.due == 6));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Rows that say when the items of a queue by priority are due: in `marks`, behind those of unique keys. So they are in the order of the
-//! levels, then of the times.
+//! levels, then of the times. A chunk has one row: its items are due at the same time.
 
 use super::level::{self, Level};
 use super::{checksum, split_value, unreadable, Key, Schedule, CHECKSUM};
 use crate::error::StoreError;
 use crate::order::Place;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// The bits of a queue's number, which no queue has, in the keys of these rows.
 const DUE: u32 = 0b11 << 30;
@@ -16,10 +16,13 @@ const PART: usize = 6;
 /// The last time: in the year 10889.
 const LATEST: u64 = u64::MAX >> (8 * (8 - PART));
 
-/// When an item of level 0 is due.
+/// When an item of level 0 is due, or those of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DueRow {
+    /// The first item.
     pub(crate) item: Key,
+    /// How many the chunk was written with.
+    pub(crate) count: u32,
     /// That of its priority.
     pub(crate) level: Level,
     /// In milliseconds since the Unix epoch; 0 if it always was.
@@ -36,6 +39,7 @@ impl DueRow {
         });
         Some(Self {
             item,
+            count: 1,
             level: level::of_place(place.unwrap_or_default()),
             due: schedule
                 .and_then(|schedule| schedule.due)
@@ -50,7 +54,11 @@ impl DueRow {
     }
 
     pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Self, StoreError> {
-        let row = Self::from_key(key).filter(|row| row.value() == value);
+        let row = Self::from_key(key).map(|row| Self {
+            count: count(value.get(CHECKSUM..)).unwrap_or(1),
+            ..row
+        });
+        let row = row.filter(|row| row.value() == value);
         row.ok_or_else(|| unreadable(key))
     }
 
@@ -62,6 +70,7 @@ impl DueRow {
         let id = number(id.try_into().ok()?);
         Some(Self {
             item: Key { queue, id },
+            count: 1,
             level: Level::from_be_bytes(*level),
             due: number(*due),
         })
@@ -76,16 +85,47 @@ impl DueRow {
         key
     }
 
-    /// The checksum of its key.
-    pub(crate) fn value(self) -> [u8; CHECKSUM] {
-        let key = self.key();
-        checksum(&key, &key).to_le_bytes()
+    /// The checksum of its key and the number of items, and that number, unless it is one.
+    pub(crate) fn value(self) -> Vec<u8> {
+        let (key, count) = (self.key(), self.count.to_be_bytes());
+        let count = if self.is_chunk() { &count[..] } else { &[] };
+        let sum = checksum(&key, &[&key, count].concat());
+        [&sum.to_le_bytes(), count].concat()
     }
 
     /// Where it is in its level.
     pub(crate) fn place(self) -> (u64, u64) {
         (self.due, self.item.id)
     }
+
+    /// Whether it is that of a chunk.
+    pub(crate) fn is_chunk(self) -> bool {
+        self.count > 1
+    }
+
+    /// The numbers of its items.
+    pub(crate) fn ids(self) -> Range<u64> {
+        self.item.id..self.item.id + u64::from(self.count)
+    }
+
+    /// That of one of its items.
+    pub(crate) fn of_one(self, id: u64) -> Self {
+        let item = Key { id, ..self.item };
+        Self {
+            item,
+            count: 1,
+            ..self
+        }
+    }
+
+    /// Whether another one says the same of other items.
+    pub(crate) fn is_like(self, other: Self) -> bool {
+        (self.item.queue, self.level, self.due) == (other.item.queue, other.level, other.due)
+    }
+}
+
+fn count(bytes: Option<&[u8]>) -> Option<u32> {
+    bytes?.try_into().ok().map(u32::from_be_bytes)
 }
 
 fn number(bytes: [u8; PART]) -> u64 {
@@ -102,7 +142,14 @@ pub(crate) fn due_rows(
 ) -> RangeInclusive<[u8; LENGTH]> {
     let key = |level, due, id| {
         let item = Key { queue, id };
-        DueRow { item, level, due }.key()
+        let count = 1;
+        DueRow {
+            item,
+            count,
+            level,
+            due,
+        }
+        .key()
     };
     key(*levels.start(), due, id)..=key(*levels.end(), LATEST, LATEST)
 }
@@ -120,8 +167,14 @@ mod tests {
         let mut value = Vec::new();
         begin_value(&mut value, Front { schedule, pushed });
         let row = DueRow::of(item, &value[CHECKSUM..]).unwrap();
-        let (level, due) = (5, 6);
-        assert_eq!(row, DueRow { item, level, due });
+        let (count, level, due) = (1, 5, 6);
+        let expected = DueRow {
+            item,
+            count,
+            level,
+            due,
+        };
+        assert_eq!(row, expected);
         let (key, mut value) = (row.key(), row.value());
         assert_eq!(key[..12], [0xc0, 0, 0, 7, 0, 5, 0, 0, 0, 0, 0, 6]);
         assert_eq!(DueRow::read(&key, &value).unwrap(), row);
@@ -129,7 +182,13 @@ mod tests {
         assert!(!due_rows(7, 5..=5, (6, 10)).contains(&key));
         assert!(!due_rows(7, 6..=Level::MAX, (0, 0)).contains(&key));
         assert!(key_rows(u32::MAX >> 2).end()[..] < key[..]);
-        value[0] ^= 1;
-        DueRow::read(&key, &value).unwrap_err();
+        let of_chunk = DueRow { count: 300, ..row };
+        assert_eq!(DueRow::read(&key, &of_chunk.value()).unwrap(), of_chunk);
+        for value in [&mut value, &mut of_chunk.value()] {
+            value[0] ^= 1;
+            DueRow::read(&key, value).unwrap_err();
+        }
+        let count = [&value[..], &[0, 0, 0, 2]].concat();
+        DueRow::read(&key, &count).unwrap_err();
     }
 }

@@ -4,8 +4,8 @@ use super::queues::Queues;
 use super::tables::{visit, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, queue_digest, Counts, Digest, Key, Mark, QueueRow, Row, StoreRow, ITEMS, LETTERS,
-    MARKS, QUEUES, STORE,
+    decode_row, level, queue_digest, Counts, Digest, ItemRow, Key, Mark, QueueRow, Row, StoreRow,
+    ITEMS, LETTERS, MARKS, QUEUES, STORE,
 };
 use std::collections::HashMap;
 
@@ -22,6 +22,36 @@ pub(crate) struct Catalog {
     pub(super) retired: u64,
     /// The marks of open queues, with their digests.
     pub(crate) marks: HashMap<Key, (Mark, u64)>,
+}
+
+/// What there is of level 0 of a queue.
+#[derive(Default)]
+struct DueCounts {
+    items: Digest,
+    /// The rows of items, without those that have a row of a due time.
+    rows: Digest,
+}
+
+impl DueCounts {
+    fn add(&mut self, row: &Row<'_>) {
+        match row {
+            Row::Due(due) => self.rows.remove(due.item.digest()),
+            Row::Items(items) if level::of(items.ids().start) == 0 => {
+                let keys = items.keys().map(Key::digest);
+                if let ItemRow::Tombstone(..) = items {
+                    return keys.for_each(|key| self.items.remove(key));
+                }
+                self.rows.add(items.first().digest());
+                keys.for_each(|key| self.items.add(key));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether each row of these items, and nothing else, has a row of a due time.
+    fn is_right(&self, items: Digest) -> bool {
+        (self.items, self.rows) == (items, Digest::default())
+    }
 }
 
 impl Catalog {
@@ -65,7 +95,7 @@ impl Catalog {
     /// Checks all rows, as each queue does when it is opened.
     pub(super) fn check_all(&self, tables: &Tables) -> Result<(), StoreError> {
         let ids = self.queues.all().map(|(id, _)| (id, Default::default()));
-        let mut found: HashMap<u32, (Counts, Digest)> = ids.collect();
+        let mut found: HashMap<u32, (Counts, DueCounts)> = ids.collect();
         let stray = || StoreError::damaged("a row of no queue");
         for table in [ITEMS, LETTERS, MARKS] {
             visit::<&[u8]>(&tables[table], .., |key, value| {
@@ -76,9 +106,7 @@ impl Catalog {
                     return was_removed.then_some(()).ok_or_else(stray);
                 };
                 counts.add(&row, &value, &gone);
-                if let Row::Due(row) = row {
-                    due.add(row.item.digest());
-                }
+                due.add(&row);
                 Ok(())
             })?;
         }
@@ -86,7 +114,7 @@ impl Catalog {
         let is_right = |(queue, row): (_, &QueueRow)| {
             let found = found.get(&queue);
             found.is_some_and(|(counts, due)| {
-                *counts == row.counts && row.index.due.is_none_or(|it| it == *due)
+                *counts == row.counts && row.index.due.is_none_or(|items| due.is_right(items))
             })
         };
         if rows.all(is_right) {

@@ -18,7 +18,7 @@ use super::tables::{guarded, Tables};
 use super::witness::Witness;
 use crate::batch::Batch;
 use crate::error::{Damage, StoreError};
-use crate::format::{encode_row, Ranges, ITEMS, STORE_ROW, WITH_CHUNKS};
+use crate::format::{encode_row, Ranges, ITEMS, STORE_ROW};
 use crate::StoreOptions;
 use fjall::{Keyspace, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
@@ -178,9 +178,9 @@ impl Disk {
         Ok((tables, catalog, ahead))
     }
 
-    /// Whether queues without pages write chunks too.
-    pub(crate) fn has_chunks(&self) -> bool {
-        self.directory.version() >= WITH_CHUNKS
+    /// Whether it is of this version of the format, or a later one.
+    pub(crate) fn is_of(&self, version: u32) -> bool {
+        self.directory.version() >= version
     }
 
     /// Before what earlier versions of the format do not have is written.

@@ -13,8 +13,8 @@ use crate::batch::{Batch, Change, Run};
 use crate::error::StoreError;
 use crate::format::level::Level;
 use crate::format::{
-    due_rows, encode_row, key_rows, queue_digest, row_digest, seal, with_item, Counts, Digest,
-    IndexRows, Key, Layout, LetterRow, Mark, NewChunk, Ranges, ITEMS, LETTERS, MARKS, QUEUES,
+    due_rows, encode_row, key_rows, queue_digest, row_digest, with_item, Counts, Digest, DueRow,
+    IndexRows, Key, LetterRow, Mark, NewChunk, Ranges, CHECKSUM, ITEMS, LETTERS, MARKS, QUEUES,
     STORE, STORE_ROW,
 };
 use parking_lot::MutexGuard;
@@ -131,7 +131,7 @@ impl GroupWriter<'_, '_> {
         (lengths, mut values): (&[u32], &mut [u8]),
         chunk: &mut NewChunk,
     ) {
-        let has_due = self.has_due(run);
+        let has_due = self.has_due(run.queue, run.first);
         for (key, length) in run.keys().zip(lengths) {
             let (value, rest) = values.split_at_mut(*length as usize);
             values = rest;
@@ -139,24 +139,19 @@ impl GroupWriter<'_, '_> {
                 let other = self.replaced.remove(&key);
                 let mut other = other.and_then(|other| with_item(value, &other));
                 let value = other.as_deref_mut().unwrap_or(value);
+                let change = self.change_of(key.queue);
+                change.counts.items.add(key.digest());
+                let mut due = None;
                 if has_due {
-                    self.write_due(key, value);
+                    change.due.add(key.digest());
+                    due = DueRow::of(key, &value[CHECKSUM..]);
                 }
-                if run.layout == Layout::Alone {
-                    self.insert(key, value);
-                } else if !chunk.add(key, run.layout, value) {
+                if !chunk.add(key, run.layout, due, value) {
                     self.insert_chunk(chunk);
-                    chunk.add(key, run.layout, value);
+                    chunk.add(key, run.layout, due, value);
                 }
-                self.change_of(key.queue).counts.items.add(key.digest());
             }
         }
-    }
-
-    fn insert(&mut self, key: Key, value: &mut [u8]) {
-        let bytes = key.to_bytes();
-        seal(&bytes, value);
-        self.rows.insert(ITEMS, bytes, &*value);
     }
 
     /// Items of earlier groups get other values, unless they are gone. Their chunks are spread.
@@ -179,7 +174,7 @@ impl GroupWriter<'_, '_> {
 
     /// Removes the items of a run: cancels those that the group pushes.
     fn remove(&mut self, run: Run, depends: bool) -> Result<(), StoreError> {
-        let (mut written, has_due) = (Vec::new(), self.has_due(run));
+        let (mut written, has_due) = (Vec::new(), self.has_due(run.queue, run.first));
         for key in run.keys() {
             if self.pushed.get(key.id) == PushState::Pushed {
                 self.pushed.set(key.id, PushState::Cancelled);
@@ -187,7 +182,11 @@ impl GroupWriter<'_, '_> {
             }
             Run::add(&mut written, key, 1);
             self.catalog.removed += 1;
-            self.change_of(key.queue).counts.items.remove(key.digest());
+            let change = self.change_of(key.queue);
+            change.counts.items.remove(key.digest());
+            if has_due {
+                change.due.remove(key.digest());
+            }
             if depends {
                 self.removed.insert(key.id);
             }
@@ -196,13 +195,9 @@ impl GroupWriter<'_, '_> {
                 self.remove_mark(key);
             }
         }
-        for run in written {
-            if has_due {
-                self.remove_due(run)?;
-            }
-            self.remove_rows(run);
-        }
-        Ok(())
+        written
+            .into_iter()
+            .try_for_each(|run| self.remove_rows(run))
     }
 
     fn remove_mark(&mut self, key: Key) {

@@ -9,7 +9,7 @@ use crate::codec::Codec;
 use crate::entry::{Besides, Entry};
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
-use crate::format::{self, Front, Key, OrderTag, Schedule};
+use crate::format::{self, Front, Key, OrderTag, Schedule, WITH_DUE_CHUNKS};
 use crate::log::chunks::{Content, Item};
 use crate::log::{Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
@@ -108,6 +108,12 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         self.has_pages && level::of(id) == 0 && O::TAG == OrderTag::ByPriority
     }
 
+    /// Whether pushed items with such numbers are written in chunks.
+    pub(crate) fn writes_chunks(&self, id: u64) -> bool {
+        let are_due_together = || self.log().disk().is_of(WITH_DUE_CHUNKS);
+        self.in_chunks && (!self.is_scheduled(id) || are_due_together())
+    }
+
     /// The pages, if there are any and the queue is open.
     pub(super) fn pages(&self) -> Option<Arc<Pages<T, O>>> {
         self.pages.get()?.upgrade()
@@ -174,11 +180,16 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// Of an item that may be removed later.
     pub(super) fn content(&self, id: u64) -> Result<Content, StoreError> {
-        let missing =
-            || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
-        let item = self.stored(id)?.ok_or_else(missing)?;
+        let item = self.item(id)?;
         self.log().disk().know(item.chunk.as_ref());
         Ok(item.content)
+    }
+
+    /// The item on the disk with this number, which must be there.
+    pub(super) fn item(&self, id: u64) -> Result<Item, StoreError> {
+        let missing =
+            || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
+        self.stored(id)?.ok_or_else(missing)
     }
 
     /// The item on the disk with this number, if there is one.

@@ -69,7 +69,7 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
         let is_cold = self.cold.as_mut().is_some_and(is_cold);
         for run in &mut batch.pushes {
             run.layout = match is_cold {
-                _ if !shared.in_chunks || shared.is_scheduled(run.first) => Layout::Alone,
+                _ if !shared.writes_chunks(run.first) => Layout::Alone,
                 true => Layout::Cold,
                 false => Layout::Hot,
             };

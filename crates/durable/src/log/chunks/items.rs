@@ -2,9 +2,10 @@
 
 use super::{Chunk, Known};
 use crate::error::StoreError;
+use crate::format::level;
 use crate::format::{
-    is_key, last_row, split_value, unreadable, Front, ItemRow, Key, Ranges, CHECKSUM, ITEMS,
-    MOST_ITEMS,
+    is_key, last_row, split_value, unreadable, DueRow, Front, ItemRow, Key, Ranges, CHECKSUM,
+    ITEMS, MOST_ITEMS,
 };
 use crate::log::tables::{guarded, rows};
 use crate::log::{Disk, Visit};
@@ -46,6 +47,16 @@ impl Item {
     /// What is in front of it, and its bytes.
     pub(crate) fn split(&self) -> Result<(Front, &[u8]), StoreError> {
         split_value(&self.content).ok_or_else(|| unreadable(&self.at.to_bytes()))
+    }
+
+    /// The row of the due time of its row, if it is of level 0 of a queue that has such rows.
+    pub(crate) fn due_row(&self) -> Option<DueRow> {
+        let (first, count) = match &self.chunk {
+            Some(chunk) => (chunk.0, chunk.1.count),
+            None => (self.at, 1),
+        };
+        let due = DueRow::of(first, &self.content);
+        due.map(|due| DueRow { count, ..due })
     }
 
     /// The number of its row.
@@ -157,7 +168,11 @@ impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Items<R> {
         value: UserValue,
         items: Vec<Range<usize>>,
     ) -> Result<(), StoreError> {
-        let mut chunk = Chunk::new(items.len(), self.spread);
+        let due = items.first().filter(|_| level::of(first.id) == 0);
+        let due = due.and_then(|range| DueRow::of(first, &value[range.clone()]));
+        let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
+        let due = due.map(|due| DueRow { count, ..due });
+        let mut chunk = Chunk::new(items.len(), due, self.spread);
         let ids = first.id..first.id.saturating_add(chunk.count());
         while let Some(row) = self.next_row() {
             let (key, tombstone) = row?;

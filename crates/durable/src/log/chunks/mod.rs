@@ -12,7 +12,7 @@ pub(crate) use items::{earliest, Content, Item, Items, Rows};
 use super::tables::guarded;
 use super::Disk;
 use crate::format::level::{self, Level};
-use crate::format::{ItemRow, Key, Ranges, ITEMS};
+use crate::format::{DueRow, ItemRow, Key, Ranges, ITEMS};
 use fjall::UserValue;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -57,6 +57,8 @@ const MOST_GAPS: usize = 128;
 pub(crate) struct Chunk {
     /// How many it was written with.
     count: u32,
+    /// The row of its due time, if the queue has such rows.
+    due: Option<DueRow>,
     /// What [`Disk::spread`] was before it was read.
     spread: u64,
     /// The numbers of those that are gone.
@@ -104,6 +106,13 @@ impl Disk {
         }
     }
 
+    /// When an item of a chunk that the log knows is due, if there are rows of that, and the item is there; `None` if it knows none.
+    pub(crate) fn known_due(&self, item: Key) -> Option<Option<DueRow>> {
+        let mut chunks = self.reads.chunks.lock();
+        let (_, chunk) = chunks.of(item)?;
+        Some(chunk.due_of(item.id))
+    }
+
     /// Whether the row under this key is a chunk. One that cannot be read is one: so nothing of it is lost.
     fn is_chunk(&self, first: Key) -> bool {
         let key = first.to_bytes();
@@ -120,6 +129,13 @@ impl Chunks {
         let (first, chunk) = self.known.range_mut(..=key).next_back()?;
         let has = first.queue == key.queue && key.id < first.id + chunk.count();
         has.then_some((*first, chunk))
+    }
+
+    /// The row of the due time of this chunk is this one from now on.
+    pub(super) fn set_due(&mut self, row: DueRow) {
+        if let Some(chunk) = self.known.get_mut(&row.item) {
+            chunk.due = Some(row);
+        }
     }
 
     /// Whether the chunk of an item has it still; `None` if none is known.
@@ -191,9 +207,10 @@ impl Chunk {
         u64::from(self.count)
     }
 
-    fn new(count: usize, spread: u64) -> Self {
+    fn new(count: usize, due: Option<DueRow>, spread: u64) -> Self {
         Self {
             count: u32::try_from(count).unwrap_or(u32::MAX),
+            due,
             spread,
             gone: Ranges::default(),
             tombstones: Vec::new(),
@@ -202,6 +219,12 @@ impl Chunk {
 
     fn is_gone(&self, id: u64) -> bool {
         self.gone.contains(id)
+    }
+
+    /// When an item of it is due.
+    pub(crate) fn due_of(&self, id: u64) -> Option<DueRow> {
+        let due = self.due.filter(|_| !self.is_gone(id));
+        due.map(|due| due.of_one(id))
     }
 
     fn is_empty(&self) -> bool {

@@ -10,7 +10,7 @@ fn chunk(first: u64, count: u64) -> Row {
     for id in first..first + count {
         let mut value = Vec::new();
         begin_value(&mut value, Front::default());
-        assert!(chunk.add(Key { queue: 1, id }, Layout::Cold, &value));
+        assert!(chunk.add(Key { queue: 1, id }, Layout::Cold, None, &value));
     }
     let (first, value) = chunk.take().unwrap();
     (first.to_bytes().into(), value.into())

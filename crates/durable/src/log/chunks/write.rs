@@ -4,27 +4,31 @@ use super::Chunk;
 use crate::batch::Run;
 use crate::error::StoreError;
 use crate::format::{
-    seal, tombstone, tombstone_key, value_of, with_item, Key, Layout, NewChunk, Ranges, ITEMS,
+    seal, tombstone, tombstone_key, value_of, with_item, DueRow, Key, Layout, NewChunk, Ranges,
+    ITEMS,
 };
 use crate::log::group::GroupWriter;
 use std::mem;
 use std::ops::Range;
 
 impl GroupWriter<'_, '_> {
-    /// Writes the row of a chunk, and begins another one. Items in memory may be removed from it by the next group.
+    /// Writes the row of a chunk, and that of its due time, and begins another one. Items in memory may be removed from it by the next group.
     pub(in crate::log) fn insert_chunk(&mut self, chunk: &mut NewChunk) {
-        let (count, layout) = (chunk.len(), chunk.layout());
+        let (count, layout, due) = (chunk.len(), chunk.layout(), chunk.due());
         if let Some((first, value)) = chunk.take() {
             if count > 1 && layout == Layout::Hot {
-                let state = Chunk::new(count, self.disk.spread());
+                let state = Chunk::new(count, due, self.disk.spread());
                 self.chunks.known.insert(first, state);
             }
             self.rows.insert(ITEMS, first.to_bytes(), value);
+            if let Some(due) = due {
+                self.write_due(due);
+            }
         }
     }
 
     /// Removes the items of a run: [notes](Self::retire) that they are gone, or removes their rows.
-    pub(in crate::log) fn remove_rows(&mut self, run: Run) {
+    pub(in crate::log) fn remove_rows(&mut self, run: Run) -> Result<(), StoreError> {
         let (queue, mut ids) = (run.queue, run.first..run.end());
         while let Some(id) = ids.next() {
             let key = Key { queue, id };
@@ -33,6 +37,7 @@ impl GroupWriter<'_, '_> {
                 ids.start = end.max(ids.start);
                 if !self.retire(queue, id..ids.start) {
                     let ids = id..ids.start;
+                    self.remove_due_of(queue, ids.clone())?;
                     ids.for_each(|id| self.rows.remove(ITEMS, Key { queue, id }.to_bytes()));
                 }
                 continue;
@@ -42,6 +47,7 @@ impl GroupWriter<'_, '_> {
             self.removed_of.entry(first).or_default().add(id..end);
             ids.start = end;
         }
+        Ok(())
     }
 
     /// Writes what was removed from chunks: that it is gone, or tombstones, or removes the chunks.
@@ -54,6 +60,7 @@ impl GroupWriter<'_, '_> {
             };
             if !self.retire(queue, first.id..first.id + chunk.count()) {
                 self.rows.remove(ITEMS, first.to_bytes());
+                self.remove_due(chunk.due);
                 self.remove_tombstones(queue, &chunk.tombstones);
             }
         }
@@ -94,6 +101,7 @@ impl GroupWriter<'_, '_> {
     /// Gives each item of a chunk a row, except those that the group has removed.
     pub(in crate::log) fn spread(&mut self, first: Key) -> Result<(), StoreError> {
         let items = self.disk.items_of_group(first, first.id..=u64::MAX)?;
+        let has_due = self.has_due(first.queue, first.id);
         let mut is_first_there = false;
         let mut spread = None;
         for item in items {
@@ -104,6 +112,8 @@ impl GroupWriter<'_, '_> {
             if !self.is_gone(item.at.id) {
                 is_first_there |= item.at == first;
                 self.insert_alone(item.at, &item.content);
+                let due = DueRow::of(item.at, &item.content).filter(|_| has_due);
+                due.into_iter().for_each(|due| self.write_due(due));
             }
             spread = Some(chunk);
         }
@@ -114,6 +124,7 @@ impl GroupWriter<'_, '_> {
             self.remove_tombstones(first.queue, &chunk.1.tombstones);
             if !is_first_there {
                 self.rows.remove(ITEMS, first.to_bytes());
+                self.remove_due(chunk.1.due);
             }
         }
         Ok(())

@@ -1,13 +1,13 @@
-//! Rows of due times: in queues that have them, each item of level 0 has one, which is written and removed with the item.
+//! Rows of due times: in queues that have them, each row of items of level 0 has one, which is written and removed with that row.
 
 use super::GroupWriter;
-use crate::batch::{DueChange, Run};
+use crate::batch::DueChange;
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
-use crate::format::{due_rows, open, DueRow, Key, QueueRow, CHECKSUM, ITEMS, MARKS};
+use crate::format::{due_rows, DueRow, ItemRow, Key, QueueRow, ITEMS, MARKS};
 use crate::log::tables::rows;
 use crate::log::Disk;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 impl Disk {
     /// The rows of these levels of a queue, in the first one from a place on.
@@ -23,17 +23,21 @@ impl Disk {
 }
 
 impl GroupWriter<'_, '_> {
-    /// Whether these items have rows of their due times.
-    pub(super) fn has_due(&self, run: Run) -> bool {
-        let row = || self.catalog.queues.get(run.queue);
-        level::of(run.first) == 0 && row().is_some_and(|row| row.index.due.is_some())
+    /// Whether this item of a queue, and those of its level, have rows of their due times.
+    pub(in crate::log) fn has_due(&self, queue: u32, id: u64) -> bool {
+        let row = || self.catalog.queues.get(queue);
+        level::of(id) == 0 && row().is_some_and(|row| row.index.due.is_some())
     }
 
-    /// Writes that of an item that the group pushes, by its value.
-    pub(super) fn write_due(&mut self, item: Key, value: &[u8]) {
-        if let Some(row) = DueRow::of(item, &value[CHECKSUM..]) {
-            self.rows.insert(MARKS, row.key(), row.value());
-            self.change_of(item.queue).due.add(item.digest());
+    pub(in crate::log) fn write_due(&mut self, row: DueRow) {
+        self.rows.insert(MARKS, row.key(), row.value());
+    }
+
+    /// Removes that of the row of this item, if there are such rows.
+    pub(in crate::log) fn remove_due(&mut self, row: Option<DueRow>) {
+        let row = row.filter(|row| self.has_due(row.item.queue, row.item.id));
+        if let Some(row) = row {
+            self.rows.remove(MARKS, row.key());
         }
     }
 
@@ -45,28 +49,28 @@ impl GroupWriter<'_, '_> {
                 let set = |row: &mut QueueRow| row.index.due = items;
                 self.catalog.queues.change(queue, set);
             }
-            DueChange::Add(row) => self.rows.insert(MARKS, row.key(), row.value()),
+            DueChange::Add(row) => {
+                self.chunks.set_due(row);
+                self.write_due(row);
+            }
             DueChange::Remove(row) => self.rows.remove(MARKS, row.key()),
         }
     }
 
-    /// Before items are removed that earlier groups have pushed.
-    pub(super) fn remove_due(&mut self, items: Run) -> Result<(), StoreError> {
-        let first = Key {
-            queue: items.queue,
-            id: items.first,
-        };
-        let last = Key {
-            id: items.end() - 1,
-            ..first
-        };
-        for row in rows(&self.disk.tables[ITEMS], first.to_bytes()..=last.to_bytes())? {
+    /// Before rows of single items that earlier groups have written are removed.
+    pub(in crate::log) fn remove_due_of(
+        &mut self,
+        queue: u32,
+        ids: Range<u64>,
+    ) -> Result<(), StoreError> {
+        if !self.has_due(queue, ids.start) {
+            return Ok(());
+        }
+        let keys = [ids.start, ids.end - 1].map(|id| Key { queue, id }.to_bytes());
+        for row in rows(&self.disk.tables[ITEMS], keys[0]..=keys[1])? {
             let (key, value) = row?;
-            let item = Key::of(&key)?; // level 0 has no tombstones, whose keys are longer
-            let content = open(&key, &value);
-            if let Some(row) = content.and_then(|content| DueRow::of(item, content)) {
-                self.rows.remove(MARKS, row.key());
-                self.change_of(item.queue).due.remove(item.digest());
+            if let Ok(ItemRow::One(item, content)) = ItemRow::read(&key, &value) {
+                self.remove_due(DueRow::of(item, content));
             }
         }
         Ok(())

@@ -300,7 +300,7 @@ mod tests {
         let mut chunk = NewChunk::default();
         let content = [0; 9];
         for id in 10..20 {
-            assert!(chunk.add(Key { queue: 0, id }, Layout::Cold, &content));
+            assert!(chunk.add(Key { queue: 0, id }, Layout::Cold, None, &content));
         }
         let (first, chunk) = chunk.take().unwrap();
         let key = first.to_bytes();

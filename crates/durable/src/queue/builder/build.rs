@@ -4,7 +4,7 @@ use super::{Builder, Settings};
 use crate::batch::Change;
 use crate::codec::{Codec, OnUndecodable};
 use crate::error::StoreError;
-use crate::format::{FIRST_VERSION, WITH_GONE, WITH_TIMES};
+use crate::format::{FIRST_VERSION, WITH_CHUNKS, WITH_GONE, WITH_TIMES};
 use crate::order::{Order, RamBuilder};
 use crate::queue::letters::Letters;
 use crate::queue::recover::Found;
@@ -44,7 +44,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let has_pages = besides.settle(may_have_pages, store.memory.as_ref(), unique_for);
         store.log.disk().upgrade(needed(has_pages, after_ttl))?;
         let shared = Arc::new(Shared::<T, O> {
-            in_chunks: has_pages || besides.budget.is_none() && store.log.disk().has_chunks(),
+            in_chunks: has_pages || besides.budget.is_none() && store.log.disk().is_of(WITH_CHUNKS),
             _open: open,
             times: Times::new(clock, &store),
             store,

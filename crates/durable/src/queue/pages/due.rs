@@ -7,10 +7,12 @@ use super::{Index, Pages, NOT_PLANNED};
 use crate::batch::{Batch, Change, DueChange};
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
-use crate::format::{Digest, DueRow, ITEMS};
-use crate::log::chunks::Item;
+use crate::format::{Digest, DueRow, WITH_DUE_CHUNKS};
+use crate::log::chunks::{Item, Items, Known, Rows};
 use crate::order::Engine;
 use crate::queue::shared::Shared;
+use std::iter::{self, Peekable};
+use std::mem;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -44,8 +46,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// Forgets those of the items that came into memory before their times that are gone.
     pub(super) fn forget_gone(&self, index: &mut Index) -> Result<(), StoreError> {
-        let items = &self.shared.log().disk().tables[ITEMS];
-        let is_there = |id| Ok(items.contains_key(self.shared.key(id).to_bytes())?);
+        let shared = &self.shared;
+        let is_there = |id| Ok(shared.log().disk().item(shared.key(id))?.is_some());
         index.scheduled.forget_gone(is_there)
     }
 
@@ -58,20 +60,21 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.settle(index)?;
         let shared = &self.shared;
         let (disk, beside) = (shared.log().disk(), shared.besides.bytes());
-        let mut bytes = self.budget.most() / 2;
+        let (mut bytes, mut items) = (self.budget.most() / 2, DueItems::default());
         for row in disk.due_rows(shared.id, 0..=Level::MAX, (0, 0))? {
-            let (row, id) = row.map(|row| (row, row.item.id))?;
-            if index.has_next(id, Some(row)) {
-                let content = shared.content(id)?;
-                bytes += content.len() + beside;
+            let row = row?;
+            for item in items.read(shared, index, row)? {
+                let due = row.of_one(item.at.id);
+                if !index.has_next(item.at.id, Some(due)) {
+                    continue;
+                }
+                bytes += item.content.len() + beside;
                 if !self.budget.has_room(bytes) {
                     index.not_early = index.scheduled.digest;
                     return self.forget_gone(index);
                 }
-                index.digest.remove(row.item.digest());
-                index.scheduled.remove(row);
-                index.scheduled.bring(id);
-                self.add(page, id, &content)?;
+                index.scheduled.bring(item.at.id);
+                self.take_scheduled(index, due, &item, page)?;
             }
         }
         self.check_left(index.scheduled.digest)
@@ -89,7 +92,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let next = |level| {
             let rows = shared.log().disk().due_rows(shared.id, level..=level, from);
             let mut rows = rows.ok()?.map_while(Result::ok);
-            let next = rows.find(|row| index.has_next(row.item.id, Some(*row)))?;
+            let next = rows.find(|row| self.count_of(index, *row).is_ok_and(|count| count > 0))?;
             Some(next.due)
         };
         let next = index.scheduled.levels().filter_map(next).min()?;
@@ -106,38 +109,54 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         self.settle(index)?;
         let (shared, now) = (&self.shared, self.shared.times.wall_time());
         let start = index.scheduled.start(level);
-        let (disk, mut last, mut items) = (shared.log().disk(), None, None);
+        let (disk, mut items) = (shared.log().disk(), DueItems::default());
         for row in disk.due_rows(shared.id, level..=level, start)? {
-            let (row, id) = row.map(|row| (row, row.item.id))?;
+            let row = row?;
             if row.due > now {
                 index.end_scheduled(level, Some(row.due));
                 return Ok(());
             }
-            if !index.pass_scheduled(row) {
-                continue;
-            }
-            if index.count_scheduled() == 0 {
-                return Err(other_rows(&self.shared.name, 0, 1));
-            }
-            index.digest.remove(row.item.digest());
-            index.scheduled.remove(row);
-            // Items that were pushed together are next to each other.
-            if last.replace(id).is_none_or(|last: u64| last + 1 != id) {
-                items = None;
-            } else if items.is_none() {
-                items = Some(disk.items(row.item, id..=level::last(0))?);
-            }
-            let next = items.as_mut().and_then(Iterator::next).transpose()?;
-            match next.filter(|next| next.at.id == id) {
-                Some(next) => self.add(page, id, &next.content)?,
-                None => self.add(page, id, &shared.content(id)?)?,
-            }
-            if self.is_page(index, page) {
-                return Ok(());
+            let mut of_row = items.read(shared, index, row)?.into_iter().peekable();
+            for id in row.ids() {
+                let item = of_row.next_if(|item| item.at.id == id);
+                let is_cold = index.pass_scheduled(row.of_one(id), row);
+                if let Some(item) = item.filter(|_| is_cold) {
+                    self.take_scheduled(index, row.of_one(id), &item, page)?;
+                    if self.is_page(index, page) {
+                        return Ok(());
+                    }
+                }
             }
         }
         index.end_scheduled(level, None);
         Ok(())
+    }
+
+    /// An item with this due time is read.
+    fn take_scheduled(
+        &self,
+        index: &mut Index,
+        due: DueRow,
+        item: &Item,
+        page: &mut Page<T, O>,
+    ) -> Result<(), StoreError> {
+        if index.count_scheduled() == 0 {
+            return Err(other_rows(&self.shared.name, 0, 1));
+        }
+        self.shared.log().disk().know(item.chunk.as_ref());
+        index.digest.remove(item.at.digest());
+        index.scheduled.remove(due);
+        self.add(page, item.at.id, &item.content)
+    }
+
+    /// How many items of a row are on the disk only, and were not read.
+    fn count_of(&self, index: &Index, row: DueRow) -> Result<usize, StoreError> {
+        let has_next = |id| index.has_next(id, Some(row.of_one(id)));
+        if !row.is_chunk() {
+            return Ok(usize::from(has_next(row.item.id)));
+        }
+        let items = DueItems::default().read(&self.shared, index, row)?;
+        Ok(items.iter().filter(|item| has_next(item.at.id)).count())
     }
 
     /// How many items are due, and were not read.
@@ -150,10 +169,16 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             let start = index.scheduled.start(level);
             let disk = shared.log().disk();
             let mut rows = disk.due_rows(shared.id, level..=level, start)?;
-            for row in rows.by_ref().take(MOST_COUNTED) {
-                let row = row?;
-                are_all &= row.due <= now;
-                count += usize::from(row.due <= now && index.has_next(row.item.id, Some(row)));
+            let most = count + MOST_COUNTED;
+            while let Some(row) = rows.next().transpose()? {
+                if row.due > now {
+                    are_all = false;
+                    break;
+                }
+                count += self.count_of(index, row)?;
+                if count >= most {
+                    break;
+                }
             }
             let last = rows.next_back().transpose()?;
             are_all &= last.is_none_or(|row| row.due <= now);
@@ -163,6 +188,45 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         } else {
             count
         })
+    }
+}
+
+/// Reads the items of rows of due times, in the order of these rows.
+#[derive(Default)]
+struct DueItems {
+    /// What follows the items that were read last, if several rows were read that follow each other.
+    items: Option<Peekable<Items<Rows>>>,
+    end: u64,
+}
+
+impl DueItems {
+    /// The items of a row that are there, or none if all of them are known to be in memory.
+    fn read<T: Send + 'static, O: Engine<T>>(
+        &mut self,
+        shared: &Shared<T, O>,
+        index: &Index,
+        row: DueRow,
+    ) -> Result<Vec<Item>, StoreError> {
+        if !index.may_have(row) {
+            return Ok(Vec::new());
+        }
+        let ids = row.ids();
+        let follows = mem::replace(&mut self.end, ids.end) == ids.start;
+        let before = self.items.take().filter(|_| follows);
+        if !follows && !row.is_chunk() {
+            return shared.item(ids.start).map(|item| vec![item]);
+        }
+        let mut items = match before {
+            Some(items) => items,
+            None => {
+                let rows = ids.start..=level::last(0);
+                shared.log().disk().items(row.item, rows)?.peekable()
+            }
+        };
+        let is_of = |item: &_| !matches!(item, Ok(Item { at, .. }) if at.id >= ids.end);
+        let of_row = iter::from_fn(|| items.next_if(is_of)).collect();
+        self.items = Some(items);
+        of_row
     }
 }
 
@@ -176,10 +240,18 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
         is_scheduled.then(|| DueRow::of(item.at, &item.content))?
     }
 
-    /// That of the item with this number.
-    pub(super) fn of_id(&self, id: u64) -> Result<Option<DueRow>, StoreError> {
+    /// That of the item with this number, which may be one of these chunks, in the order of their numbers.
+    pub(super) fn of_id(&self, id: u64, chunks: &[Known]) -> Result<Option<DueRow>, StoreError> {
         if !self.0.is_scheduled(id) {
             return Ok(None);
+        }
+        let before = chunks.partition_point(|chunk| chunk.0.id <= id);
+        let chunk = before.checked_sub(1).map(|before| &chunks[before]);
+        if let Some(chunk) = chunk.filter(|chunk| id < chunk.0.id + chunk.1.count()) {
+            return Ok(chunk.1.due_of(id));
+        }
+        if let Some(due) = self.0.log().disk().known_due(self.0.key(id)) {
+            return Ok(due);
         }
         let item = self.0.stored(id)?;
         Ok(item.and_then(|item| DueRow::of(item.at, &item.content)))
@@ -224,28 +296,46 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
         shared.log().settle()?; // a group has no order
         self.spread()?;
         let mut all = Digest::default();
-        let items = disk.items(shared.key(0), 0..=level::last(0))?;
-        let rows = items.filter_map(|item| {
-            let row = item.map(|item| DueRow::of(item.at, &item.content));
-            row.transpose()
-        });
-        let add = rows.map(|row| {
-            let row = row?;
-            all.add(row.item.digest());
-            Ok(Change::Due(DueChange::Add(row)))
+        let mut items = disk.items(shared.key(0), 0..=level::last(0))?;
+        let mut last = None;
+        let add = iter::from_fn(|| loop {
+            let item = items.next()?;
+            let row = item.map(|item| {
+                all.add(item.at.digest());
+                item.due_row()
+            });
+            match row {
+                Ok(row) if row.is_none() || row == last => {}
+                Ok(row) => {
+                    last = row;
+                    return Some(Ok(Change::Due(DueChange::Add(row?))));
+                }
+                Err(error) => return Some(Err(error)),
+            }
         });
         self.change(add)?;
         shared.write(Change::Due(DueChange::Set(shared.id, Some(all))))?;
         Ok(all)
     }
 
-    /// Items that are read one by one get rows of their own.
+    /// Items that are due at different times get rows of their own, as all do in a store of an earlier version.
     fn spread(&self) -> Result<(), StoreError> {
         let (shared, mut chunks) = (self.0, Vec::new());
         let log = shared.log();
+        let are_whole = log.disk().is_of(WITH_DUE_CHUNKS);
+        let mut last = None;
         for item in log.disk().items(shared.key(0), 0..=level::last(0))? {
-            let chunk = item?.chunk.map(|chunk| chunk.0);
-            chunks.extend(chunk.filter(|chunk| chunks.last() != Some(chunk)));
+            let item = item?;
+            let Some(chunk) = &item.chunk else {
+                continue;
+            };
+            let row = item.due_row();
+            let before = last.replace((chunk.0, row));
+            let is_whole =
+                are_whole && before.is_none_or(|(first, due)| first != chunk.0 || due == row);
+            if !is_whole && chunks.last() != Some(&chunk.0) {
+                chunks.push(chunk.0);
+            }
         }
         for chunks in chunks.chunks(SPREAD) {
             let spread = chunks.iter().map(|first| Change::Spread(*first));

@@ -176,7 +176,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     pub(super) fn bring_to(&self, index: &mut Index, id: u64) -> Result<(), StoreError> {
-        let due = DueRows(&self.shared).of_id(id)?;
+        let due = DueRows(&self.shared).of_id(id, &[])?;
         if !index.has(id, due) {
             return Ok(());
         }

@@ -221,12 +221,18 @@ impl Index {
         rows.was_scheduled
     }
 
-    /// The next row of a due time is read; returns whether its item is on the disk only.
-    pub(super) fn pass_scheduled(&mut self, row: DueRow) -> bool {
-        let is_there = self.has_next(row.item.id, Some(row));
-        self.marked.remove(&row.item.id);
-        self.scheduled.pass(row);
+    /// The next item of a row of a due time is read; returns whether it is on the disk only, if it is there.
+    pub(super) fn pass_scheduled(&mut self, item: DueRow, row: DueRow) -> bool {
+        let id = item.item.id;
+        let is_there = self.has_next(id, Some(item));
+        self.marked.remove(&id);
+        self.scheduled.pass(item, row);
         is_there
+    }
+
+    /// Whether an item of such a row may be on the disk only, and was not read.
+    pub(super) fn may_have(&self, row: DueRow) -> bool {
+        row.ids().any(|id| self.has_next(id, Some(row.of_one(id))))
     }
 
     /// What is due in a level was read; the next one is due at this time.

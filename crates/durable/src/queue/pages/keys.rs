@@ -73,13 +73,13 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     fn look_up(&self, index: &mut Index, hash: u128) -> Result<Option<u64>, StoreError> {
         let shared = &self.shared;
         if let Some(id) = index.keys.get(&hash).copied() {
-            if index.has(id, DueRows(&self.shared).of_id(id)?) {
+            if index.has(id, DueRows(&self.shared).of_id(id, &[])?) {
                 return Ok(Some(id));
             }
         }
         match shared.log().disk().key_owner(shared.id, hash)? {
             Some(id)
-                if index.has(id, DueRows(&self.shared).of_id(id)?)
+                if index.has(id, DueRows(&self.shared).of_id(id, &[])?)
                     && self.has_key(index, id, hash)? =>
             {
                 Ok(Some(id))

@@ -84,7 +84,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
 
     /// Whether an item in memory was on the disk only. One that cannot be read was not.
     pub(in crate::queue) fn had(&self, snapshot: &Snapshot, id: u64) -> bool {
-        let due = DueRows(&self.shared).of_id(id);
+        let due = DueRows(&self.shared).of_id(id, &[]);
         due.is_ok_and(|due| snapshot.index.has(id, due))
     }
 
@@ -108,7 +108,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     /// Gives up the items of these numbers, in ascending order, which are to be removed from their rows, with these of their unique keys,
-    /// and from these chunks.
+    /// and from these chunks, in the order of their numbers.
     /// Returns those that are in memory by now, and the others, whose rows are skipped until their removal
     /// [is over](Self::removed).
     pub(in crate::queue) fn give_up(
@@ -117,9 +117,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         keys: Vec<UniqueRow>,
         chunks: &[Known],
     ) -> (Vec<u64>, Vec<Run>) {
-        let due = ids
-            .iter()
-            .map(|id| (*id, DueRows(&self.shared).of_id(*id).ok().flatten()));
+        let due_of = |id| DueRows(&self.shared).of_id(id, chunks).ok().flatten();
+        let due = ids.iter().map(|id| (*id, due_of(*id)));
         let due: Vec<_> = due.collect();
         let mut state = self.state();
         let is_cold = |(id, due): &(u64, _)| state.index.has(*id, *due);

@@ -31,8 +31,10 @@ pub(in crate::queue) struct Scheduled {
 /// Those of a level.
 #[derive(Clone, Default)]
 struct Times {
-    /// The rows from this place on were not read.
+    /// The items from this place on were not read.
     next: (u64, u64),
+    /// The row that may have the next one.
+    row: u64,
     /// None of these is due before this time. `None`: there is none, or it is due.
     first: Option<u64>,
 }
@@ -69,7 +71,7 @@ impl Scheduled {
 
     /// Whether an item is on the disk only, if it is not skipped.
     pub(super) fn has(&self, row: DueRow) -> bool {
-        self.is_ahead(row.item.id) && row.place() >= self.start(row.level)
+        self.is_ahead(row.item.id) && row.place() >= self.next_of(row.level)
     }
 
     /// Whether the item may be on the disk only, by its number.
@@ -83,7 +85,7 @@ impl Scheduled {
 
     /// Adds an item of a commit; returns `false` if its row would not be read any more.
     pub(super) fn add(&mut self, row: DueRow) -> bool {
-        if row.place() < self.start(row.level) {
+        if row.place() < self.next_of(row.level) {
             return false;
         }
         if row.item.id < self.begun {
@@ -151,17 +153,24 @@ impl Scheduled {
         self.due.iter().copied()
     }
 
-    /// Where the next row of a level is.
-    pub(super) fn start(&self, level: Level) -> (u64, u64) {
+    /// Where the next item of a level is.
+    fn next_of(&self, level: Level) -> (u64, u64) {
         let times = self.levels.get(&level);
         times.map(|times| times.next).unwrap_or_default()
     }
 
-    /// The next row of its level is read.
-    pub(super) fn pass(&mut self, row: DueRow) {
-        self.brought.remove(&row.item.id);
-        let times = self.levels.entry(row.level).or_default();
-        times.next = (row.due, row.item.id + 1);
+    /// Where the row is that may have it.
+    pub(super) fn start(&self, level: Level) -> (u64, u64) {
+        let times = self.levels.get(&level);
+        times.map_or((0, 0), |times| (times.next.0, times.row))
+    }
+
+    /// The next item of its level is read, which this row has.
+    pub(super) fn pass(&mut self, item: DueRow, row: DueRow) {
+        self.brought.remove(&item.item.id);
+        let times = self.levels.entry(item.level).or_default();
+        times.next = times.next.max((item.due, item.item.id + 1));
+        times.row = row.item.id;
     }
 
     /// The levels that have, or had, any.

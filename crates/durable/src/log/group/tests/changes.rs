@@ -1,7 +1,7 @@
 //! The changes of a random commit.
 
 use super::random::Random;
-use super::{Case, Item, Rows, CHUNKS};
+use super::{Case, Item, Rows, CHUNKS, DUE};
 use crate::batch::{Batch, Change, Run};
 use crate::format::{begin_value, Front, Key, Layout, LetterRow, Mark, Schedule};
 use std::iter;
@@ -49,7 +49,7 @@ impl Case {
     }
 
     pub(super) fn push(&mut self, batch: &mut Batch, queue: u32) {
-        let in_chunks = queue == CHUNKS;
+        let (in_chunks, schedule) = (queue == CHUNKS || queue == DUE, self.schedule());
         let few = self.random.percent(if in_chunks { 30 } else { 90 });
         let most: u64 = if few { 5 } else { 60 };
         let count = 1 + self.random.below(most);
@@ -59,7 +59,10 @@ impl Case {
             Layout::Alone
         };
         for id in self.ids(count) {
-            let (key, item) = (Key { queue, id }, self.item());
+            let (key, mut item) = (Key { queue, id }, self.item());
+            if queue == DUE && self.random.percent(90) {
+                item.0.schedule = schedule;
+            }
             push(batch, key, &item);
             self.model.items.insert(key, item);
             if layout == Layout::Hot {

@@ -10,7 +10,7 @@ mod changes;
 use super::Disk;
 use crate::batch::{Batch, Change};
 use crate::format::{
-    decode_row, row_digest, Front, Key, Layout, LetterRow, Mark, OrderTag, QueueRow,
+    decode_row, row_digest, Digest, Front, Key, Layout, LetterRow, Mark, OrderTag, QueueRow,
 };
 use crate::log::shrink::shrink;
 use crate::log::{visit, Directory};
@@ -22,11 +22,13 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
-const QUEUES: usize = 3;
+const QUEUES: usize = 4;
 /// The one whose items are in chunks.
 const CHUNKS: u32 = 0;
 /// This one and those before have ranges of items that are gone.
 const GONE: u32 = 1;
+/// The items of this one have rows of their due times.
+const DUE: u32 = 3;
 const GROUPS: usize = 30;
 /// Numbers that are taken between a number and its commit, so that its run is far from the others.
 const FAR: u64 = 3_000;
@@ -134,7 +136,11 @@ impl Case {
     fn enter(&mut self, queue: u32) {
         self.queues.insert(queue);
         self.model.closed.entry(queue).or_default();
-        let row = QueueRow::new(&format!("queue {queue}"), OrderTag::Fifo);
+        let mut row = QueueRow::new(&format!("queue {queue}"), OrderTag::Fifo);
+        if queue == DUE {
+            row.order = OrderTag::ByPriority;
+            row.index.due = Some(Digest::default());
+        }
         if queue <= GONE {
             self.disk().let_gone_grow(queue).unwrap();
         }
@@ -214,7 +220,9 @@ impl Case {
         let mut marks = Vec::new();
         let table = &self.disk().tables[crate::format::MARKS];
         visit::<&[u8]>(table, .., |bytes, value| {
-            let key = Key::from_bytes(&bytes).unwrap();
+            let Some(key) = Key::from_bytes(&bytes) else {
+                return Ok(()); // a due time
+            };
             marks.push((key, (decode_row(&bytes, &value)?, row_digest(key, &value))));
             Ok(())
         })
@@ -227,10 +235,8 @@ impl Case {
 
     /// As a queue by priority that has pages from now on.
     fn spread(&mut self) {
-        let from = Key {
-            queue: CHUNKS,
-            id: 0,
-        };
+        let queue = self.random.pick(&[CHUNKS, DUE]);
+        let from = Key { queue, id: 0 };
         let items = self.disk().items(from, 0..=u64::MAX).unwrap();
         let chunks: BTreeSet<_> = items
             .filter_map(|item| item.unwrap().chunk)
@@ -267,6 +273,14 @@ impl Case {
             }
         }
         assert_eq!(items, model.items);
+        let due = disk.items(Key { queue: DUE, id: 0 }, 0..=u64::MAX).unwrap();
+        let due: BTreeMap<_, _> = due
+            .map(|item| item.unwrap().due_row().unwrap())
+            .map(|row| (row.key(), row.count))
+            .collect();
+        let rows_of_due = disk.due_rows(DUE, 0..=u16::MAX, (0, 0)).unwrap();
+        let rows_of_due = rows_of_due.map(|row| row.unwrap());
+        assert!(rows_of_due.map(|row| (row.key(), row.count)).eq(due));
         for key in self.model.gone.iter().chain(items.keys()) {
             let item = disk.item(*key).unwrap();
             let item = item.as_ref().map(|item| item.split().unwrap().1);
@@ -287,8 +301,9 @@ impl Case {
 fn rows<R>(table: &Keyspace, decode: impl Fn(&[u8], &[u8]) -> R) -> Rows<R> {
     let mut rows = BTreeMap::new();
     visit::<&[u8]>(table, .., |key, value| {
-        let at = Key::from_bytes(&key).unwrap();
-        rows.insert(at, decode(&key, &value));
+        if let Some(at) = Key::from_bytes(&key) {
+            rows.insert(at, decode(&key, &value));
+        }
         Ok(())
     })
     .unwrap();

@@ -273,14 +273,17 @@ fn items_that_are_read_one_by_one_have_rows_of_their_own() {
     assert!(numbers.pop_batch(20).unwrap().into_iter().eq(0..20));
 }
 
-/// Scheduled items are read from the disk one by one.
+/// Items of a chunk are due at one time, if the queue has pages.
 #[test]
 fn a_store_forgets_chunks_whose_items_get_rows() {
     let files = tempfile::tempdir().unwrap();
     let store = Store::open(files.path()).unwrap();
     let numbers = || store.builder::<u64>("numbers").by_priority();
     let open = numbers().build().unwrap();
-    open.push_batch(0..20).unwrap();
+    let tx = open.begin_owned();
+    tx.priority(5).push_batch(0..10).unwrap();
+    tx.priority(9).push_batch(10..20).unwrap();
+    tx.commit().unwrap();
     assert_eq!(open.pop_batch(3).unwrap(), [0, 1, 2]);
     assert_eq!(rows(&open), 2); // with a tombstone
     drop(open);

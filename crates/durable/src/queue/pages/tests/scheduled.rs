@@ -450,16 +450,16 @@ fn a_queue_without_such_rows_gets_them() {
     jobs.push_batch(100..120).unwrap();
     drop(jobs);
     let jobs = place.open();
-    assert_eq!((jobs.due_rows(), jobs.seen()), (40, (20, 20)));
+    assert_eq!((jobs.due_rows(), jobs.seen()), (21, (20, 20)));
     drop(jobs);
     // Another process has none, and leaves those of others.
     let jobs = place.open_without_pages();
     assert_eq!(jobs.pop_batch(10).unwrap().len(), 10);
     jobs.push_later([30]);
-    assert_eq!(jobs.due_rows(), 40);
+    assert_eq!(jobs.due_rows(), 21);
     drop(jobs);
     let jobs = place.open();
-    assert_eq!((jobs.due_rows(), jobs.seen()), (31, (10, 21)));
+    assert_eq!((jobs.due_rows(), jobs.seen()), (22, (10, 21)));
     place.pass(50);
     let mut left = drain(&jobs, 8);
     left.sort_unstable();
@@ -467,6 +467,50 @@ fn a_queue_without_such_rows_gets_them() {
     drop(jobs);
     let checked = place.options().memory(0).check();
     assert_eq!(place.open_with(checked).unwrap().seen(), (0, 0));
+}
+
+#[test]
+fn items_that_are_due_together_are_one_row() {
+    let place = Place::new();
+    let jobs = place.open();
+    let tickets = jobs.after(secs(20)).push_batch(0..40).unwrap();
+    assert_eq!(jobs.due_rows(), 1);
+    jobs.after(secs(10)).push_batch(40..50).unwrap();
+    assert_eq!(jobs.due_rows(), 2);
+    let tx = jobs.begin_owned();
+    tx.after(secs(10)).push_batch(50..60).unwrap();
+    tx.after(secs(30)).push_batch(60..70).unwrap();
+    tx.priority(9).after(secs(30)).push(70).unwrap();
+    tx.commit().unwrap();
+    assert_eq!((jobs.due_rows(), rows(&jobs)), (5, 5));
+    assert_eq!(jobs.cancel(tickets[7]).unwrap(), Some(7));
+    assert_eq!(jobs.retain(|item, _| item % 10 != 5).unwrap(), 7);
+    assert_eq!((jobs.due_rows(), jobs.seen()), (5, (0, 63)));
+    place.pass(10);
+    assert_eq!(jobs.seen(), (18, 45));
+    let held = jobs.begin_owned();
+    assert!(held.pop_batch(3).unwrap().map(|job| *job).eq(40..43));
+    let others = (43_u64..60).filter(|item| item % 10 != 5);
+    assert!(jobs.pop_batch(99).unwrap().into_iter().eq(others));
+    assert_eq!(jobs.next_due(), Some(place.1.now() + secs(10)));
+    assert_eq!((jobs.due_rows(), jobs.seen()), (4, (0, 45)));
+    drop((held, jobs));
+
+    let checked = || place.options().memory(0).check();
+    let jobs = place.open_with(checked()).unwrap();
+    assert_eq!((jobs.due_rows(), jobs.seen()), (4, (3, 45)));
+    place.pass(10);
+    assert_eq!(jobs.seen(), (38, 10));
+    let first = [40, 41, 42, 0, 1, 2, 3, 4, 6, 8, 9, 10, 11];
+    assert_eq!(jobs.pop_batch(13).unwrap(), first);
+    drop(jobs);
+    let jobs = place.open_with(checked()).unwrap();
+    place.pass(20);
+    let left = drain(&jobs, 8);
+    assert_eq!((left.len(), left[0], left[34]), (35, 70, 69));
+    assert_eq!((jobs.due_rows(), rows(&jobs)), (0, 0));
+    drop(jobs);
+    assert_eq!(place.open_with(checked()).unwrap().seen(), (0, 0));
 }
 
 #[test]
