@@ -112,7 +112,8 @@ fn fill(path: &Path) -> (Store, Queues) {
         let urgency = u16::try_from(1 + start).unwrap();
         let later = queues.later.priority(urgency);
         later.push(job(number)).unwrap();
-        later.after(HOUR).push(job(number + 1)).unwrap();
+        let together = [1, 2].map(|it| job(number + it));
+        later.after(HOUR).push_batch(together).unwrap();
         queues.old.push(job(2_000 + start)).unwrap();
         move_some(&queues, 8);
     }

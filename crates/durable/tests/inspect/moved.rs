@@ -246,7 +246,7 @@ fn a_copy_of_a_store_and_its_version() {
     assert!(inspect(&path, &["snapshot", to]).contains("copied"));
     assert!(refused(&path, &["snapshot", to]).contains("exists"));
     assert_eq!(inspect(&path, &["export"]), inspect(&copy, &["export"]));
-    assert_eq!(inspect(&copy, &["upgrade"]), "version 7\n");
+    assert_eq!(inspect(&copy, &["upgrade"]), "version 8\n");
 }
 
 /// In a store that others of this process use.

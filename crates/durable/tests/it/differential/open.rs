@@ -66,14 +66,18 @@ impl<'h, O: Tested> Open<'h, O> {
             assert!(pushed.is_err_and(|error| error.is_closed()) || expected.has_lost);
             return;
         }
-        *last += 1;
-        let place = O::push(tx, random, *last);
-        let ticket = place.ticket.map(|ticket| (*last, ticket));
-        expected.tickets.extend(ticket);
-        let lane = expected.handle * KEYS + O::key(*last);
+        let first = *last + 1;
+        *last += random.pick(&[1, 1, 1, 5]);
+        let values = first..*last + 1;
+        let place = O::push(tx, random, values.clone());
+        let tickets = values.clone().zip(place.tickets);
+        expected.tickets.extend(tickets);
         let due = (place.delay > 0).then(|| side.model.now + place.delay);
-        let item = Item::new(*last, place.class, lane, due);
-        expected.staged.push(item);
+        for value in values {
+            let lane = expected.handle * KEYS + O::key(value);
+            let item = Item::new(value, place.class, lane, due);
+            expected.staged.push(item);
+        }
     }
 
     fn pop(&mut self, side: &mut Side<O>) {

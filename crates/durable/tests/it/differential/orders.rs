@@ -5,19 +5,20 @@ use super::Side;
 use crate::random::Random;
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
 use requeue_durable::{DurableQueue, Order, Store, Ticket, Transaction};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 pub(super) const KEYS: u64 = 4;
 /// How long a leased item is held at most, in milliseconds.
 const TERM: u64 = 20;
 
-/// Where an item was pushed to.
+/// Where items were pushed to.
 #[derive(Default)]
 pub(super) struct Place {
     pub(super) class: u16,
-    /// In milliseconds, until it is due.
+    /// In milliseconds, until they are due.
     pub(super) delay: u64,
-    pub(super) ticket: Option<Ticket>,
+    pub(super) tickets: Vec<Ticket>,
 }
 
 /// The weight of an item, in queues where items have weights.
@@ -37,9 +38,13 @@ pub(super) trait Tested: Order<u64> {
         keyed: bool,
     ) -> DurableQueue<u64, Self>;
 
-    /// Pushes an item to a random place.
-    fn push(tx: &Transaction<'_, u64, Self>, _: &mut Random, value: u64) -> Place {
-        tx.push(value).unwrap();
+    /// Pushes items to a random place.
+    fn push(tx: &Transaction<'_, u64, Self>, _: &mut Random, values: Range<u64>) -> Place {
+        if values.end - values.start == 1 {
+            tx.push(values.start).unwrap();
+        } else {
+            tx.push_batch(values).unwrap();
+        }
         Place::default()
     }
 
@@ -100,19 +105,23 @@ macro_rules! keys {
 
 macro_rules! priorities {
     () => {
-        fn push(tx: &Transaction<'_, u64, Self>, random: &mut Random, value: u64) -> Place {
+        fn push(tx: &Transaction<'_, u64, Self>, random: &mut Random, values: Range<u64>) -> Place {
             let class = random.pick(&[1, 2, 5_000]);
-            let view = tx.priority(class);
             let delay = random.pick(&[0, 0, 0, 7, 30]);
-            let ticket = match delay {
-                0 => view.push(value),
-                _ => view.after(Duration::from_millis(delay)).push(value),
+            let view = tx.priority(class);
+            let view = match delay {
+                0 => view,
+                _ => view.after(Duration::from_millis(delay)),
             };
-            let ticket = Some(ticket.unwrap());
+            let tickets = if values.end - values.start == 1 {
+                vec![view.push(values.start).unwrap()]
+            } else {
+                view.push_batch(values).unwrap()
+            };
             Place {
                 class,
                 delay,
-                ticket,
+                tickets,
             }
         }
 
