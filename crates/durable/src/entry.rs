@@ -193,6 +193,11 @@ impl Budget {
         self.most
     }
 
+    pub(crate) fn free(&self) -> usize {
+        // Relaxed: a count, which publishes nothing.
+        self.most.saturating_sub(self.used.load(Ordering::Relaxed))
+    }
+
     /// Whether there is room for this many bytes.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         // Relaxed: a count, which publishes nothing.

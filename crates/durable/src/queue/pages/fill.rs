@@ -61,21 +61,22 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         count > wanted && count >= i64::try_from(least).unwrap_or(i64::MAX)
     }
 
-    /// Whether these are enough for a page. Levels by key have theirs in memory at the same time, and share the room. An eighth of the
-    /// budget is left for queues without a backlog.
+    /// Whether these are enough for a page. Levels by key have theirs in memory at the same time, and share the room: a page that takes twice
+    /// its share of the free room is, on the average, as long as its share of all the room. An eighth of the budget is left for queues
+    /// without a backlog.
     pub(super) fn is_page(&self, index: &Index, page: &Page<T, O>) -> bool {
         let (items, levels) = (page.entries.len(), index.count_unread().max(1));
-        let beside = self.shared.besides.bytes();
-        let (share, bytes, least) = if Self::BY_KEY {
+        let (beside, budget) = (self.shared.besides.bytes(), &self.budget);
+        let left = budget.most() / 8;
+        let free = budget.free().saturating_sub(left);
+        let (most, bytes, least) = if Self::BY_KEY {
             let least = (LEAST_OF_ALL / levels).clamp(1, LEAST_ITEMS);
-            (levels, page.bytes + items * beside, least)
+            let bytes = page.bytes + items * beside;
+            (2 * (free + bytes) / (levels + 1), bytes, least)
         } else {
-            (4, page.bytes, LEAST_ITEMS)
+            ((budget.most() - left) / 4, page.bytes, LEAST_ITEMS)
         };
-        let left = self.budget.most() / 8;
-        let most = MOST_OF_PAGE.min((self.budget.most() - left) / share);
-        let has_room = || self.budget.has_room(beside + left);
-        items >= least && (bytes >= most || !has_room())
+        items >= least && (bytes >= most.min(MOST_OF_PAGE) || free < beside)
     }
 
     /// Brings items into memory until it has at least `least` ready ones, as far as there are any: by key of as many levels, if that many
