@@ -1,6 +1,7 @@
 //! Opening a queue: what is on the disk is checked, and comes into memory.
 
 use super::shared::Shared;
+use super::times::Moment;
 use crate::batch::{Batch, Change, Run};
 use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
@@ -341,13 +342,13 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         mut items: Vec<Recovered<T, O>>,
     ) -> Result<Vec<Change>, StoreError> {
         let (now, mut timed) = (self.store.wall_time(), Vec::new());
-        let mut restore = ram.restore();
+        let (mut restore, moment) = (ram.restore(), self.times.moment());
         // In the order of the pushes.
         items.sort_by_key(|item| level::serial(item.entry.id));
         for item in items {
             let (mark, place) = (
                 item.mark,
-                self.place_of(item.entry.id, item.front, &mut timed),
+                self.place_of(item.entry.id, item.front, moment, &mut timed),
             );
             let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
             let delay = Duration::from_millis(left);
@@ -360,14 +361,20 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 
     /// Where an item goes that was found, by what is in front of it. One that needs a time and has none gets the present one, by
     /// a change of its schedule.
-    pub(super) fn place_of(&self, id: u64, front: Front, timed: &mut Vec<Change>) -> StorePlace {
+    pub(super) fn place_of(
+        &self,
+        id: u64,
+        front: Front,
+        moment: Moment,
+        timed: &mut Vec<Change>,
+    ) -> StorePlace {
         let Front { schedule, pushed } = front;
-        let place = schedule.map(|schedule| self.place(schedule));
+        let place = schedule.map(|schedule| moment.place(schedule));
         let mut place = place.unwrap_or_default();
         if self.after_ttl.is_some() && place.due.is_none() {
-            let now = self.times.wall_time();
+            let now = moment.wall_time();
             // Not after now, if the wall clock was put back.
-            place.due = self.times.instant(pushed.unwrap_or(now).min(now));
+            place.due = moment.instant(pushed.unwrap_or(now).min(now));
             if pushed.is_none() {
                 let schedule = Schedule {
                     priority: place.priority,

@@ -295,13 +295,4 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             due: place.due.map(|due| self.times.due_in_store(due)),
         }
     }
-
-    /// The place that is written so.
-    pub(crate) fn place(&self, schedule: Schedule) -> Place {
-        let due = schedule.due.and_then(|due| self.times.instant(due));
-        Place {
-            priority: schedule.priority,
-            due,
-        }
-    }
 }

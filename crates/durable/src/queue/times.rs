@@ -1,5 +1,7 @@
 //! Times of the queue's clock, and those of the wall clock, which are written.
 
+use crate::format::Schedule;
+use crate::order::Place;
 use crate::store::{millis, StoreInner};
 use requeue::{Clock, SystemClock};
 use std::sync::Arc;
@@ -11,6 +13,13 @@ pub(crate) struct Times {
     store: Arc<StoreInner>,
     /// The times of both when the queue was opened, if the wall clock goes on with the other one.
     opened: Option<(Instant, Duration)>,
+}
+
+/// What both clocks said at one time: for many items, which need not read them each.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment {
+    pub(super) now: Instant,
+    wall: Duration,
 }
 
 impl Times {
@@ -46,11 +55,36 @@ impl Times {
 
     /// A time of the wall clock, by the queue's clock.
     pub(super) fn instant(&self, time: u64) -> Option<Instant> {
-        let (now, wall) = (self.clock.now(), self.wall());
+        self.moment().instant(time)
+    }
+
+    pub(super) fn moment(&self) -> Moment {
+        Moment {
+            now: self.clock.now(),
+            wall: self.wall(),
+        }
+    }
+}
+
+impl Moment {
+    pub(super) fn wall_time(self) -> u64 {
+        millis(self.wall)
+    }
+
+    /// The place that is written so.
+    pub(super) fn place(self, schedule: Schedule) -> Place {
+        Place {
+            priority: schedule.priority,
+            due: schedule.due.and_then(|due| self.instant(due)),
+        }
+    }
+
+    /// A time of the wall clock, by the queue's clock.
+    pub(super) fn instant(self, time: u64) -> Option<Instant> {
         let time = Duration::from_millis(time);
-        match time.checked_sub(wall) {
-            Some(left) => now.checked_add(left),
-            None => now.checked_sub(wall.saturating_sub(time)),
+        match time.checked_sub(self.wall) {
+            Some(left) => self.now.checked_add(left),
+            None => self.now.checked_sub(self.wall.saturating_sub(time)),
         }
     }
 }

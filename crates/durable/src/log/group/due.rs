@@ -5,19 +5,25 @@ use crate::batch::DueChange;
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
 use crate::format::{due_rows, DueRow, ItemRow, Key, QueueRow, ITEMS, MARKS};
-use crate::log::tables::rows;
-use crate::log::Disk;
+use crate::log::tables::{guarded, rows};
+use crate::log::{Disk, Visit};
+use fjall::Readable;
 use std::ops::{Range, RangeInclusive};
 
 impl Disk {
-    /// The rows of these levels of a queue, in the first one from a place on.
+    /// The rows of these levels of a queue, in the first one from a place on, as they are now: also of a chunk that is being spread.
     pub(crate) fn due_rows(
         &self,
         queue: u32,
         levels: RangeInclusive<Level>,
         from: (u64, u64),
     ) -> Result<impl DoubleEndedIterator<Item = Result<DueRow, StoreError>>, StoreError> {
-        let rows = rows(&self.tables[MARKS], due_rows(queue, levels, from))?;
+        let _whole = self.reads.spreading.read();
+        let rows = guarded(|| {
+            let snapshot = self.tables.database.snapshot();
+            Ok(snapshot.range(&self.tables[MARKS], due_rows(queue, levels, from)))
+        });
+        let rows = rows.map(Visit::from)?;
         Ok(rows.map(|row| row.and_then(|(key, value)| DueRow::read(&key, &value))))
     }
 }

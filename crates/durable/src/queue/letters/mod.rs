@@ -256,7 +256,8 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
         let item = shared.letter_item(&row).map_err(StoreError::Codec)?;
         self.take(id, |row| {
             let tx = self.queue.begin_owned();
-            let place = row.schedule.map(|schedule| shared.place(schedule));
+            let moment = shared.times.moment();
+            let place = row.schedule.map(|schedule| moment.place(schedule));
             let staged = tx.stage_now(item, place, Wait::Never);
             staged.map_err(|error| error.map(drop))?;
             let unbury = Change::Unbury(shared.key(id));

@@ -99,22 +99,41 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         shared.times.instant(next)
     }
 
-    /// Reads what is due by now in a level.
+    /// Reads what is due by now in a level. The log is settled only if these rows may be there: that waits for the sync of a group.
     pub(super) fn read_scheduled(
         &self,
         index: &mut Index,
         level: Level,
         page: &mut Page<T, O>,
     ) -> Result<(), StoreError> {
-        self.settle(index)?;
-        let (shared, now) = (&self.shared, self.shared.times.wall_time());
-        let start = index.scheduled.start(level);
+        let now = self.shared.times.wall_time();
+        let end = index.scheduled.unwritten;
+        if end <= now {
+            if let Read::Page = self.read_due(index, level, page, end)? {
+                return Ok(());
+            }
+            self.settle(index)?;
+        }
+        if let Read::Next(next) = self.read_due(index, level, page, now + 1)? {
+            index.end_scheduled(level, next);
+        }
+        Ok(())
+    }
+
+    /// Reads what is due in a level before a time.
+    fn read_due(
+        &self,
+        index: &mut Index,
+        level: Level,
+        page: &mut Page<T, O>,
+        end: u64,
+    ) -> Result<Read, StoreError> {
+        let (shared, start) = (&self.shared, index.scheduled.start(level));
         let (disk, mut items) = (shared.log().disk(), DueItems::default());
         for row in disk.due_rows(shared.id, level..=level, start)? {
             let row = row?;
-            if row.due > now {
-                index.end_scheduled(level, Some(row.due));
-                return Ok(());
+            if row.due >= end {
+                return Ok(Read::Next(Some(row.due)));
             }
             let mut of_row = items.read(shared, index, row)?.into_iter().peekable();
             for id in row.ids() {
@@ -123,13 +142,12 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
                 if let Some(item) = item.filter(|_| is_cold) {
                     self.take_scheduled(index, row.of_one(id), &item, page)?;
                     if self.is_page(index, page) {
-                        return Ok(());
+                        return Ok(Read::Page);
                     }
                 }
             }
         }
-        index.end_scheduled(level, None);
-        Ok(())
+        Ok(Read::Next(None))
     }
 
     /// An item with this due time is read.
@@ -189,6 +207,14 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             count
         })
     }
+}
+
+/// What was read.
+enum Read {
+    /// As much as a page has.
+    Page,
+    /// All; the next row has this due time.
+    Next(Option<u64>),
 }
 
 /// Reads the items of rows of due times, in the order of these rows.

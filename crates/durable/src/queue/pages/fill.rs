@@ -206,7 +206,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         at_tail: bool,
         read: Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let (mut count, now) = (0, self.shared.times.clock.now());
+        let (mut count, moment) = (0, self.shared.times.moment());
         if !page.keys.is_empty() {
             let hashes = page.keys.iter().map(|row| row.hash);
             self.shared.windows.end(hashes);
@@ -218,8 +218,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         }
         let mut timed = Vec::new();
         let mut add = |(entry, front): (EntryOf<T, O>, Front)| {
-            let place = self.shared.place_of(entry.id, front, &mut timed);
-            count += i64::from(place.due.is_none_or(|due| due <= now));
+            let place = self.shared.place_of(entry.id, front, moment, &mut timed);
+            count += i64::from(place.due.is_none_or(|due| due <= moment.now));
             restore.add(entry, place, 0, Duration::ZERO)
         };
         let added = catch_unwind(AssertUnwindSafe(|| page.entries.into_iter().all(&mut add)));
@@ -250,6 +250,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             self.shared.log().settle()?;
         }
         index.unwritten = None;
+        index.scheduled.unwritten = u64::MAX;
         index.keys.clear();
         Ok(())
     }

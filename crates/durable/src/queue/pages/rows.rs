@@ -145,6 +145,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let mut state = self.state();
         state.index.unskip(runs);
         state.index.note_unwritten(runs);
+        state.index.scheduled.unwritten = 0;
         self.fill(&mut state, 1);
     }
 }

@@ -10,7 +10,7 @@ use std::mem;
 const MOST_BROUGHT: usize = if cfg!(test) { 2 } else { 1_024 };
 
 /// The scheduled items of a queue by priority: in each level, which is that of the priority, the rows from one on, by the times.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(in crate::queue) struct Scheduled {
     levels: BTreeMap<Level, Times>,
     /// When something is due in which levels, if nothing that was not read is due there.
@@ -26,6 +26,8 @@ pub(in crate::queue) struct Scheduled {
     kept: usize,
     /// Those that were not read.
     pub(super) digest: Digest,
+    /// Rows that are due from this time on may not be in the tables yet, though their commits have ended.
+    pub(super) unwritten: u64,
 }
 
 /// Those of a level.
@@ -37,6 +39,12 @@ struct Times {
     row: u64,
     /// None of these is due before this time. `None`: there is none, or it is due.
     first: Option<u64>,
+}
+
+impl Default for Scheduled {
+    fn default() -> Self {
+        Self::begin(0)
+    }
 }
 
 impl Scheduled {
@@ -64,8 +72,15 @@ impl Scheduled {
     /// The items with smaller numbers are in memory, and no others are there.
     pub(super) fn begin(begun: u64) -> Self {
         Self {
+            levels: BTreeMap::new(),
+            firsts: BTreeSet::new(),
+            due: BTreeSet::new(),
             begun,
-            ..Self::default()
+            before: BTreeSet::new(),
+            brought: BTreeSet::new(),
+            kept: 0,
+            digest: Digest::default(),
+            unwritten: u64::MAX,
         }
     }
 
@@ -91,6 +106,7 @@ impl Scheduled {
         if row.item.id < self.begun {
             self.before.insert(row.item.id);
         }
+        self.unwritten = self.unwritten.min(row.due);
         self.digest.add(row.item.digest());
         let first = self.levels.get(&row.level).and_then(|times| times.first);
         if !self.due.contains(&row.level) && first.is_none_or(|first| row.due < first) {
