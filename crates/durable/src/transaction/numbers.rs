@@ -104,11 +104,10 @@ impl Numbers {
 /// The numbers of items with these levels, which are in the order of their first items.
 fn numbers(levels: &[Level], first: u64) -> Vec<u64> {
     let mut firsts = HashMap::new();
-    for (nth, level) in levels.iter().enumerate() {
-        firsts.entry(level).or_insert(nth);
-    }
+    let first_of = |(nth, level)| *firsts.entry(level).or_insert(nth);
+    let firsts: Vec<usize> = levels.iter().enumerate().map(first_of).collect();
     let mut order: Vec<_> = (0..levels.len()).collect();
-    order.sort_by_key(|nth| firsts[&levels[*nth]]);
+    order.sort_by_key(|nth| firsts[*nth]);
     let mut numbers = vec![0; levels.len()];
     for (serial, nth) in (first..).zip(order) {
         numbers[nth] = level::with_serial(levels[nth], serial);
