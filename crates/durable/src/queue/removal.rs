@@ -276,8 +276,7 @@ impl<K> Examined<K> {
             Ok(())
         })?;
         self.gone.sort_unstable();
-        chunks.sort_unstable_by_key(|chunk| chunk.0); // late items come first
-        let (moved, skipped) = pages.give_up(&self.gone, keys, &chunks);
+        let (moved, skipped) = pages.give_up(&self.gone, keys, chunks);
         self.gone = skipped
             .iter()
             .flat_map(|run| run.keys())

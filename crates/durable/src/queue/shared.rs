@@ -10,7 +10,7 @@ use crate::entry::{Besides, Entry};
 use crate::error::StoreError;
 use crate::format::level::{self, Level};
 use crate::format::{self, Front, Key, OrderTag, Schedule, WITH_DUE_CHUNKS};
-use crate::log::chunks::{Content, Item};
+use crate::log::chunks::Item;
 use crate::log::{Durability, Log};
 use crate::order::{Engine, EntryOf, KeyOf, Place};
 use crate::store::{millis, OpenName, StoreInner};
@@ -168,28 +168,23 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Reads an item from the disk.
     #[cold]
     pub(crate) fn read(&self, id: u64) -> Result<T, StoreError> {
-        let content = self.content(id)?;
+        let content = self.item(id)?.content;
         self.decode(id, &content).map(|(_, item)| item)
     }
 
     /// The bytes of an item on the disk.
     pub(super) fn read_bytes(&self, id: u64) -> Result<Vec<u8>, StoreError> {
-        let content = self.content(id)?;
+        let content = self.item(id)?.content;
         self.split(id, &content).map(|(_, bytes)| bytes.to_vec())
     }
 
-    /// Of an item that may be removed later.
-    pub(super) fn content(&self, id: u64) -> Result<Content, StoreError> {
-        let item = self.item(id)?;
-        self.log().disk().know(item.chunk.as_ref());
-        Ok(item.content)
-    }
-
-    /// The item on the disk with this number, which must be there.
+    /// The item on the disk with this number, which may be removed later.
     pub(super) fn item(&self, id: u64) -> Result<Item, StoreError> {
         let missing =
             || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
-        self.stored(id)?.ok_or_else(missing)
+        let item = self.stored(id)?.ok_or_else(missing)?;
+        self.log().disk().know(item.chunk.as_ref());
+        Ok(item)
     }
 
     /// The item on the disk with this number, if there is one.

@@ -7,7 +7,7 @@
 mod items;
 mod write;
 
-pub(crate) use items::{earliest, Content, Item, Items, Rows};
+pub(crate) use items::{earliest, Item, Items, Rows};
 
 use super::tables::guarded;
 use super::Disk;

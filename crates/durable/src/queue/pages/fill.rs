@@ -1,6 +1,6 @@
 //! Reads pages: items that are on the disk only come into memory, when nothing is ready there.
 
-use super::due::DueRows;
+use super::due_rows::DueRows;
 use super::index::Reading;
 use super::keys::KeyRows;
 use super::{Index, Pages, State, LEAST_ITEMS, LEAST_OF_ALL, MOST_LOST, MOST_OF_PAGE};
@@ -269,7 +269,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let shared = &self.shared;
         while let Some(id) = index.next_late(level) {
             self.settle(index)?;
-            let content = shared.content(id)?;
+            let content = shared.item(id)?.content;
             index.digest.remove(shared.key(id).digest());
             self.add(page, id, &content)?;
             if self.is_page(index, page) {

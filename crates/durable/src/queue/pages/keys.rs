@@ -3,7 +3,7 @@
 //! A push takes its key in memory, and then looks here for an item on the disk that has it. An item that comes into memory takes the key
 //! over meanwhile, under the lock of the index: then the push finds that it has it no longer.
 
-use super::due::DueRows;
+use super::due_rows::DueRows;
 use super::{Index, Pages, State};
 use crate::batch::{Batch, Change, NewKey};
 use crate::error::StoreError;

@@ -3,7 +3,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `due` | reads items when they are due; their rows, when a queue is opened |
+//! | `due` | reads items when they are due |
+//! | `due_rows` | the rows of their times, when a queue is opened |
 //! | `index` | which rows are those of items that are not in memory |
 //! | `fill` | reads pages |
 //! | `keys` | finds the items that have unique keys |
@@ -11,13 +12,14 @@
 //! | `rows` | visits the rows without bringing their items into memory |
 
 mod due;
+mod due_rows;
 mod fill;
 mod index;
 mod keys;
 mod rows;
 mod scheduled;
 
-pub(crate) use due::DueRows;
+pub(crate) use due_rows::DueRows;
 pub(super) use index::Index;
 pub(crate) use keys::KeyRows;
 pub(super) use rows::Snapshot;

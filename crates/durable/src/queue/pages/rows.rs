@@ -1,6 +1,6 @@
 //! The rows of items that are on the disk only, without bringing these into memory.
 
-use super::due::DueRows;
+use super::due_rows::DueRows;
 use super::keys::KeyRows;
 use super::{Index, Pages};
 use crate::batch::Run;
@@ -108,16 +108,17 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     }
 
     /// Gives up the items of these numbers, in ascending order, which are to be removed from their rows, with these of their unique keys,
-    /// and from these chunks, in the order of their numbers.
+    /// and from these chunks.
     /// Returns those that are in memory by now, and the others, whose rows are skipped until their removal
     /// [is over](Self::removed).
     pub(in crate::queue) fn give_up(
         &self,
         ids: &[u64],
         keys: Vec<UniqueRow>,
-        chunks: &[Known],
+        mut chunks: Vec<Known>,
     ) -> (Vec<u64>, Vec<Run>) {
-        let due_of = |id| DueRows(&self.shared).of_id(id, chunks).ok().flatten();
+        chunks.sort_unstable_by_key(|chunk| chunk.0); // those of late items came first
+        let due_of = |id| DueRows(&self.shared).of_id(id, &chunks).ok().flatten();
         let due = ids.iter().map(|id| (*id, due_of(*id)));
         let due: Vec<_> = due.collect();
         let mut state = self.state();
@@ -132,7 +133,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         for chunk in chunks {
             let (first, end) = (chunk.0.id, chunk.0.id + chunk.1.count());
             if runs.iter().any(|run| run.first < end && run.end() > first) {
-                self.shared.log().disk().know(Some(chunk));
+                self.shared.log().disk().know(Some(&chunk));
             }
         }
         (moved, runs)
