@@ -96,10 +96,11 @@ impl<'v> ItemRow<'v> {
         one.into_iter().chain(several)
     }
 
-    /// Its first item.
-    pub(crate) fn first(&self) -> Key {
-        let (queue, id) = (self.queue(), self.ids().start);
-        Key { queue, id }
+    /// The row of the due time of its first item, which its value has.
+    pub(crate) fn due(&self, value: &[u8]) -> Option<DueRow> {
+        let count = u32::try_from(self.keys().count()).ok()?;
+        let due = DueRow::of(self.keys().next()?, self.contents(value).next()?);
+        due.map(|due| DueRow { count, ..due })
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {

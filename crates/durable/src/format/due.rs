@@ -2,7 +2,7 @@
 //! levels, then of the times. A chunk has one row: its items are due at the same time.
 
 use super::level::{self, Level};
-use super::{checksum, split_value, unreadable, Key, Schedule, CHECKSUM};
+use super::{checksum, split_value, unreadable, Key, Schedule, CHECKSUM, MOST_ITEMS};
 use crate::error::StoreError;
 use crate::order::Place;
 use std::ops::{Range, RangeInclusive};
@@ -54,10 +54,9 @@ impl DueRow {
     }
 
     pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Self, StoreError> {
-        let row = Self::from_key(key).map(|row| Self {
-            count: count(value.get(CHECKSUM..)).unwrap_or(1),
-            ..row
-        });
+        let count = count(value.get(CHECKSUM..)).filter(|count| *count as usize <= MOST_ITEMS);
+        let count = count.unwrap_or(1);
+        let row = Self::from_key(key).map(|row| Self { count, ..row });
         let row = row.filter(|row| row.value() == value);
         row.ok_or_else(|| unreadable(key))
     }
@@ -85,12 +84,20 @@ impl DueRow {
         key
     }
 
-    /// The checksum of its key and the number of items, and that number, unless it is one.
+    /// Its digest, and the number of items, unless it is one.
     pub(crate) fn value(self) -> Vec<u8> {
+        let mut value = self.digest().to_le_bytes().to_vec();
+        if self.is_chunk() {
+            value.extend_from_slice(&self.count.to_be_bytes());
+        }
+        value
+    }
+
+    /// The checksum of its key and the number of items.
+    pub(crate) fn digest(self) -> u64 {
         let (key, count) = (self.key(), self.count.to_be_bytes());
         let count = if self.is_chunk() { &count[..] } else { &[] };
-        let sum = checksum(&key, &[&key, count].concat());
-        [&sum.to_le_bytes(), count].concat()
+        checksum(&key, &[&key, count].concat())
     }
 
     /// Where it is in its level.
@@ -190,5 +197,10 @@ mod tests {
         }
         let count = [&value[..], &[0, 0, 0, 2]].concat();
         DueRow::read(&key, &count).unwrap_err();
+        let too_many = DueRow {
+            count: 1_025,
+            ..row
+        };
+        DueRow::read(&key, &too_many.value()).unwrap_err();
     }
 }

@@ -28,29 +28,31 @@ pub(crate) struct Catalog {
 #[derive(Default)]
 struct DueCounts {
     items: Digest,
-    /// The rows of items, without those that have a row of a due time.
-    rows: Digest,
+    /// The rows of due times that their rows are to have, without those that are there.
+    missing: Digest,
 }
 
 impl DueCounts {
-    fn add(&mut self, row: &Row<'_>) {
+    fn add(&mut self, row: &Row<'_>, value: &[u8]) {
         match row {
-            Row::Due(due) => self.rows.remove(due.item.digest()),
+            Row::Due(due) => self.missing.remove(due.digest()),
             Row::Items(items) if level::of(items.ids().start) == 0 => {
                 let keys = items.keys().map(Key::digest);
                 if let ItemRow::Tombstone(..) = items {
                     return keys.for_each(|key| self.items.remove(key));
                 }
-                self.rows.add(items.first().digest());
                 keys.for_each(|key| self.items.add(key));
+                if let Some(due) = items.due(value) {
+                    self.missing.add(due.digest());
+                }
             }
             _ => {}
         }
     }
 
-    /// Whether each row of these items, and nothing else, has a row of a due time.
+    /// Whether it has these items, and the rows of their due times, and no others.
     fn is_right(&self, items: Digest) -> bool {
-        (self.items, self.rows) == (items, Digest::default())
+        (self.items, self.missing) == (items, Digest::default())
     }
 }
 
@@ -106,7 +108,7 @@ impl Catalog {
                     return was_removed.then_some(()).ok_or_else(stray);
                 };
                 counts.add(&row, &value, &gone);
-                due.add(&row);
+                due.add(&row, &value);
                 Ok(())
             })?;
         }

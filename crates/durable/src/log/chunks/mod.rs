@@ -221,6 +221,10 @@ impl Chunk {
         self.gone.contains(id)
     }
 
+    pub(crate) fn due(&self) -> Option<DueRow> {
+        self.due
+    }
+
     /// When an item of it is due.
     pub(crate) fn due_of(&self, id: u64) -> Option<DueRow> {
         let due = self.due.filter(|_| !self.is_gone(id));

@@ -42,7 +42,9 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
     pub(super) fn forget_gone(&self, index: &mut Index) -> Result<(), StoreError> {
         let shared = &self.shared;
         let is_there = |id| Ok(shared.log().disk().item(shared.key(id))?.is_some());
-        index.scheduled.forget_gone(is_there)
+        index
+            .scheduled
+            .forget_gone(is_there, || shared.log().settle())
     }
 
     /// Reads scheduled items that are not due, as many as there is room for beside others.
@@ -101,16 +103,18 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         page: &mut Page<T, O>,
     ) -> Result<(), StoreError> {
         let now = self.shared.times.wall_time();
-        let (end, mut items) = (index.scheduled.unwritten, DueItems::new(self));
-        if end <= now {
-            if let Read::Page = items.read_page(index, level, page, end)? {
+        let (unwritten, mut items) = (index.scheduled.unwritten, DueItems::new(self));
+        if unwritten <= now {
+            if let Read::Page = items.read_page(index, level, page, unwritten)? {
                 return Ok(());
             }
             self.settle(index)?;
             items = DueItems::new(self);
         }
-        if let Read::Next(next) = items.read_page(index, level, page, now + 1)? {
-            index.end_scheduled(level, next);
+        if let Read::Next(next) = items.read_page(index, level, page, now.saturating_add(1))? {
+            let unwritten = Some(index.scheduled.unwritten).filter(|it| *it < u64::MAX);
+            let first = next.into_iter().chain(unwritten).min();
+            index.end_scheduled(level, first);
         }
         Ok(())
     }
@@ -126,7 +130,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             let disk = shared.log().disk();
             let mut rows = disk.due_rows(shared.id, level..=level, start)?;
             let (most, mut items) = (count + MOST_COUNTED, DueItems::new(self));
-            while let Some(row) = rows.next().transpose()? {
+            for row in rows.by_ref().take(MOST_COUNTED) {
+                let row = row?;
                 if row.due > now {
                     are_all = false;
                     break;
@@ -211,19 +216,27 @@ impl<'p, T: Send + 'static, O: Engine<T>> DueItems<'p, T, O> {
         let follows = mem::replace(&mut self.end, ids.end) == ids.start;
         let before = self.items.take().filter(|_| follows);
         if !follows && !row.is_chunk() {
-            return shared.item(ids.start).map(|item| vec![item]);
+            return shared.stored(ids.start).map(Vec::from_iter);
         }
+        let last = if follows { level::last(0) } else { ids.end - 1 };
         let mut items = match before {
             Some(items) => items,
             None => {
-                let rows = ids.start..=level::last(0);
-                shared.log().disk().items(row.item, rows)?.peekable()
+                let items = shared.log().disk().items(row.item, ids.start..=last);
+                items?.peekable()
             }
         };
+        let mut of_row: Vec<Item> = Vec::new();
         let is_of = |item: &_| !matches!(item, Ok(Item { at, .. }) if at.id >= ids.end);
-        let of_row = iter::from_fn(|| items.next_if(is_of)).collect();
-        self.items = Some(items);
-        of_row
+        // What follows the last one is not looked at.
+        while of_row.last().is_none_or(|item| item.at.id + 1 < ids.end) {
+            match items.next_if(is_of) {
+                Some(item) => of_row.push(item?),
+                None => break,
+            }
+        }
+        self.items = follows.then_some(items);
+        Ok(of_row)
     }
 
     /// An item of a row is read.

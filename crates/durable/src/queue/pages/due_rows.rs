@@ -101,19 +101,13 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
         let (shared, mut chunks) = (self.0, Vec::new());
         let log = shared.log();
         let are_whole = log.disk().is_of(WITH_DUE_CHUNKS);
-        let mut last = None;
         for item in log.disk().items(shared.key(0), 0..=level::last(0))? {
             let item = item?;
-            let Some(chunk) = &item.chunk else {
-                continue;
-            };
-            let row = item.due_row();
-            let before = last.replace((chunk.0, row));
-            let is_whole =
-                are_whole && before.is_none_or(|(first, due)| first != chunk.0 || due == row);
-            if !is_whole && chunks.last() != Some(&chunk.0) {
-                chunks.push(chunk.0);
-            }
+            // The first one may be gone.
+            let is_like = |chunk: &Known| are_whole && item.due_row() == chunk.1.due();
+            let chunk = item.chunk.as_ref().filter(|chunk| !is_like(chunk));
+            let new = chunk.filter(|chunk| chunks.last() != Some(&chunk.0));
+            chunks.extend(new.map(|chunk| chunk.0));
         }
         for chunks in chunks.chunks(SPREAD) {
             let spread = chunks.iter().map(|first| Change::Spread(*first));

@@ -72,7 +72,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let (most, bytes, least) = if Self::BY_KEY {
             let least = (LEAST_OF_ALL / levels).clamp(1, LEAST_ITEMS);
             let bytes = page.bytes + items * beside;
-            (2 * (free + bytes) / (levels + 1), bytes, least)
+            let share = free.saturating_add(bytes) / (levels + 1);
+            (share.saturating_mul(2), bytes, least)
         } else {
             ((budget.most() - left) / 4, page.bytes, LEAST_ITEMS)
         };

@@ -86,7 +86,7 @@ impl Scheduled {
 
     /// Whether an item is on the disk only, if it is not skipped.
     pub(super) fn has(&self, row: DueRow) -> bool {
-        self.is_ahead(row.item.id) && row.place() >= self.next_of(row.level)
+        row.place() >= self.next_of(row.level) && self.is_ahead(row.item.id)
     }
 
     /// Whether the item may be on the disk only, by its number.
@@ -126,17 +126,20 @@ impl Scheduled {
         self.brought.insert(id);
     }
 
-    /// If many were brought into memory, forgets those that are gone.
+    /// If many were brought into memory, forgets those that are gone, when the log is settled: readers do not find them, nor rows of their
+    /// times.
     pub(super) fn forget_gone<E>(
         &mut self,
         is_there: impl Fn(u64) -> Result<bool, E>,
+        settle: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
         if self.brought.len() >= 2 * self.kept + MOST_BROUGHT {
-            for id in self.brought.clone() {
-                if !is_there(id)? {
-                    self.brought.remove(&id);
-                }
+            let mut gone = Vec::new();
+            for id in &self.brought {
+                gone.extend((!is_there(*id)?).then_some(*id));
             }
+            settle()?;
+            gone.iter().for_each(|id| drop(self.brought.remove(id)));
             self.kept = self.brought.len();
         }
         Ok(())

@@ -513,6 +513,51 @@ fn items_that_are_due_together_are_one_row() {
     assert_eq!(place.open_with(checked()).unwrap().seen(), (0, 0));
 }
 
+/// A level whose rows were read has others in the log only.
+#[test]
+fn what_is_not_written_yet_is_read_in_time() {
+    let place = Place::new();
+    let at_most = Duration::from_secs(3_600);
+    let options = place.options().memory(0);
+    let options = options.durability(Durability::Buffered { at_most });
+    let jobs = place.open_with(options).unwrap();
+    jobs.after(secs(10)).push_batch(0..20).unwrap();
+    let next = jobs.next_due(); // settles
+    assert_eq!(next, Some(place.1.now() + secs(10)));
+    place.pass(10);
+    assert_eq!(jobs.pop().unwrap(), 0);
+    jobs.after(secs(200)).push(21).unwrap();
+    jobs.after(secs(100)).push(20).unwrap();
+    assert!(!jobs.shared.log().is_written());
+    assert!(jobs.pop_batch(99).unwrap().into_iter().eq(1..20));
+    assert!(jobs.pop().unwrap_err().is_empty());
+    assert_eq!(jobs.next_due(), Some(place.1.now() + secs(100)));
+    place.pass(100);
+    assert_eq!(jobs.pop().unwrap(), 20);
+    place.pass(100);
+    assert_eq!(jobs.pop().unwrap(), 21);
+}
+
+/// Those that are left of a chunk are due at one time, and the first one was not.
+#[test]
+fn a_chunk_may_have_had_an_item_of_another_time() {
+    let place = Place::new();
+    let jobs = place.open_without_pages();
+    let tx = jobs.begin_owned();
+    tx.priority(5).push(0).unwrap();
+    tx.priority(9).push_batch([1, 2, 3]).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(jobs.pop().unwrap(), 0);
+    drop(jobs);
+    let jobs = place.open();
+    assert_eq!((jobs.due_rows(), rows(&jobs)), (3, 3));
+    assert_eq!(jobs.pop_batch(3).unwrap(), [1, 2, 3]);
+    assert_eq!((jobs.due_rows(), rows(&jobs)), (0, 0));
+    drop(jobs);
+    let checked = place.options().memory(0).check();
+    assert_eq!(place.open_with(checked).unwrap().seen(), (0, 0));
+}
+
 #[test]
 fn their_keys_are_taken() {
     let place = Place::new();
