@@ -303,7 +303,7 @@ impl Batch {
             return Vec::new();
         }
         let due = self.pushed().filter(|(key, _)| has_due(key.id));
-        let rows = due.map(|(key, value)| DueRow::of(key, &value[CHECKSUM..]));
+        let rows = due.map(|(key, value)| DueRow::of(key, 1, &value[CHECKSUM..]));
         rows.flatten().collect()
     }
 

@@ -98,9 +98,8 @@ impl<'v> ItemRow<'v> {
 
     /// The row of the due time of its first item, which its value has.
     pub(crate) fn due(&self, value: &[u8]) -> Option<DueRow> {
-        let count = u32::try_from(self.keys().count()).ok()?;
-        let due = DueRow::of(self.keys().next()?, self.contents(value).next()?);
-        due.map(|due| DueRow { count, ..due })
+        let first = self.contents(value).next()?;
+        DueRow::of(self.keys().next()?, self.keys().count(), first)
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {

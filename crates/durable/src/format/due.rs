@@ -30,8 +30,8 @@ pub(crate) struct DueRow {
 }
 
 impl DueRow {
-    /// That of an item, by the content of its own row.
-    pub(crate) fn of(item: Key, content: &[u8]) -> Option<Self> {
+    /// That of an item with this content, or of a chunk that was written with so many, the first of which is this one.
+    pub(crate) fn of(item: Key, count: usize, content: &[u8]) -> Option<Self> {
         let schedule = split_value(content)?.0.schedule;
         let place = schedule.map(|Schedule { priority, .. }| Place {
             priority,
@@ -39,7 +39,7 @@ impl DueRow {
         });
         Some(Self {
             item,
-            count: 1,
+            count: u32::try_from(count).ok()?,
             level: level::of_place(place.unwrap_or_default()),
             due: schedule
                 .and_then(|schedule| schedule.due)
@@ -173,7 +173,7 @@ mod tests {
         let schedule = schedule.map(|(priority, due)| Schedule { priority, due });
         let mut value = Vec::new();
         begin_value(&mut value, Front { schedule, pushed });
-        let row = DueRow::of(item, &value[CHECKSUM..]).unwrap();
+        let row = DueRow::of(item, 1, &value[CHECKSUM..]).unwrap();
         let (count, level, due) = (1, 5, 6);
         let expected = DueRow {
             item,

@@ -144,7 +144,7 @@ impl GroupWriter<'_, '_> {
                 let mut due = None;
                 if has_due {
                     change.due.add(key.digest());
-                    due = DueRow::of(key, &value[CHECKSUM..]);
+                    due = DueRow::of(key, 1, &value[CHECKSUM..]);
                 }
                 if !chunk.add(key, run.layout, due, value) {
                     self.insert_chunk(chunk);

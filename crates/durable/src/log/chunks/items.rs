@@ -52,11 +52,10 @@ impl Item {
     /// The row of the due time of its row, if it is of level 0 of a queue that has such rows.
     pub(crate) fn due_row(&self) -> Option<DueRow> {
         let (first, count) = match &self.chunk {
-            Some(chunk) => (chunk.0, chunk.1.count),
+            Some(chunk) => (chunk.0, chunk.1.count as usize),
             None => (self.at, 1),
         };
-        let due = DueRow::of(first, &self.content);
-        due.map(|due| DueRow { count, ..due })
+        DueRow::of(first, count, &self.content)
     }
 
     /// The number of its row.
@@ -169,9 +168,7 @@ impl<R: Iterator<Item = Result<(UserKey, UserValue), StoreError>>> Items<R> {
         items: Vec<Range<usize>>,
     ) -> Result<(), StoreError> {
         let due = items.first().filter(|_| level::of(first.id) == 0);
-        let due = due.and_then(|range| DueRow::of(first, &value[range.clone()]));
-        let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
-        let due = due.map(|due| DueRow { count, ..due });
+        let due = due.and_then(|range| DueRow::of(first, items.len(), &value[range.clone()]));
         let mut chunk = Chunk::new(items.len(), due, self.spread);
         let ids = first.id..first.id.saturating_add(chunk.count());
         while let Some(row) = self.next_row() {

@@ -106,11 +106,10 @@ impl Disk {
         }
     }
 
-    /// When an item of a chunk that the log knows is due, if there are rows of that, and the item is there; `None` if it knows none.
-    pub(crate) fn known_due(&self, item: Key) -> Option<Option<DueRow>> {
+    /// When an item of a chunk that the log knows is due, if there are rows of that. The item may be gone.
+    pub(crate) fn known_due(&self, item: Key) -> Option<DueRow> {
         let mut chunks = self.reads.chunks.lock();
-        let (_, chunk) = chunks.of(item)?;
-        Some(chunk.due_of(item.id))
+        chunks.of(item)?.1.due_of(item.id)
     }
 
     /// Whether the row under this key is a chunk. One that cannot be read is one: so nothing of it is lost.
@@ -227,8 +226,7 @@ impl Chunk {
 
     /// When an item of it is due.
     pub(crate) fn due_of(&self, id: u64) -> Option<DueRow> {
-        let due = self.due.filter(|_| !self.is_gone(id));
-        due.map(|due| due.of_one(id))
+        self.due.map(|due| due.of_one(id))
     }
 
     fn is_empty(&self) -> bool {

@@ -76,7 +76,7 @@ impl GroupWriter<'_, '_> {
         for row in rows(&self.disk.tables[ITEMS], keys[0]..=keys[1])? {
             let (key, value) = row?;
             if let Ok(ItemRow::One(item, content)) = ItemRow::read(&key, &value) {
-                self.remove_due(DueRow::of(item, content));
+                self.remove_due(DueRow::of(item, 1, content));
             }
         }
         Ok(())

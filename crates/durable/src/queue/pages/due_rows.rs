@@ -20,10 +20,10 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
     /// That of an item, if items are read by these.
     pub(super) fn of(&self, item: &Item) -> Option<DueRow> {
         let is_scheduled = self.0.is_scheduled(item.at.id);
-        is_scheduled.then(|| DueRow::of(item.at, &item.content))?
+        is_scheduled.then(|| DueRow::of(item.at, 1, &item.content))?
     }
 
-    /// That of the item with this number, which may be one of these chunks, in the order of their numbers.
+    /// That of the item with this number, which may be one of these chunks, in the order of their numbers, or be gone.
     pub(super) fn of_id(&self, id: u64, chunks: &[Known]) -> Result<Option<DueRow>, StoreError> {
         if !self.0.is_scheduled(id) {
             return Ok(None);
@@ -33,11 +33,12 @@ impl<T: Send + 'static, O: Engine<T>> DueRows<'_, T, O> {
         if let Some(chunk) = chunk.filter(|chunk| id < chunk.0.id + chunk.1.count()) {
             return Ok(chunk.1.due_of(id));
         }
-        if let Some(due) = self.0.log().disk().known_due(self.0.key(id)) {
-            return Ok(due);
+        let known = self.0.log().disk().known_due(self.0.key(id));
+        if known.is_some() {
+            return Ok(known);
         }
         let item = self.0.stored(id)?;
-        Ok(item.and_then(|item| DueRow::of(item.at, &item.content)))
+        Ok(item.and_then(|item| DueRow::of(item.at, 1, &item.content)))
     }
 
     /// The scheduled items of a queue with pages, without those that are in memory. A queue that has no such rows gets them.

@@ -49,6 +49,14 @@ impl Place {
         self.open_with(self.options().memory(0)).unwrap()
     }
 
+    /// Commits are not written before the log is settled.
+    fn open_buffered(&self) -> Jobs {
+        let at_most = Duration::from_secs(3_600);
+        let options = self.options().memory(0);
+        let options = options.durability(Durability::Buffered { at_most });
+        self.open_with(options).unwrap()
+    }
+
     fn open_without_pages(&self) -> Jobs {
         self.open_with(self.options()).unwrap()
     }
@@ -517,10 +525,7 @@ fn items_that_are_due_together_are_one_row() {
 #[test]
 fn what_is_not_written_yet_is_read_in_time() {
     let place = Place::new();
-    let at_most = Duration::from_secs(3_600);
-    let options = place.options().memory(0);
-    let options = options.durability(Durability::Buffered { at_most });
-    let jobs = place.open_with(options).unwrap();
+    let jobs = place.open_buffered();
     jobs.after(secs(10)).push_batch(0..20).unwrap();
     let next = jobs.next_due(); // settles
     assert_eq!(next, Some(place.1.now() + secs(10)));
@@ -536,6 +541,50 @@ fn what_is_not_written_yet_is_read_in_time() {
     assert_eq!(jobs.pop().unwrap(), 20);
     place.pass(100);
     assert_eq!(jobs.pop().unwrap(), 21);
+}
+
+#[test]
+fn what_is_removed_and_still_written_does_not_come_back() {
+    let place = Place::new();
+    let jobs = place.open_buffered();
+    // More than are read early.
+    jobs.after(secs(10)).push_batch(0..2_000).unwrap();
+    let all = jobs.due_rows(); // settles
+    assert_eq!(jobs.retain(|item, _| item % 5 > 0).unwrap(), 400);
+    assert!(!jobs.shared.log().is_written());
+    place.pass(10);
+    let left = (0..2_000).filter(|item| item % 5 > 0);
+    assert!(jobs.pop_batch(9_999).unwrap().into_iter().eq(left));
+    assert!(all > 1);
+    assert_eq!((jobs.due_rows(), jobs.seen()), (0, (0, 0)));
+}
+
+/// The log knows it from before.
+#[test]
+fn a_chunk_in_memory_gets_such_a_row() {
+    let place = Place::new();
+    let store = place.options().open(place.0.path()).unwrap();
+    let builder = || store.builder::<u64>("jobs").by_priority();
+    let jobs: Jobs = builder().build().unwrap();
+    jobs.push_batch(0..20).unwrap();
+    drop(jobs);
+    let jobs: Jobs = builder().memory(0).build().unwrap();
+    assert_eq!((jobs.due_rows(), rows(&jobs)), (1, 1));
+    assert!(jobs.pop_batch(20).unwrap().into_iter().eq(0..20));
+    assert_eq!((jobs.due_rows(), rows(&jobs)), (0, 0));
+}
+
+#[test]
+fn stores_of_earlier_versions_get_rows_of_single_items() {
+    let place = Place::new();
+    drop(place.open());
+    let version = place.0.path().join("version");
+    std::fs::write(&version, "requeue-durable, version 7\n").unwrap();
+    let jobs = place.open();
+    jobs.after(secs(10)).push_batch(0..20).unwrap();
+    assert_eq!((jobs.due_rows(), rows(&jobs)), (20, 20));
+    place.pass(10);
+    assert!(drain(&jobs, 8).into_iter().eq(0..20));
 }
 
 /// Those that are left of a chunk are due at one time, and the first one was not.
