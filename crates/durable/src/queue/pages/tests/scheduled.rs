@@ -549,13 +549,12 @@ fn what_is_removed_and_still_written_does_not_come_back() {
     let jobs = place.open_buffered();
     // More than are read early.
     jobs.after(secs(10)).push_batch(0..2_000).unwrap();
-    let all = jobs.due_rows(); // settles
+    assert!(jobs.next_due().is_some()); // settles
     assert_eq!(jobs.retain(|item, _| item % 5 > 0).unwrap(), 400);
     assert!(!jobs.shared.log().is_written());
     place.pass(10);
     let left = (0..2_000).filter(|item| item % 5 > 0);
     assert!(jobs.pop_batch(9_999).unwrap().into_iter().eq(left));
-    assert!(all > 1);
     assert_eq!((jobs.due_rows(), jobs.seen()), (0, (0, 0)));
 }
 
