@@ -112,8 +112,10 @@ impl GroupWriter<'_, '_> {
             if !self.is_gone(item.at.id) {
                 is_first_there |= item.at == first;
                 self.insert_alone(item.at, &item.content);
-                let due = DueRow::of(item.at, 1, &item.content).filter(|_| has_due);
-                due.into_iter().for_each(|due| self.write_due(due));
+                let due = DueRow::of(item.at, 1, &item.content);
+                if let Some(due) = due.filter(|_| has_due) {
+                    self.write_due(due);
+                }
             }
             spread = Some(chunk);
         }

@@ -7,7 +7,7 @@ use crate::format::level::{self, Level};
 use crate::format::DueRow;
 use crate::log::chunks::{Item, Items, Rows};
 use crate::order::Engine;
-use std::iter::{self, Peekable};
+use std::iter::Peekable;
 use std::mem;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -219,12 +219,11 @@ impl<'p, T: Send + 'static, O: Engine<T>> DueItems<'p, T, O> {
             return shared.stored(ids.start).map(Vec::from_iter);
         }
         let last = if follows { level::last(0) } else { ids.end - 1 };
-        let mut items = match before {
-            Some(items) => items,
-            None => {
-                let items = shared.log().disk().items(row.item, ids.start..=last);
-                items?.peekable()
-            }
+        let mut items = if let Some(items) = before {
+            items
+        } else {
+            let items = shared.log().disk().items(row.item, ids.start..=last);
+            items?.peekable()
         };
         let mut of_row: Vec<Item> = Vec::new();
         let is_of = |item: &_| !matches!(item, Ok(Item { at, .. }) if at.id >= ids.end);

@@ -139,7 +139,7 @@ impl Scheduled {
                 gone.extend((!is_there(*id)?).then_some(*id));
             }
             settle()?;
-            gone.iter().for_each(|id| drop(self.brought.remove(id)));
+            self.brought.retain(|id| gone.binary_search(id).is_err());
             self.kept = self.brought.len();
         }
         Ok(())

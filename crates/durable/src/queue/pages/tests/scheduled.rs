@@ -547,7 +547,8 @@ fn what_is_not_written_yet_is_read_in_time() {
 fn what_is_removed_and_still_written_does_not_come_back() {
     let place = Place::new();
     let jobs = place.open_buffered();
-    jobs.after(secs(20)).push(2_001).unwrap(); // begins the cold part
+    // Begins the cold part.
+    jobs.after(secs(20)).push(2_001).unwrap();
     // More than are read early.
     jobs.after(secs(10)).push_batch(0..2_000).unwrap();
     assert!(jobs.next_scheduled().is_some()); // settles
