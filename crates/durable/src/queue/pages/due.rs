@@ -103,8 +103,8 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         page: &mut Page<T, O>,
     ) -> Result<(), StoreError> {
         let now = self.shared.times.wall_time();
-        let (unwritten, mut items) = (index.scheduled.unwritten, DueItems::new(self));
-        if unwritten <= now {
+        let mut items = DueItems::new(self);
+        if let Some(unwritten) = index.scheduled.unwritten.filter(|due| *due <= now) {
             if let Read::Page = items.read_page(index, level, page, unwritten)? {
                 return Ok(());
             }
@@ -112,8 +112,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             items = DueItems::new(self);
         }
         if let Read::Next(next) = items.read_page(index, level, page, now.saturating_add(1))? {
-            let unwritten = Some(index.scheduled.unwritten).filter(|it| *it < u64::MAX);
-            let first = next.into_iter().chain(unwritten).min();
+            let first = next.into_iter().chain(index.scheduled.unwritten).min();
             index.end_scheduled(level, first);
         }
         Ok(())

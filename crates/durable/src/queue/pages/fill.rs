@@ -251,7 +251,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
             self.shared.log().settle()?;
         }
         index.unwritten = None;
-        index.scheduled.unwritten = u64::MAX;
+        index.scheduled.unwritten = None;
         index.keys.clear();
         Ok(())
     }

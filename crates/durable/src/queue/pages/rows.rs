@@ -146,7 +146,7 @@ impl<T: Send + 'static, O: Engine<T>> Pages<T, O> {
         let mut state = self.state();
         state.index.unskip(runs);
         state.index.note_unwritten(runs);
-        state.index.scheduled.unwritten = 0;
+        state.index.scheduled.unwritten = Some(0);
         self.fill(&mut state, 1);
     }
 }

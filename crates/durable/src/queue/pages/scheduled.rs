@@ -10,7 +10,7 @@ use std::mem;
 const MOST_BROUGHT: usize = if cfg!(test) { 2 } else { 1_024 };
 
 /// The scheduled items of a queue by priority: in each level, which is that of the priority, the rows from one on, by the times.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(in crate::queue) struct Scheduled {
     levels: BTreeMap<Level, Times>,
     /// When something is due in which levels, if nothing that was not read is due there.
@@ -27,7 +27,7 @@ pub(in crate::queue) struct Scheduled {
     /// Those that were not read.
     pub(super) digest: Digest,
     /// Rows that are due from this time on may not be in the tables yet, though their commits have ended.
-    pub(super) unwritten: u64,
+    pub(super) unwritten: Option<u64>,
 }
 
 /// Those of a level.
@@ -39,12 +39,6 @@ struct Times {
     row: u64,
     /// None of these is due before this time. `None`: there is none, or it is due.
     first: Option<u64>,
-}
-
-impl Default for Scheduled {
-    fn default() -> Self {
-        Self::begin(0)
-    }
 }
 
 impl Scheduled {
@@ -72,15 +66,8 @@ impl Scheduled {
     /// The items with smaller numbers are in memory, and no others are there.
     pub(super) fn begin(begun: u64) -> Self {
         Self {
-            levels: BTreeMap::new(),
-            firsts: BTreeSet::new(),
-            due: BTreeSet::new(),
             begun,
-            before: BTreeSet::new(),
-            brought: BTreeSet::new(),
-            kept: 0,
-            digest: Digest::default(),
-            unwritten: u64::MAX,
+            ..Self::default()
         }
     }
 
@@ -106,7 +93,7 @@ impl Scheduled {
         if row.item.id < self.begun {
             self.before.insert(row.item.id);
         }
-        self.unwritten = self.unwritten.min(row.due);
+        self.unwritten = self.unwritten.into_iter().chain([row.due]).min();
         self.digest.add(row.item.digest());
         let first = self.levels.get(&row.level).and_then(|times| times.first);
         if !self.due.contains(&row.level) && first.is_none_or(|first| row.due < first) {
