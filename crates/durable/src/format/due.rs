@@ -30,7 +30,7 @@ pub(crate) struct DueRow {
 }
 
 impl DueRow {
-    /// That of an item with this content, or of a chunk that was written with so many, the first of which is this one.
+    /// The row of an item with this content, or of a chunk of `count` items that begins with it.
     pub(crate) fn of(item: Key, count: usize, content: &[u8]) -> Option<Self> {
         let schedule = split_value(content)?.0.schedule;
         let place = schedule.map(|Schedule { priority, .. }| Place {
@@ -115,7 +115,7 @@ impl DueRow {
         self.item.id..self.item.id + u64::from(self.count)
     }
 
-    /// That of one of its items.
+    /// The same for one of its items.
     pub(crate) fn of_one(self, id: u64) -> Self {
         let item = Key { id, ..self.item };
         Self {

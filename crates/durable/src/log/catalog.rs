@@ -24,11 +24,11 @@ pub(crate) struct Catalog {
     pub(crate) marks: HashMap<Key, (Mark, u64)>,
 }
 
-/// What there is of level 0 of a queue.
+/// The items of level 0 of a queue, and their rows of due times.
 #[derive(Default)]
 struct DueCounts {
     items: Digest,
-    /// The rows of due times that their rows are to have, without those that are there.
+    /// The rows of due times that the rows of items require, minus those that were found.
     missing: Digest,
 }
 

@@ -129,7 +129,9 @@ fn unique(store: &Store) -> DurableQueue<String> {
 
 /// What [`fill`] has written is there, an hour later.
 fn check(path: &Path, version: u32) {
-    let store = open_at(path, WRITTEN + HOUR);
+    let time = UNIX_EPOCH + WRITTEN + HOUR;
+    let options = options().wall_clock(move || time);
+    let store = options.check().open(path).unwrap();
     let jobs = store.builder::<String>("jobs").max_attempts(3);
     let jobs = jobs.build().unwrap();
     let tx = jobs.begin_owned();

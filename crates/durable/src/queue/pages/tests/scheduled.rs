@@ -1,5 +1,6 @@
 //! Items with due times that are on the disk only.
 
+use super::super::Scheduled;
 use super::{drain, rows};
 use crate::format::{due_rows, level::Level, MARKS};
 use crate::order::DEFAULT_PRIORITY;
@@ -559,6 +560,24 @@ fn what_is_removed_and_still_written_does_not_come_back() {
     let popped = jobs.pop_batch(9_999).unwrap();
     assert_eq!(popped, left.collect::<Vec<u64>>());
     assert_eq!((jobs.due_rows(), jobs.seen()), (1, (0, 1)));
+}
+
+/// The group that removes an item may be in the tables in part, so that its other rows are still found.
+#[test]
+fn items_that_are_gone_are_forgotten_when_the_log_is_settled() {
+    let mut scheduled = Scheduled::default();
+    (1..=4).for_each(|id| scheduled.bring(id));
+    let is_there = |id| Ok(id > 2);
+    assert_eq!(
+        scheduled.forget_gone(is_there, || Err("failed")),
+        Err("failed")
+    );
+    assert_eq!(scheduled.brought.len(), 4);
+    assert_eq!(
+        scheduled.forget_gone(is_there, || Ok::<_, &str>(())),
+        Ok(())
+    );
+    assert!(scheduled.brought.into_iter().eq([3, 4]));
 }
 
 /// The log knows it from before.
